@@ -93,28 +93,30 @@
 // streams LEDGER_<shard>_<segment>, from 1, with the subject ledger.<shard>.<segment>; sequences go on from one to the next. A message is
 // a group; numbers are big-endian:
 //
-//	 4 bytes  "PLJ1"
-//	 1        kind: 0 events, 1 empty (no event), 2 closing (the last of its segment); + 0x80 if a witness follows, + 0x40 if the
-//	          ends of the streams beside the log follow
-//	 1        compression of the frames: 0 none, 1 zstd with dictionary1.zstd
-//	 2        number of frames: 1 to 256 for kind 0, else 0
-//	 4        bytes of the frames before compression
-//	 2        shard; 65,534 for deliveries
-//	16        id of the log
-//	 8        sequence of the group
-//	 8        events of the shard before the group
-//	 8        aggregates of the shard before the group
-//	32        hash of the group before; zeroes for the first
-//	42        the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash. It names the newest acknowledged group of the
-//	          next shard (the shard of deliveries follows the last one)
-//	16        the ends of the streams beside the log, if they are there: 8 bytes CHECKPOINTS, 8 SECRETS. They are the newest acknowledged
-//	          sequences that the group's writer knew; 0 for none. Every group of the engine has them as soon as its process knows
-//	          a message of one of the streams; the empty groups of package remote never have them
-//	 …        the frames; of a closing group the number of the next segment (4 bytes)
-//	 8        check: the first bytes of the group's hash, which is SHA-256 over all bytes before the check
+//	at   bytes
+//	  0   4     "PLJ1"
+//	  4   1     kind: 0 events, 1 empty (no event), 2 closing (the last of its segment); + 0x80 if a witness follows, + 0x40 if the
+//	            ends of the streams beside the log follow
+//	  5   1     compression of the frames: 0 none, 1 zstd with dictionary1.zstd
+//	  6   2     number of frames: 1 to 256 for kind 0, else 0
+//	  8   4     bytes of the frames before compression
+//	 12   2     shard; 65,534 for deliveries
+//	 14  16     id of the log
+//	 30   8     sequence of the group
+//	 38   8     events of the shard before the group
+//	 46   8     aggregates of the shard before the group
+//	 54  32     hash of the group before; zeroes for the first
+//	 86  42     the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash. It names the newest acknowledged group of the
+//	            next shard (the shard of deliveries follows the last one)
+//	  …  16     the ends of the streams beside the log, if they are there, at 86 or, after a witness, at 128: 8 bytes CHECKPOINTS,
+//	            8 SECRETS. They are the newest acknowledged sequences that the group's writer knew; 0 for none. Every group of the
+//	            engine has them as soon as its process knows a message of one of the streams; the empty groups of package remote
+//	            never have them
+//	  …   …     the frames; of a closing group the number of the next segment (4 bytes)
+//	 −8   8     check, the last bytes: the first bytes of the group's hash, which is SHA-256 over all bytes before the check
 //
-// On a cluster the header Payledger-Node names the process that wrote the group (package handover). No hash covers the header, and the
-// log is complete without it.
+// On a cluster the NATS header of the message has Payledger-Node, the process that wrote the group (package handover). It is no part of the
+// group's bytes: no hash covers it, and the log is complete without it.
 //
 // A frame is the length of its text (4 bytes), the length of its body (4 bytes), the text, the body. The text is these lines, each
 // "name:value\n", in this order:
@@ -148,8 +150,14 @@
 // Before the first release, 1.0, every schema is 1. A change of an event or a state changes the golden file of its aggregate
 // (go test ./eventstore/engine -run TestGoldenBytes -update). A build may be unable to read the log of an earlier build: make a new one.
 //
+// A change of a frame or of a group's bytes is a change of the format, not of a schema. Raise logFormat in engine/segment.go: it is
+// payledger-format in the streams' metadata, and a log with another number is refused in one line. Change the first four bytes, PLJ1, so that
+// no other reader takes the new bytes for the old ones. Then change "Byte layout" above and testdata/layout.py, delete testdata/group.json
+// and testdata/frame.hex in engine, and run go test ./eventstore/engine -run TestLayoutVectors -update: it writes only files that are missing.
+//
 // The first release changes this:
 //
+//   - The format is frozen: a later build reads the bytes of frame.hex and group.json, too (TestLayoutVectors).
 //   - The golden files are frozen. The file of a later schema stands beside the first, and TestGoldenBytes has to decode both.
 //   - A change of a struct tag, a field's meaning or an event type raises the schema of the aggregate. Upgrades gets a pure function for
 //     each event that has another form, one for each step from a schema to the next. The store folds a state of an older schema again.
@@ -266,9 +274,9 @@
 // holds; other nodes ask it for its end in one message (package ownership). A read writes nothing. Without a lease, and with --reads=majority, a
 // read waits for the acknowledgement of a group that was sent after the call. All readers of a moment share the group, which is the owner's next
 // one, or an empty one of 94 to 152 bytes (TestEmptyGroupBytes). The leader's own answer proves nothing: a leader that lost its connections
-// without noticing answers with an old state for up to 20 s. Considered: the terms of two members of the Raft group ($SYS…RAFTZ; 0.8 ms). It writes nothing, but needs rights on the
-// servers' system account at every node, and rests on a page made for monitoring. Three servers on two cores
-// (BenchmarkLatest): 5 µs at the owner; 1.9 ms by a group, or 83 µs each for 64 readers, with one group for 31 of them.
+// without noticing answers with an old state for up to 20 s. Considered: the terms of two members of the Raft group ($SYS…RAFTZ; 0.8 ms). It
+// writes nothing, but needs rights on the servers' system account at every node, and rests on a page made for monitoring. Three servers on
+// two cores (BenchmarkLatest): 5 µs at the owner; 1.9 ms by a group, or 83 µs each for 64 readers, with one group for 31 of them.
 //
 // The group after it costs a second look-up, at the same time, for an event that is read alone: 150 µs instead of 100 µs. Reads in order keep
 // the group that they read ahead, and a payment's history needs none: 0.4 ms for 4 events that are not in memory, as before

@@ -25,14 +25,14 @@
 //
 // The running service returns a Cut, over its socket; the command reads the files itself. The acknowledged ends of all shards and of the
 // records of deliveries are read at one moment, with all of them locked. A position or a delivery is written after the events that it refers
-// to were acknowledged. So none of the back-up refers to an event behind the ends, and no witness of a group (package eventstore, Byte
-// layout) names a group behind them. SECRETS is copied last: every sealed event of the back-up has its key there, unless it was destroyed.
+// to were acknowledged. So none of the back-up refers to an event after the ends, and no witness of a group (package eventstore, Byte
+// layout) names a group after them. SECRETS is copied last: every sealed event of the back-up has its key there, unless it was destroyed.
 //
 // A back-up ends at a checkpoint, because the positions of events without one are not fixed yet: the service could publish an order of them
 // that the restored log does not get (D22.10). The writer of checkpoints ends the next one exactly at the moment of the cut, and the cut waits
 // for it. Under load that takes up to a second, in which the service continues.
 //
-// SECRETS changes while it is copied. A value that is destroyed meanwhile may be missing, and its destruction stands behind the end of
+// SECRETS changes while it is copied. A value that is destroyed meanwhile may be missing, and its destruction stands after the end of
 // the copy. The copy then continues to the newest end, until a destruction names every missing sequence. A value that a destruction names is
 // left out: an erased key is in no back-up that is made later.
 //

@@ -175,7 +175,7 @@ func (r *reader) damaged(reason string) error {
 	return fmt.Errorf("%w: %s %s: %s", ErrDamaged, r.path, place, reason)
 }
 
-// take reads n bytes behind those that the buffer holds.
+// take reads n bytes after those that the buffer holds.
 func (r *reader) take(n int) error {
 	for n > 0 { // a wrong length allocates no more than the file holds
 		part := min(n, fileBuffer)

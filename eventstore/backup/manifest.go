@@ -57,7 +57,7 @@ type Manifest struct {
 	Events   uint64    `json:"events"` // number of events of the log up to the ends
 	Keys     string    `json:"keys"`   // SHA-256 of the file of keys with this number
 	Ends     []End     `json:"ends"`
-	// Checkpoint is the newest checkpoint, which covers no event behind the ends; 0 if there is none.
+	// Checkpoint is the newest checkpoint, which covers no event after the ends; 0 if there is none.
 	Checkpoint     uint64 `json:"checkpoint"`
 	CheckpointHash string `json:"checkpointHash"` // SHA-256 of its message
 	// Streams are all streams of the log at the time of the run. Only these are restored.

@@ -19,7 +19,7 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// Cut is a moment of a running log: the end of every stream, such that nothing before an end refers to anything behind one.
+// Cut is a moment of a running log: the end of every stream, such that nothing before an end refers to anything after one.
 type Cut struct {
 	Ends    map[int]uint64 `json:"ends"`   // by shard, the records of deliveries included: the last acknowledged group
 	Events  uint64         `json:"events"` // of the log, up to the ends

@@ -37,8 +37,8 @@ func (t Token) Int() int64 { return int64(t.N) }
 // Float returns the value of a Float.
 func (t Token) Float() float64 { return math.Float64frombits(t.N) }
 
-// Next returns the first value in data, and the bytes behind it. The elements of a list stand behind it one after the other, those of
-// a map behind their keys. Numbers have the kinds that UnmarshalGeneric gives them.
+// Next returns the first value in data, and the bytes after it. The elements of a list stand after it one after the other, those of
+// a map after their keys. Numbers have the kinds that UnmarshalGeneric gives them.
 func Next(data []byte) (t Token, rest []byte, err error) {
 	skip, _, ok := wireValue(data)
 	if !ok || skip > uint64(len(data)) {
@@ -102,7 +102,7 @@ func integer(c byte, b []byte) Token {
 // extension returns a time, the only extension in the log.
 func extension(c byte, own []byte) (t Token, err error) {
 	if c >= 0xc7 && c <= 0xc9 {
-		own = own[1<<(c-0xc7):] // behind the length
+		own = own[1<<(c-0xc7):] // after the length
 	}
 	if int8(own[0]) != timestampExt {
 		return Token{}, ErrMalformed

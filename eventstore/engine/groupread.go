@@ -340,7 +340,7 @@ func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, han
 	}
 	for from <= through {
 		from, err = h.Groups(ctx, from, through, func(g *format.Group) error {
-			if g.Seq > through { // it was in memory behind the others
+			if g.Seq > through { // it was in memory, after the others
 				return nil
 			}
 			return handle(g)

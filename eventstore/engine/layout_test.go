@@ -84,8 +84,8 @@ func layoutGroups(t testing.TB) []*engine.Group {
 // compressedGroup is the group of testdata/group.json that is stored compressed.
 const compressedGroup = 1
 
-// TestLayoutVectors: the bytes of a frame and of a group are those of doc.go, for ever: old bytes are read, and bytes that are not
-// compressed are the same after writing them again.
+// TestLayoutVectors: the bytes of a frame and of a group are those of eventstore/doc.go: the bytes in the files are read, and those that
+// are not compressed are the same after writing them again. The first release freezes the files (there, Schemas).
 func TestLayoutVectors(t *testing.T) {
 	t.Parallel()
 	_, next := examples(t)

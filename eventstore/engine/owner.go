@@ -24,7 +24,7 @@ const (
 	maxFrameText = 8 << 10 // bytes of the text of such a draft's frame
 	balanceEvery = time.Second
 	maxEchoes    = 3  // without an answer: then this node hears nobody
-	ownerGroups  = 64 // of visitors at the end of a shard, behind which a start looks for the owner's newest group
+	ownerGroups  = 64 // of visitors at the end of a shard, before which a start looks for the owner's newest group
 )
 
 // membership is what a store knows of itself among the nodes of a cluster.
@@ -234,7 +234,7 @@ func (s *Store) openHandover(ctx context.Context) error {
 	return nil
 }
 
-// findOwner looks for the owner's newest group behind visitors' groups at the end of the shard. Without one the owner stays unknown for a while.
+// findOwner looks for the owner's newest group before the visitors' groups at the end of the shard. Without one the owner stays unknown for a while.
 func (h *shard) findOwner(ctx context.Context) error {
 	h.mu.Lock()
 	end, first, known := h.head.Seq, h.segments.oldest().first, h.owner.Known()

@@ -12,12 +12,12 @@
 //		case payment.CaptureRequested:
 //			fmt.Println(event.Payment.OrderID, fact.Amount)
 //		}
-//		position = event.Position // store it with the result; after a restart, begin behind it
+//		position = event.Position // store it with the result; after a restart, begin after it
 //	}
 //
 // Rules:
 //
-//   - Follow continues behind the last event after a broken connection and a restart of the service: no event is missing, and
+//   - Follow continues after the last event after a broken connection and a restart of the service: no event is missing, and
 //     none comes twice.
 //   - An event has no personal data and no secrets: such fields of a fact are empty. The id of a session and the token of an
 //     instrument are fingerprints.

@@ -13,7 +13,7 @@ type Feed struct {
 	retry  time.Duration // between two connections
 }
 
-// source gives the events behind a position, in order. It calls emit with the JSON of each, and passed when no event up to a
+// source gives the events after a position, in order. It calls emit with the JSON of each, and passed when no event up to a
 // position is missing. An error of emit ends it.
 type source interface {
 	// page emits the events up to the newest one.
@@ -38,7 +38,7 @@ func NATS(url, credentialsFile string) *Feed {
 	return &Feed{overNATS{url, credentialsFile}, retryAfter}
 }
 
-// Events returns the events behind a position that there are now; 0 is the position before the first one. The sequence ends with
+// Events returns the events after a position that there are now; 0 is the position before the first one. The sequence ends with
 // the first error.
 func (f *Feed) Events(ctx context.Context, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -49,8 +49,8 @@ func (f *Feed) Events(ctx context.Context, after uint64) iter.Seq2[Event, error]
 	}
 }
 
-// Follow returns the events behind a position, and waits for further ones until ctx ends. It connects again after a break, and
-// goes on behind the last event. The sequence ends with the first other error: ctx's, the refusal of the server, or that of the
+// Follow returns the events after a position, and waits for further ones until ctx ends. It connects again after a break, and
+// goes on after the last event. The sequence ends with the first other error: ctx's, the refusal of the server, or that of the
 // first connection.
 func (f *Feed) Follow(ctx context.Context, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {

@@ -53,7 +53,7 @@ func (s overNATS) follow(ctx context.Context, after uint64, emit func([]byte) er
 	})
 }
 
-// read connects, and calls handle with a consumer of the messages behind a position.
+// read connects, and calls handle with a consumer of the messages after a position.
 func (s overNATS) read(ctx context.Context, after uint64, handle func(jetstream.Consumer, func() (jetstream.Msg, error)) error) error {
 	conn, err := nats.Connect(s.url, nats.UserCredentials(s.credentials), nats.Name("payledger feed"), nats.MaxReconnects(-1))
 	if err != nil {

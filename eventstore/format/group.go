@@ -27,7 +27,7 @@ const (
 
 const (
 	groupMagic = "PLJ1"
-	// GroupHeader is the size of a group's header, in bytes.
+	// GroupHeader is the size of a group's header, in bytes: its first fields, not the NATS header of the message.
 	GroupHeader = 86
 	// WitnessHeader is the size of the witness after the header, in bytes.
 	WitnessHeader = 42
@@ -85,7 +85,7 @@ type Group struct {
 	Writer     Writer
 }
 
-// Writer is what the header of a group's message says about its writer. It is no part of the group: no hash covers it, and nothing that a log
+// Writer is what the NATS header of a group's message says about its writer. It is no part of the group: no hash covers it, and nothing that a log
 // proves depends on it. Package ownership has the rules.
 type Writer struct {
 	Node    string // of a cluster; "": a process that takes no requests
@@ -181,7 +181,7 @@ func (g *Group) Encode() []byte {
 	return append(b, g.Hash[:GroupTrailer]...)
 }
 
-// ParseGroupHeader reads the header, the witness and the ends beside the log of a group, and checks nothing else. rest is the bytes behind them.
+// ParseGroupHeader reads the header, the witness and the ends beside the log of a group, and checks nothing else. rest is the bytes after them.
 func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrGroup, len(data))

@@ -1,6 +1,6 @@
 // Package handover has the messages by which the nodes of a cluster share one writer for each shard of the log.
 //
-// The header of a group's message names its writer (format.Writer). Package ownership decides by it which node is the owner of a shard. A node
+// The NATS header of a group's message names its writer (format.Writer). Package ownership decides by it which node is the owner of a shard. A node
 // that is not the owner sends its drafts to the owner over core NATS, instead of a group of its own, and asks the owner for the end of the shard
 // instead of appending an empty group. Drafts are final bytes. The owner appends them like its own.
 //

@@ -14,9 +14,12 @@
 //
 //   - The owner is the node named in the shard's newest group that is not a visitor's. A visitor's group is empty: it is how a node that is not
 //     the owner learns the end of the shard (format.Writer).
-//   - A node puts events into a group only if it is the owner; or if the owner's newest group names it, or anyone, as next; or if it first saw
-//     the owner's newest group at least Absence ago, and the owner left a request of it without an answer for Patience. Everybody else sends
-//     finished drafts to the owner (package handover).
+//   - A node puts events into a group only in one of these cases (MayAppend). It is the owner, and its newest group names no other node as next.
+//     The owner's newest group names it, or anyone, as next. The shard has no group, or the newest group that is no visitor's names no writer:
+//     nobody takes requests. Or the owner is silent, and this node first saw the owner's newest group at least Absence ago. An owner is silent for
+//     one second (silence) after a request of this node had no answer for Patience; an owner that is not known counts as silent, and Absence then
+//     runs from the start of this node. All other nodes send finished drafts to the owner (package handover).
+//   - On a log whose processes have no names every process may append, and there are no leases.
 //   - A node may reach the log and a third node, and not the owner, whose groups go on: the link between two servers is cut. Then the third node
 //     hands its requests on (Relay). It hands on nothing that another node has handed on.
 //   - A read at the owner looks at the lease and at the group in flight under one lock, after the reader came. Memory only gets newer: what is read

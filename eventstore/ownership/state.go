@@ -77,7 +77,7 @@ func (s *State) Saw(seq uint64, w format.Writer) {
 	}
 }
 
-// Found notes the writer of the newest group that is no visitor's, behind the groups that were seen.
+// Found notes the writer of the newest group that is no visitor's, before the groups that were seen.
 func (s *State) Found(w format.Writer) {
 	if s.self != "" && !s.known {
 		s.known, s.owner, s.next = true, w.Node, w.Next

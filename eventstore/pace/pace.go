@@ -15,10 +15,10 @@ type Pace struct {
 	least   [2]time.Duration // the shortest rounds of this window and of the one before; 0: none
 	since   time.Time        // the start of this window
 	ended   time.Time        // the last acknowledgement
-	writers int              // drafts in the last group, and behind it when it was acknowledged
+	writers int              // drafts in the last group, and waiting for the next one when it was acknowledged
 }
 
-// Acknowledged notes the acknowledgement of a group that was sent a round ago, with the number of its drafts and of those that waited behind it.
+// Acknowledged notes the acknowledgement of a group that was sent a round ago, with the number of its drafts and of those that waited for the next group.
 func (p *Pace) Acknowledged(now time.Time, round time.Duration, writers int) {
 	round = max(round, 1) // 0 stands for none
 	if now.Sub(p.since) > window {

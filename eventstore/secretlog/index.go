@@ -17,7 +17,7 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// index is the index of SECRETS in the tip store. Package sidelog has its keys (keys.go); a record has its name behind the digest. It is
+// index is the index of SECRETS in the tip store. Package sidelog has its keys (keys.go); a record has its name after the digest. It is
 // built from the messages of the stream in their order. The witness of package sidelog is the index's end.
 type index struct {
 	Config
