@@ -44,9 +44,9 @@ type Tips interface {
 type Events interface {
 	// Read returns the event at an address. ErrNotFound: there is no acknowledged event at the address.
 	Read(ctx context.Context, shard int, address uint64) (*Recorded, error)
-	// ReadAs returns the event at an address if it has a hash behind the event with the hash before. A walk with Previous has found them.
+	// ReadAs returns the event at an address if its hash is the given one, after an event with the hash before. A walk with Previous has found both.
 	ReadAs(ctx context.Context, shard int, address uint64, hash, before Hash) (*Recorded, error)
-	// Previous returns the event of an aggregate before r, which is not the first one. It checks that r has the hash of its bytes behind
+	// Previous returns the event of an aggregate before r, which is not the first one. It checks that r has the hash of its bytes after
 	// that event, and that the first event has the hash of its bytes. In a walk from a tip to the first event, each event is therefore the
 	// one that the tip's hash covers. If a walk ends earlier, nothing checks the bytes of its last event.
 	Previous(ctx context.Context, r *Recorded) (*Recorded, error)

@@ -177,7 +177,7 @@ func (s *Store) Since(ctx context.Context, tip *format.Recorded, revision uint64
 	return events, nil
 }
 
-// Previous returns the event of an aggregate before r, which is not the first one. It checks that r has the hash of its bytes behind that
+// Previous returns the event of an aggregate before r, which is not the first one. It checks that r has the hash of its bytes after that
 // event, and that the first event has the hash of its bytes. In a walk from a tip to the first event, each event is therefore the one that
 // the tip's hash covers. If a walk ends earlier, nothing checks the bytes of its last event.
 func (s *Store) Previous(ctx context.Context, r *format.Recorded) (*format.Recorded, error) {
@@ -214,7 +214,7 @@ func (s *Store) checkLast(ctx context.Context, tip, last *format.Recorded) error
 	return err
 }
 
-// ReadAs returns the event at an address if it has a hash behind the event with the hash before. A walk with Previous has found them.
+// ReadAs returns the event at an address if its hash is the given one, after an event with the hash before. A walk with Previous has found both.
 func (s *Store) ReadAs(ctx context.Context, shard int, address uint64, hash, before format.Hash) (*format.Recorded, error) {
 	r, err := s.shard[shard].eventAt(ctx, address, s.shard[shard].groupUnnamed)
 	if err == nil && (r.Hash != hash || r.Link(before) != hash) {

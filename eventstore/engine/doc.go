@@ -31,8 +31,9 @@
 //
 // # A group without a clear outcome
 //
-// The first row that fits counts (resolve.go). Rows with "place" are of the look-up at the leader. A draft that returns to the queue does so
-// up to 15 s after its append began; then it ends with ErrRefused, or with ErrUnknown if another node may still append it.
+// The first row that fits counts (resolve.go). Rows with "place" are of the look-up at the leader. A draft of a group that was
+// sent returns to the queue up to 15 s after its append began; then it ends with ErrRefused, or with ErrUnknown if another node may still
+// append it.
 //
 //	known                                     what happens                                   function
 //	─────────────────────────────────────────────────────────────────────────────────────────────────────────────
