@@ -11,7 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestAlerts checks that RUNBOOK.md has a section for each alert, and for nothing else, and that the section names the alert's metrics.
+// TestAlerts checks that RUNBOOK.md has a section for each alert, and for nothing else, and that
+// the section names the alert's metrics.
 func TestAlerts(t *testing.T) {
 	text, err := os.ReadFile("prometheus/rules.yaml")
 	if err != nil {

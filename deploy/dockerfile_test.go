@@ -11,7 +11,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// TestDockerfile: the Dockerfile copies the files of modules that go mod download reads before it runs it, those of replaced modules too.
+// TestDockerfile: the Dockerfile copies the files of modules that go mod download reads before it
+// runs it, those of replaced modules too.
 func TestDockerfile(t *testing.T) {
 	text, err := os.ReadFile("Dockerfile")
 	if err != nil {

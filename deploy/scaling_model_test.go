@@ -15,8 +15,8 @@ type figure struct {
 	command string
 }
 
-// inputs are all that the model knows of payledger. A payment is a client session, a card, an authorization and a capture, with two
-// webhooks.
+// inputs are all that the model knows of payledger. A payment is a client session, a card, an
+// authorization and a capture, with two webhooks.
 type inputs struct {
 	events figure // of a payment
 
@@ -77,7 +77,8 @@ type needs struct {
 	segments               float64 // closed a day in a cell
 }
 
-// applying returns the seconds that an API node works on an event: first for its tip store, then for its views.
+// applying returns the seconds that an API node works on an event: first for its tip store, then
+// for its views.
 func (in inputs) applying() float64 { return 1/in.tipRate.value + 1/in.viewRate.value }
 
 // growth is how a disk fills.

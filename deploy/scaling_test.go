@@ -14,7 +14,8 @@ import (
 
 var writeScaling = flag.Bool("writescaling", false, "write the tables of SCALING.md anew")
 
-// measured are the figures of SCALING.md. The tables of the document are made from them, and the figures are nowhere else.
+// measured are the figures of SCALING.md. The tables of the document are made from them, and the
+// figures are nowhere else.
 var measured = inputs{
 	events: figure{"events of a payment", 8, "", bytesCommand},
 
@@ -113,7 +114,8 @@ func TestScalingModel(t *testing.T) {
 	} {
 		f.value = value
 	}
-	// A node applies 40,000 × 0.5 events/s, that is 2,000 payments/s in a cell. 5,000 payments/s are three cells of 1,666.7.
+	// A node applies 40,000 × 0.5 events/s, that is 2,000 payments/s in a cell. 5,000 payments/s
+	// are three cells of 1,666.7.
 	n := in.at(5_000)
 	for what, pair := range map[string][2]float64{
 		"cells":         {float64(n.cells), 3},
@@ -157,7 +159,8 @@ var ownFlag = regexp.MustCompile(`^(run|bench|benchtime|timeout|tags|v)$`)
 // measuring finds the test or the benchmark of a command, without the first word of its name.
 var measuring = regexp.MustCompile(`-(?:run Test|bench '?)(\w+)`)
 
-// TestScalingCommands: the commands that measure the figures name tests, benchmarks and flags that exist.
+// TestScalingCommands: the commands that measure the figures name tests, benchmarks and flags that
+// exist.
 func TestScalingCommands(t *testing.T) {
 	for _, f := range append(measured.all(), simulated...) {
 		words := strings.Fields(f.command)

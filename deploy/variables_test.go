@@ -13,7 +13,8 @@ import (
 // variable matches a setting of payledger or of its NATS servers.
 var variable = regexp.MustCompile(`PAYLEDGER_[A-Z0-9_]*[A-Z0-9]`)
 
-// TestVariables: every variable in a file of deploy is a flag of the commands (I1), or the NATS configuration reads it.
+// TestVariables: every variable in a file of deploy is a flag of the commands (I1), or the NATS
+// configuration reads it.
 func TestVariables(t *testing.T) {
 	text, err := os.ReadFile("../httpapi/CONTRACT.md")
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestDataFolder: the image and the manifests put the data folder below the root of its volume. The root of an emptyDir, of a local-path volume
-// or of a tmpfs has the mode 0777, which production refuses for a data folder, and a container's user cannot change it.
+// TestDataFolder: the image and the manifests put the data folder below the root of its volume. The
+// root of an emptyDir, of a local-path volume or of a tmpfs has the mode 0777, which production
+// refuses for a data folder, and a container's user cannot change it.
 func TestDataFolder(t *testing.T) {
 	text, err := os.ReadFile("Dockerfile")
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Card is the part of a card that may be stored and shown (§2.2). The cardholder's name is in Personal.
+// Card is the part of a card that may be stored and shown (§2.2). The cardholder's name is in
+// Personal.
 type Card struct {
 	First6Digits    string  `json:"first6Digits"`           // shown only if the account's settings say so (§2.2)
 	FirstDigits     string  `json:"firstDigits"`            // 8 where PCI rules allow, else 6
@@ -17,7 +18,8 @@ type Card struct {
 	CVVAvailable    bool    `json:"cvvAvailable,omitempty"` // the card's CVV is stored for the first payment
 }
 
-// NewCard returns the displayable part of a valid number. PCI DSS allows eight first digits only for 16 or more digits.
+// NewCard returns the displayable part of a valid number. PCI DSS allows eight first digits only
+// for 16 or more digits.
 func NewCard(number, month, year string, cvv bool) Card {
 	network, _ := CardNetwork(number)
 	first := number[:6]
@@ -30,17 +32,19 @@ func NewCard(number, month, year string, cvv bool) Card {
 	}
 }
 
-// cardsEnd is the time after the end of a month in UTC at which the month has ended in every time zone.
+// cardsEnd is the time after the end of a month in UTC at which the month has ended in every time
+// zone.
 const cardsEnd = 12 * time.Hour
 
-// OldestMonth returns the first day of the oldest month of expiry with which a card is still valid: its month has not ended in every time
-// zone. This is the only place that decides it.
+// OldestMonth returns the first day of the oldest month of expiry with which a card is still valid:
+// its month has not ended in every time zone. This is the only place that decides it.
 func OldestMonth(now time.Time) time.Time {
 	still := now.UTC().Add(-cardsEnd)
 	return time.Date(still.Year(), still.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// CardExpired reports whether a card with a month of expiry ("01".."12") and a year of four digits is no longer valid; false for other texts.
+// CardExpired reports whether a card with a month of expiry ("01".."12") and a year of four digits
+// is no longer valid; false for other texts.
 func CardExpired(month, year string, now time.Time) bool {
 	last, err := time.Parse("01/2006", month+"/"+year)
 	return err == nil && last.Before(OldestMonth(now))
@@ -62,7 +66,8 @@ const (
 	NetworkOther      Network = "OTHER"
 )
 
-// scheme is a range of issuer prefixes, both ends included and equally long, with the lengths in use.
+// scheme is a range of issuer prefixes, both ends included and equally long, with the lengths in
+// use.
 type scheme struct {
 	network  Network
 	from, to string
@@ -116,7 +121,8 @@ func Luhn(number string) bool {
 	return sum%10 == 0
 }
 
-// ValidCardNumber reports whether digits is a card number: a known prefix of the right length, and a right check digit.
+// ValidCardNumber reports whether digits is a card number: a known prefix of the right length, and
+// a right check digit.
 func ValidCardNumber(digits string) bool {
 	if len(digits) < 14 || len(digits) > 19 || strings.Trim(digits, "0123456789") != "" {
 		return false

@@ -108,7 +108,8 @@ func TestLuhn(t *testing.T) {
 	})
 }
 
-// TestNewCard checks that a card keeps only its public digits: eight leading digits need at least 16 in all (§2.2).
+// TestNewCard checks that a card keeps only its public digits: eight leading digits need at least
+// 16 in all (§2.2).
 func TestNewCard(t *testing.T) {
 	rows := []struct{ number, first, last string }{
 		{"4111111111111111", "41111111", "1111"},
@@ -133,8 +134,8 @@ func TestCVVLength(t *testing.T) {
 	}
 }
 
-// TestCardExpired checks that a card is valid until its month has ended in every time zone, and that the oldest valid month ends at the same
-// moment.
+// TestCardExpired checks that a card is valid until its month has ended in every time zone, and
+// that the oldest valid month ends at the same moment.
 func TestCardExpired(t *testing.T) {
 	end := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

@@ -9,7 +9,8 @@ import (
 // divisions are the groupings of printed card numbers (D21).
 var divisions = [][]int{{4, 4, 4, 4, 3}, {4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}}
 
-// dividers are the characters between the groups; a number has the same one between all groups (D21).
+// dividers are the characters between the groups; a number has the same one between all groups
+// (D21).
 const dividers = " -._/\u00a0–"
 
 // HoldsCardNumber reports whether a text holds a card number (D21), divided or not.
@@ -18,9 +19,10 @@ func HoldsCardNumber(text string) bool {
 	return number != ""
 }
 
-// FindCardNumber returns the first card number in a text (D21), or "": 14–19 digits that ValidCardNumber accepts, undivided
-// (unless onlyDivided) or divided as cards print them. No letter, digit or point may touch the number: decimals, ids and
-// versions are none. Nor is any part of a UUID: its groups have 8, 4, 4, 4 and 12 characters, which no division fits.
+// FindCardNumber returns the first card number in a text (D21), or "": 14–19 digits that
+// ValidCardNumber accepts, undivided (unless onlyDivided) or divided as cards print them. No
+// letter, digit or point may touch the number: decimals, ids and versions are none. Nor is any part
+// of a UUID: its groups have 8, 4, 4, 4 and 12 characters, which no division fits.
 func FindCardNumber(text string, onlyDivided bool) (number string, divided bool) {
 	if fewDigits(text) {
 		return "", false
@@ -70,7 +72,8 @@ type digitRun struct {
 	touchedBefore, touchedBehind bool
 }
 
-// nextRun returns the first run of digits from a place of a text on, and the place behind it; false if there is none.
+// nextRun returns the first run of digits from a place of a text on, and the place behind it; false
+// if there is none.
 func nextRun(text string, at int) (run digitRun, behind int, found bool) {
 	from := strings.IndexAny(text[at:], "0123456789")
 	if from < 0 {
@@ -107,7 +110,8 @@ var narrow = strings.NewReplacer("０", "0", "１", "1", "２", "2", "３", "3",
 
 func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// joined returns the digits at the beginning of runs if they are divided into these groups, else "".
+// joined returns the digits at the beginning of runs if they are divided into these groups, else
+// "".
 func joined(runs []digitRun, groups []int) (number string) {
 	if len(runs) < len(groups) || runs[0].touchedBefore || runs[len(groups)-1].touchedBehind {
 		return ""

@@ -87,8 +87,8 @@ func TestFindCardNumber(t *testing.T) {
 // divisions of card numbers by their length (D21).
 var printed = map[int][]int{14: {4, 6, 4}, 15: {4, 6, 5}, 16: {4, 4, 4, 4}, 19: {4, 4, 4, 4, 3}}
 
-// TestEveryDivision: a number of every scheme and length is found in text undivided, and divided in each way in which cards
-// are printed (D21).
+// TestEveryDivision: a number of every scheme and length is found in text undivided, and divided in
+// each way in which cards are printed (D21).
 func TestEveryDivision(t *testing.T) {
 	numbers := []string{
 		padded("34", 15), padded("300", 14), padded("36", 16), padded("39", 19), padded("3528", 16), padded("3589", 19),
@@ -135,8 +135,8 @@ var identifiers = map[string]func(*rand.Rand) string{
 	"prefix_<16 digits>": func(r *rand.Rand) string { return fmt.Sprintf("ord_%016d", r.Int63n(1e16)) },
 }
 
-// TestIdentifiersAreNoCards: of 100,000 ids of each kind none is refused where ids belong, and decimals and UUIDs are none in
-// free text either (D21).
+// TestIdentifiersAreNoCards: of 100,000 ids of each kind none is refused where ids belong, and
+// decimals and UUIDs are none in free text either (D21).
 func TestIdentifiersAreNoCards(t *testing.T) {
 	for kind, make := range identifiers {
 		r := rand.New(rand.NewSource(21))

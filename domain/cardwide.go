@@ -11,9 +11,10 @@ const (
 	mostDigits  = 19
 )
 
-// MayHoldCardNumber reports whether a text may hold a card number: any 13 to 19 digits with a right check digit, of any
-// scheme, next to any character and divided in any way by the dividers of D21. It is for texts of others that are stored or
-// logged, where the loss of a harmless number does not matter. FindCardNumber checks merchants' requests.
+// MayHoldCardNumber reports whether a text may hold a card number: any 13 to 19 digits with a right
+// check digit, of any scheme, next to any character and divided in any way by the dividers of D21.
+// It is for texts of others that are stored or logged, where the loss of a harmless number does not
+// matter. FindCardNumber checks merchants' requests.
 func MayHoldCardNumber(text string) bool {
 	if fewDigits(text) {
 		return false

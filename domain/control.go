@@ -2,8 +2,9 @@ package domain
 
 import "fmt"
 
-// ControlCharacter returns the first control character of a text: U+0000 to U+001F and U+0080 to U+009F (D22.5). PostgreSQL, SQLite and
-// CSV readers of the exported tables stop or cut a text at some of them. lines allows TAB, LF and CR, for text of several lines.
+// ControlCharacter returns the first control character of a text: U+0000 to U+001F and U+0080 to
+// U+009F (D22.5). PostgreSQL, SQLite and CSV readers of the exported tables stop or cut a text at
+// some of them. lines allows TAB, LF and CR, for text of several lines.
 func ControlCharacter(text string, lines bool) (c rune, found bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {

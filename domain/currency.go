@@ -14,7 +14,8 @@ var iso4217 string
 // Currency is an ISO 4217 alphabetic code, fund and precious-metal codes included (§2.1).
 type Currency string
 
-// minorUnits maps every active code to its number of decimal digits; noMinorUnits: ISO 4217 gives none (XAU, XDR).
+// minorUnits maps every active code to its number of decimal digits; noMinorUnits: ISO 4217 gives
+// none (XAU, XDR).
 var minorUnits = loadCurrencies(iso4217)
 
 const noMinorUnits = -1
@@ -41,13 +42,16 @@ func loadCurrencies(table string) map[Currency]int {
 // Known reports whether c is an active code. Case matters: "eur" is not a currency.
 func (c Currency) Known() bool { _, ok := minorUnits[c]; return ok }
 
-// Digits is the number of decimal digits of the currency's minor unit: 0 for yen, and where ISO 4217 gives none.
+// Digits is the number of decimal digits of the currency's minor unit: 0 for yen, and where ISO
+// 4217 gives none.
 func (c Currency) Digits() int { return max(0, minorUnits[c]) }
 
-// Amount is a number of minor units (cents, yen, fils) of some currency. Requests carry 0 or more (§8).
+// Amount is a number of minor units (cents, yen, fils) of some currency. Requests carry 0 or more
+// (§8).
 type Amount int64
 
-// MaxAmount is the largest amount of a request: the largest integer that every JSON reader keeps exactly.
+// MaxAmount is the largest amount of a request: the largest integer that every JSON reader keeps
+// exactly.
 const MaxAmount Amount = 1<<53 - 1
 
 // Add returns a+b, and false when the sum does not fit.

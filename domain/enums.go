@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// enumsText has a line for each enumeration of the contract: its name and its values. TestEnumsAreGenerated makes it from
-// testdata/enums.json.
+// enumsText has a line for each enumeration of the contract: its name and its values.
+// TestEnumsAreGenerated makes it from testdata/enums.json.
 //
 //go:embed enums.txt
 var enumsText string

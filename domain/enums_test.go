@@ -132,8 +132,8 @@ func constants(t *testing.T, dir, typeName string) []string {
 	return values
 }
 
-// TestConstantsAreEnumerated checks that each value of the rules is in the contract. If the rules know a whole enumeration, the contract
-// has no other value.
+// TestConstantsAreEnumerated checks that each value of the rules is in the contract. If the rules
+// know a whole enumeration, the contract has no other value.
 func TestConstantsAreEnumerated(t *testing.T) {
 	rows := []struct {
 		enum   string

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Kind is the class of an error. Transports choose the answer by Reason; an unknown Reason is answered as ReasonInternal.
+// Kind is the class of an error. Transports choose the answer by Reason; an unknown Reason is
+// answered as ReasonInternal.
 type Kind int
 
 const (
@@ -20,7 +21,8 @@ const (
 	KindUnavailable              // the store cannot accept it now; repeat later
 )
 
-// Reason is the errorId of D3. A new one needs a row in the table of D3 and in the error table of httpapi. Tests compare them.
+// Reason is the errorId of D3. A new one needs a row in the table of D3 and in the error table of
+// httpapi. Tests compare them.
 type Reason string
 
 const (
@@ -65,7 +67,8 @@ type Violation struct {
 	Description string
 }
 
-// Error is the one error type that crosses package borders. Message is safe to show to the caller; Err is only logged.
+// Error is the one error type that crosses package borders. Message is safe to show to the caller;
+// Err is only logged.
 type Error struct {
 	Kind            Kind
 	Reason          Reason
@@ -125,7 +128,8 @@ func Unavailable(err error) *Error {
 const (
 	// RepeatWithKey is the advice about a request that may have been recorded.
 	RepeatWithKey = "Repeat the request with the same X-Idempotency-Key. If it had none, first read the payment, or list the payments of the order: GET /payments."
-	// WaitForNodes is the advice about a change that is recorded, and that not every node has confirmed.
+	// WaitForNodes is the advice about a change that is recorded, and that not every node has
+	// confirmed.
 	WaitForNodes = "Read the object again before you repeat the request."
 )
 

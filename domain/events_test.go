@@ -59,7 +59,8 @@ func eventsOf[E domain.Event](events []E) []domain.Event {
 // declarations are the type declarations of a package's source.
 type declarations map[string]*ast.TypeSpec
 
-// vocabulary reads a package. It returns all types, and the names of the types with a name in the log.
+// vocabulary reads a package. It returns all types, and the names of the types with a name in the
+// log.
 func vocabulary(t *testing.T, dir string) (types declarations, named []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -93,8 +94,8 @@ func vocabulary(t *testing.T, dir string) (types declarations, named []string) {
 	return types, named
 }
 
-// TestEventsAreAll: an event that has a name but is not in Events() would be unknown to the codec. That those
-// listed are sealed, the compiler sees.
+// TestEventsAreAll: an event that has a name but is not in Events() would be unknown to the codec.
+// That those listed are sealed, the compiler sees.
 func TestEventsAreAll(t *testing.T) {
 	names := map[string]string{}
 	listed := map[string][]string{} // by folder
@@ -190,7 +191,8 @@ func (w *writer) declaration(typ reflect.Type) *ast.TypeSpec {
 	return spec
 }
 
-// meaning returns the comment of a type without its Go name, for example "Says that the processor holds the amount."
+// meaning returns the comment of a type without its Go name, for example "Says that the processor
+// holds the amount."
 func (w *writer) meaning(typ reflect.Type) string {
 	doc := w.declaration(typ).Doc
 	if doc == nil {

@@ -7,8 +7,8 @@ import (
 	"payledger/domain"
 )
 
-// FuzzFindCardNumber checks, for any text, that a reported number is a card number whose digits are in the text in this order. Text beside
-// a card number, on another line, does not hide it.
+// FuzzFindCardNumber checks, for any text, that a reported number is a card number whose digits are
+// in the text in this order. Text beside a card number, on another line, does not hide it.
 func FuzzFindCardNumber(f *testing.F) {
 	for _, seed := range []string{
 		"", "4111111111111111", "order 12 4111 1111-1111 1111", "1700000000000", "378282246310005 30569309025904",

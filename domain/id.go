@@ -8,13 +8,15 @@ import (
 	"strings"
 )
 
-// The ids of the aggregates are the last part of ce-subject in the log (I2): none has a dot, a space, '*' or '>'.
+// The ids of the aggregates are the last part of ce-subject in the log (I2): none has a dot, a
+// space, '*' or '>'.
 type (
 	// AccountID is a merchant account's.
 	AccountID string
 	// PaymentID is a payment's: two characters of log generation and 128 bits (D6).
 	PaymentID string
-	// SessionID is a client session's: a UUID. It is not secret and proves nothing: the access token does (D4).
+	// SessionID is a client session's: a UUID. It is not secret and proves nothing: the access
+	// token does (D4).
 	SessionID string
 	// Token is a payment instrument's: the paymentMethodToken.
 	Token string
@@ -26,7 +28,8 @@ type (
 	APIKeyID string
 	// UserID is a dashboard user's.
 	UserID string
-	// UserSessionID is that of a dashboard user's session: a UUID. It proves nothing without the signature of the session's token.
+	// UserSessionID is that of a dashboard user's session: a UUID. It proves nothing without the
+	// signature of the session's token.
 	UserSessionID string
 	// DisputeID is a dispute's: derived from the processor's id.
 	DisputeID string
@@ -42,7 +45,8 @@ type (
 	OperationKey string
 )
 
-// Generation is the set of shard streams of new aggregates: the first two characters of a payment id (D6). There is one today.
+// Generation is the set of shard streams of new aggregates: the first two characters of a payment
+// id (D6). There is one today.
 const Generation = "01"
 
 // idEncoding is Crockford's base32 in lower case: no letter that reads as a digit.
@@ -69,34 +73,39 @@ func PaymentIDShaped(id PaymentID) bool {
 	return len(id) == length && err == nil
 }
 
-// PaymentIDForKey derives the id of the aggregate that claims a key: the payment created with it, or a KeyClaimed (D9).
+// PaymentIDForKey derives the id of the aggregate that claims a key: the payment created with it,
+// or a KeyClaimed (D9).
 func PaymentIDForKey(account AccountID, key string) PaymentID {
 	return deriveID(account, deriveFromKey, key)
 }
 
-// PaymentIDForToken derives the id of a payment that a single-use token pays without a key: a repeat
-// after a crash completes the same payment instead of finding its token used up.
+// PaymentIDForToken derives the id of a payment that a single-use token pays without a key: a
+// repeat after a crash completes the same payment instead of finding its token used up.
 func PaymentIDForToken(account AccountID, token Token) PaymentID {
 	return deriveID(account, deriveFromToken, string(token))
 }
 
-// PaymentIDForSession derives the id for a vaulted token in a checkout without a key: two requests create one payment (D12).
+// PaymentIDForSession derives the id for a vaulted token in a checkout without a key: two requests
+// create one payment (D12).
 func PaymentIDForSession(account AccountID, session SessionID, token Token) PaymentID {
 	return deriveID(account, deriveFromSession, string(session)+" "+string(token))
 }
 
-// PaymentIDForAttempt derives the payment id of an approval: however many approvals there are, there is one payment (§3.3).
+// PaymentIDForAttempt derives the payment id of an approval: however many approvals there are,
+// there is one payment (§3.3).
 func PaymentIDForAttempt(account AccountID, attempt AttemptID) PaymentID {
 	return deriveID(account, deriveFromAttempt, string(attempt))
 }
 
-// VerificationReference derives the reference of a token's verification at processors: a reader of the token itself could pay.
+// VerificationReference derives the reference of a token's verification at processors: a reader of
+// the token itself could pay.
 func VerificationReference(account AccountID, token Token) PaymentID {
 	return deriveID(account, deriveFromVerified, string(token))
 }
 
-// NewAttemptID derives the id of a session's attempt with a token, so that a repeat gets the same attempt. shown is the
-// price that the customer saw, nil if unknown; number is the number of earlier attempts of the session.
+// NewAttemptID derives the id of a session's attempt with a token, so that a repeat gets the same
+// attempt. shown is the price that the customer saw, nil if unknown; number is the number of
+// earlier attempts of the session.
 func NewAttemptID(session SessionID, token Token, shown *Price, number uint64) AttemptID {
 	text := "attempt " + string(session) + " " + string(token) + " " + strconv.FormatUint(number, 10)
 	if shown != nil {
@@ -110,12 +119,14 @@ func DisputeIDFor(account AccountID, processor, disputeID string) DisputeID {
 	return DisputeID(hashed([]byte("dispute " + string(account) + " " + processor + " " + disputeID)))
 }
 
-// PersonIDFor derives the id of the person whose data is sealed under a key, given the key's name without its number.
+// PersonIDFor derives the id of the person whose data is sealed under a key, given the key's name
+// without its number.
 func PersonIDFor(key SecretID) PersonID {
 	return PersonID(hashed([]byte("person " + string(key))))
 }
 
-// NewRunID derives the id of the one run of a workflow that an event starts, whatever version it is of (D19).
+// NewRunID derives the id of the one run of a workflow that an event starts, whatever version it is
+// of (D19).
 func NewRunID(account AccountID, workflow WorkflowID, eventID string) RunID {
 	return RunID(deriveID(account, deriveRun, string(workflow)+"."+eventID))
 }
@@ -154,13 +165,15 @@ func ValidID(s string) bool {
 	}) < 0
 }
 
-// KeyHash returns the short hash of an idempotency key that a payment's state stores instead of the merchant's text (D9).
+// KeyHash returns the short hash of an idempotency key that a payment's state stores instead of the
+// merchant's text (D9).
 func KeyHash(account AccountID, key string) string {
 	sum := sha256.Sum256(source(account, deriveFromKey, key))
 	return encodeID(sum[16:26])
 }
 
-// Shard returns the shard of an aggregate: FNV-1a of its id, modulo the number of shards. The log's format fixes it for ever.
+// Shard returns the shard of an aggregate: FNV-1a of its id, modulo the number of shards. The log's
+// format fixes it for ever.
 func Shard(id string, shards int) int {
 	h := fnv.New64a()
 	h.Write([]byte(id))

@@ -11,8 +11,9 @@ import (
 	"payledger/domain/seedtest"
 )
 
-// TestFrozenIDs checks derived ids, which are in logs for ever and must not change. The expected values were computed without this code,
-// by the description in D9: SHA-256 of account, kind and text, the first 16 bytes.
+// TestFrozenIDs checks derived ids, which are in logs for ever and must not change. The expected
+// values were computed without this code, by the description in D9: SHA-256 of account, kind and
+// text, the first 16 bytes.
 func TestFrozenIDs(t *testing.T) {
 	rows := []struct{ name, got, want string }{
 		{"from a key", string(domain.PaymentIDForKey("acct", "key-1")), "01fq5ts9pb3n0r46beah3p4vffp8"},
@@ -70,7 +71,8 @@ func TestPaymentIDs(t *testing.T) {
 	})
 }
 
-// TestValidID checks that the last token of a subject has no character with a meaning for NATS or in a path (I2).
+// TestValidID checks that the last token of a subject has no character with a meaning for NATS or
+// in a path (I2).
 func TestValidID(t *testing.T) {
 	for _, id := range []string{"a", "Z9", "a-b_c", "123e4567-e89b-12d3-a456-426614174000", strings.Repeat("x", 64)} {
 		if !domain.ValidID(id) {

@@ -9,7 +9,8 @@ import (
 	"payledger/domain"
 )
 
-// fillText sets every string of a struct, and of the structs that it points to, to the text and the field's name.
+// fillText sets every string of a struct, and of the structs that it points to, to the text and the
+// field's name.
 func fillText(v reflect.Value, before string) {
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {
@@ -28,8 +29,8 @@ func aCustomer(before string) *domain.Customer {
 	return c
 }
 
-// TestMergeCustomerEveryField: each field of the request wins by itself, and an absent one keeps the
-// session's (D5).
+// TestMergeCustomerEveryField: each field of the request wins by itself, and an absent one keeps
+// the session's (D5).
 func TestMergeCustomerEveryField(t *testing.T) {
 	base, over := aCustomer("base "), aCustomer("over ")
 	if got := domain.MergeCustomer(base, over); !reflect.DeepEqual(got, over) {

@@ -15,7 +15,8 @@ type Order struct {
 	Shipping            *Shipping  `json:"shipping,omitempty"`            // cost and way of delivery
 }
 
-// Preferences are wishes of a merchant for the payment method (D21). They do not change how a payment is made.
+// Preferences are wishes of a merchant for the payment method (D21). They do not change how a
+// payment is made.
 type Preferences struct {
 	AllowedNetworks []Network `json:"orderedAllowedCardNetworks,omitempty"` // of cards that may be tokenized; none: all
 	Options         JSON      `json:"options,omitempty"`                    // the merchant's own options, JSON, kept as sent
@@ -75,13 +76,14 @@ type Shipping struct {
 	MethodDescription string `json:"methodDescription,omitempty"` // the merchant's own text
 }
 
-// HasAmounts reports whether a line item, a fee or the shipping has an amount. A way of shipping without a price has none.
+// HasAmounts reports whether a line item, a fee or the shipping has an amount. A way of shipping
+// without a price has none.
 func (o *Order) HasAmounts() bool {
 	return o != nil && (len(o.LineItems) > 0 || len(o.Fees) > 0 || o.Shipping != nil && o.Shipping.Amount != 0)
 }
 
-// Total is the sum over line items of amount × quantity − discount + tax, plus shipping and fees (D4).
-// It is false when there is nothing to sum, or when the sum is negative or above MaxAmount.
+// Total is the sum over line items of amount × quantity − discount + tax, plus shipping and fees
+// (D4). It is false when there is nothing to sum, or when the sum is negative or above MaxAmount.
 func (o *Order) Total() (Amount, bool) {
 	if !o.HasAmounts() {
 		return 0, false
@@ -112,7 +114,8 @@ func (o *Order) Total() (Amount, bool) {
 	return total, true
 }
 
-// MergeOrder lays over onto base field by field; a field that over leaves out keeps base's value (D5).
+// MergeOrder lays over onto base field by field; a field that over leaves out keeps base's value
+// (D5).
 func MergeOrder(base, over *Order) *Order {
 	if base == nil || over == nil {
 		return cmp.Or(over, base)

@@ -7,20 +7,22 @@ import (
 	"time"
 )
 
-// Sealed is personal data in the log: encrypted under the named key, so that destroying the key erases the data everywhere.
-// The rules never open it.
+// Sealed is personal data in the log: encrypted under the named key, so that destroying the key
+// erases the data everywhere. The rules never open it.
 type Sealed struct {
 	Key SecretID `json:"key"` // names the person's keys in the stream of secrets
 	Box []byte   `json:"box"` // nonce and AES-256-GCM ciphertext
-	// KeyNumber tells the person's keys apart: after an erasure, data is sealed under the next one. 0 is the first key, 2 the
-	// second.
+	// KeyNumber tells the person's keys apart: after an erasure, data is sealed under the next one.
+	// 0 is the first key, 2 the second.
 	KeyNumber uint64 `json:"keyNumber,omitempty"`
-	// EmailHash finds the customer's payments by e-mail address (D11): a keyed hash, of which nothing can be
-	// read without the ledger's master key. It outlives the key; readers show nothing by it that does not open.
+	// EmailHash finds the customer's payments by e-mail address (D11): a keyed hash, of which
+	// nothing can be read without the ledger's master key. It outlives the key; readers show
+	// nothing by it that does not open.
 	EmailHash string `json:"emailHash,omitempty"`
 }
 
-// Personal is all personal data of a session, an instrument or a payment. It is sealed as one value.
+// Personal is all personal data of a session, an instrument or a payment. It is sealed as one
+// value.
 type Personal struct {
 	Customer       *Customer `json:"customer,omitempty"`
 	CardholderName string    `json:"cardholderName,omitempty"`

@@ -6,8 +6,9 @@ import (
 	"payledger/domain"
 )
 
-// TestTotalRemembersWhatDidNotFit checks that a sum stays invalid after one overflow, even if the remaining bits look like an amount: 2^40
-// pieces at 2^40 are 0 in 64 bits, 2^32 pieces at 2^32, too.
+// TestTotalRemembersWhatDidNotFit checks that a sum stays invalid after one overflow, even if the
+// remaining bits look like an amount: 2^40 pieces at 2^40 are 0 in 64 bits, 2^32 pieces at 2^32,
+// too.
 func TestTotalRemembersWhatDidNotFit(t *testing.T) {
 	for _, bits := range []int{32, 40, 50} {
 		large := domain.LineItem{Amount: 1 << bits, Quantity: new(int64(1) << bits)}

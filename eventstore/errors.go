@@ -18,7 +18,8 @@ var (
 	ErrFull       = fault.ErrFull
 	ErrNoMajority = fault.ErrNoMajority
 	ErrNoLog      = fmt.Errorf("%w: there is no ledger here", ErrNotFound)
-	// ErrTooLarge means that a new request would use the space of an aggregate that is reserved for outcomes.
+	// ErrTooLarge means that a new request would use the space of an aggregate that is reserved for
+	// outcomes.
 	ErrTooLarge = errors.New("eventstore: the aggregate is too large for a further request")
 )
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Fanout delivers the events of all shards to its readers: projections, notifier, checkpoints. Each reader reads from its own
-// position: a reader that is slow, or fails, delays no other reader.
+// Fanout delivers the events of all shards to its readers: projections, notifier, checkpoints. Each
+// reader reads from its own position: a reader that is slow, or fails, delays no other reader.
 type Fanout struct {
 	store   Subscribing
 	readers []*Reader
@@ -38,8 +38,8 @@ func (f *Fanout) Reader(name string, after []uint64) *Reader {
 	return r
 }
 
-// Run reads until ctx ends or the connection to the log is closed. It returns when no event is being delivered. It stops reading
-// a damaged shard; the other shards continue.
+// Run reads until ctx ends or the connection to the log is closed. It returns when no event is
+// being delivered. It stops reading a damaged shard; the other shards continue.
 func (f *Fanout) Run(parent context.Context) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -89,7 +89,8 @@ func (f *Fanout) feed(ctx context.Context, shard int, r *Reader) error {
 	return err
 }
 
-// Next waits for events and returns at least one and at most max of them, in the order of each shard, or the error of ctx.
+// Next waits for events and returns at least one and at most max of them, in the order of each
+// shard, or the error of ctx.
 func (r *Reader) Next(ctx context.Context, max int) ([]*Recorded, error) {
 	var batch []*Recorded
 	select {

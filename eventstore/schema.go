@@ -32,8 +32,9 @@ type (
 	Aggregate[S any, E domain.Event] = format.Aggregate[S, E]
 )
 
-// The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build writes. It is 1 until the first
-// release. The package comment, "Schemas", has the rules for a change.
+// The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build
+// writes. It is 1 until the first release. The package comment, "Schemas", has the rules for a
+// change.
 var (
 	Payments    = format.Letting(format.NewAggregate("payment", 1, payment.Events(), payment.Evolve), paymentParts)
 	Sessions    = format.NewAggregate("session", 1, session.Events(), session.Evolve)
@@ -48,11 +49,13 @@ var (
 	// Workflows are all workflows of an account, by its id; WorkflowRuns are their runs.
 	Workflows    = format.NewAggregate("workflow", 1, workflow.Events(), workflow.Evolve)
 	WorkflowRuns = format.NewAggregate("workflow_run", 1, workflow.RunEvents(), workflow.EvolveRun)
-	// Webhooks are requests to send webhooks again: those of an account by its id, and each one with an idempotency key by an id of its own.
+	// Webhooks are requests to send webhooks again: those of an account by its id, and each one
+	// with an idempotency key by an id of its own.
 	Webhooks = format.NewAggregate("webhook", 1, webhook.Events(), webhook.EvolveRequests)
 )
 
-// Schemas returns the newest schema of each kind of aggregate that this build reads and writes, by the aggregate's name.
+// Schemas returns the newest schema of each kind of aggregate that this build reads and writes, by
+// the aggregate's name.
 func Schemas() map[string]int {
 	return map[string]int{
 		Payments.Name: Payments.Schema, Sessions.Name: Sessions.Schema, Instruments.Name: Instruments.Schema, Attempts.Name: Attempts.Schema,
@@ -61,7 +64,8 @@ func Schemas() map[string]int {
 	}
 }
 
-// InboxOwner is the owner of all inboxes: a notification can arrive before its payment, and with it its account, is known.
+// InboxOwner is the owner of all inboxes: a notification can arrive before its payment, and with it
+// its account, is known.
 const InboxOwner = format.SystemAccount
 
 // InboxKey names the inbox of a payment reference, or of a processor's sweeps.
@@ -106,7 +110,8 @@ type Repositories struct {
 	Webhooks     Repository[string, webhook.Requests, webhook.Event] // of an account, or of one idempotency key
 }
 
-// NewRepositories returns the aggregates of the log. It is no method: an importer of the store would then compile all of them.
+// NewRepositories returns the aggregates of the log. It is no method: an importer of the store
+// would then compile all of them.
 func NewRepositories(s Store) *Repositories {
 	return &Repositories{
 		Payments:     Repository[domain.PaymentID, payment.State, payment.Event]{s, Payments},
@@ -128,7 +133,8 @@ func (r *Repository[ID, S, E]) Key(owner domain.AccountID, id ID) Key {
 	return r.aggregate.Key(owner, string(id))
 }
 
-// Load returns an aggregate's tip. The tip of an aggregate that does not exist has the zero state and no event.
+// Load returns an aggregate's tip. The tip of an aggregate that does not exist has the zero state
+// and no event.
 func (r *Repository[ID, S, E]) Load(ctx context.Context, owner domain.AccountID, id ID, consistency Consistency) (Tip[S], error) {
 	return Load(ctx, r.store, r.aggregate, r.Key(owner, id), consistency)
 }
@@ -143,7 +149,8 @@ func (r *Repository[ID, S, E]) Execute(ctx context.Context, owner domain.Account
 	return Execute(ctx, r.store, r.aggregate, r.Key(owner, id), meta, decide)
 }
 
-// ExecuteNew is Execute for an aggregate that should not exist yet. The first decision is without a load.
+// ExecuteNew is Execute for an aggregate that should not exist yet. The first decision is without a
+// load.
 func (r *Repository[ID, S, E]) ExecuteNew(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	return ExecuteNew(ctx, r.store, r.aggregate, r.Key(owner, id), meta, decide)
 }
@@ -153,7 +160,8 @@ func (r *Repository[ID, S, E]) ExecuteFrom(ctx context.Context, tip Tip[S], meta
 	return ExecuteFrom(ctx, r.store, r.aggregate, tip, meta, decide)
 }
 
-// LogInitialized says that the log has its first account: a log is initialized once, in a cluster too.
+// LogInitialized says that the log has its first account: a log is initialized once, in a cluster
+// too.
 type LogInitialized struct {
 	At          time.Time        `json:"at"`
 	Account     domain.AccountID `json:"accountId"`

@@ -128,7 +128,8 @@ func (l leaks) in(content []byte) (found []leak) {
 	return found
 }
 
-// everyToken makes payments in every way that uses a client token, and returns all client and access tokens.
+// everyToken makes payments in every way that uses a client token, and returns all client and
+// access tokens.
 func everyToken(t *testing.T, r *rig) (secrets []secret, saved string) {
 	t.Helper()
 	card := r.tokenize(r.session(someSession), goodCard)
@@ -180,8 +181,8 @@ func everyToken(t *testing.T, r *rig) (secrets []secret, saved string) {
 	return secrets, card
 }
 
-// TestTokensAreKeptNowhere checks that no client token and no access token, in any encoding, is in an event, a view, a log line, a
-// webhook, or an answer that is not meant to show it (D4, D6, D12).
+// TestTokensAreKeptNowhere checks that no client token and no access token, in any encoding, is in
+// an event, a view, a log line, a webhook, or an answer that is not meant to show it (D4, D6, D12).
 func TestTokensAreKeptNowhere(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -221,8 +222,8 @@ func TestTokensAreKeptNowhere(t *testing.T) {
 // likeTokens are the strings that could be a token.
 var likeTokens = regexp.MustCompile(`[0-9A-Za-z_.-]{8,}`)
 
-// TestEventsOpenNoCheckout checks that nothing in the events, or in the answers to a key with transactions:retrieve, opens a session: it
-// cannot charge a saved card or enter a card (D2, D12).
+// TestEventsOpenNoCheckout checks that nothing in the events, or in the answers to a key with
+// transactions:retrieve, opens a session: it cannot charge a saved card or enter a card (D2, D12).
 func TestEventsOpenNoCheckout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

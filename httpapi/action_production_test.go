@@ -8,7 +8,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// atProcessor ends a customer's check where the customer takes it outside the sandbox: at the processor.
+// atProcessor ends a customer's check where the customer takes it outside the sandbox: at the
+// processor.
 func (r *rig) atProcessor(id string, outcome processor.Outcome) {
 	r.t.Helper()
 	asked := r.books(id)[0]
@@ -22,8 +23,9 @@ func (r *rig) atProcessor(id string, outcome processor.Outcome) {
 	}
 }
 
-// challenge makes a payment in the browser that waits for its customer. It returns the client token, the payment's id, and the resume
-// token of a browser that declares that the customer passed the check.
+// challenge makes a payment in the browser that waits for its customer. It returns the client
+// token, the payment's id, and the resume token of a browser that declares that the customer passed
+// the check.
 func (r *rig) challenge() (client, id, resumeToken string) {
 	r.t.Helper()
 	client = r.session(someSession)
@@ -32,8 +34,8 @@ func (r *rig) challenge() (client, id, resumeToken string) {
 	return client, made.text1("id"), done.text1("resumeToken")
 }
 
-// TestActionInProduction: outside the sandbox the outcome that a browser declares has no effect; the call that resumes the payment
-// gets the outcome from the processor (D12).
+// TestActionInProduction: outside the sandbox the outcome that a browser declares has no effect;
+// the call that resumes the payment gets the outcome from the processor (D12).
 func TestActionInProduction(t *testing.T) {
 	t.Parallel()
 	r := newRigIn(t, account.Production, usualTimeout, nil)
@@ -78,8 +80,8 @@ func TestAbandonedInProduction(t *testing.T) {
 	}
 }
 
-// TestPassedAndGone checks that a payment is authorized when the action expires, if its customer passed the check and closed the tab. In
-// every environment the processor decides (D8).
+// TestPassedAndGone checks that a payment is authorized when the action expires, if its customer
+// passed the check and closed the tab. In every environment the processor decides (D8).
 func TestPassedAndGone(t *testing.T) {
 	t.Parallel()
 	for _, environment := range []string{account.Production, account.Sandbox} {
@@ -92,8 +94,8 @@ func TestPassedAndGone(t *testing.T) {
 	}
 }
 
-// TestActionInSandbox checks that the sandbox accepts the outcome that the challenge page declares: the page replaces the issuer there
-// (D12, D13).
+// TestActionInSandbox checks that the sandbox accepts the outcome that the challenge page declares:
+// the page replaces the issuer there (D12, D13).
 func TestActionInSandbox(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -39,7 +39,8 @@ func claimsOf(t *testing.T, token string) (claims jwt.MapClaims) {
 
 func resumeWith(token string) string { return `{"resumeToken":"` + token + `"}` }
 
-// TestRequiredAction: a challenge, its completion in the browser, resume (§4 rule 1, D6, D7, D12, D13).
+// TestRequiredAction: a challenge, its completion in the browser, resume (§4 rule 1, D6, D7, D12,
+// D13).
 func TestRequiredAction(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -83,8 +84,8 @@ func TestRequiredAction(t *testing.T) {
 	}
 }
 
-// TestActionToken checks the claims of an action token (D4). Action calls refuse checkout tokens, and checkout calls refuse action tokens
-// (D12).
+// TestActionToken checks the claims of an action token (D4). Action calls refuse checkout tokens,
+// and checkout calls refuse action tokens (D12).
 func TestActionToken(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -152,7 +153,8 @@ func TestActionToken(t *testing.T) {
 	r.want(r.complete(token, "AUTHENTICATED"), 400, "ClientSessionValidationError")
 }
 
-// TestResumeTokens checks that resume names the fault of a token that is not the token of the payment's action (D8).
+// TestResumeTokens checks that resume names the fault of a token that is not the token of the
+// payment's action (D8).
 func TestResumeTokens(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -194,7 +196,8 @@ func TestResumeTokens(t *testing.T) {
 	}
 }
 
-// TestResumeInTime checks that a resume without an outcome in time returns 202 with the error body, and continues (§7, D8).
+// TestResumeInTime checks that a resume without an outcome in time returns 202 with the error body,
+// and continues (§7, D8).
 func TestResumeInTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -25,19 +25,23 @@ type Intake struct {
 }
 
 const (
-	// maxHeaders bounds headers and request line, in bytes (D1). Server.MaxHeaderBytes must be more: above it there is no error body.
+	// maxHeaders bounds headers and request line, in bytes (D1). Server.MaxHeaderBytes must be
+	// more: above it there is no error body.
 	maxHeaders = 32 << 10
 	// maxHeaderFields bounds the number of headers (D1): a search for similar names looks at each.
 	maxHeaderFields = 200
-	// unbudgeted is the size up to which a body or an answer is not counted, in bytes: about as much as a connection takes.
+	// unbudgeted is the size up to which a body or an answer is not counted, in bytes: about as
+	// much as a connection takes.
 	unbudgeted = 16 << 10
-	// elementSize is the memory of a list's element while the answer is made and written, about, in bytes.
+	// elementSize is the memory of a list's element while the answer is made and written, about, in
+	// bytes.
 	elementSize = 8 << 10
 	// streamSize is the memory of a streamed answer, about, in bytes.
 	streamSize = 256 << 10
 )
 
-// admit refuses requests beyond the bounds, at little cost: before authentication. leave must be called when the request is over.
+// admit refuses requests beyond the bounds, at little cost: before authentication. leave must be
+// called when the request is over.
 func (c *call) admit() (leave func(), err error) {
 	leave = func() {}
 	if alwaysServed(c.r) {
@@ -148,7 +152,8 @@ func (c *call) reserve(from *intake.Budget, bytes int64) error {
 	return nil
 }
 
-// owner returns the one whose share of the places and of the memory the request takes from: its account, or its address while that is not known.
+// owner returns the one whose share of the places and of the memory the request takes from: its
+// account, or its address while that is not known.
 func (c *call) owner() string {
 	if c.Merchant.ID != "" {
 		return string(c.Merchant.ID)
@@ -166,8 +171,8 @@ type reservation struct {
 	bytes int64
 }
 
-// holdAnswer releases the memory of body and list, and reserves that of an answer unless all requests share it. The answer to a change is
-// always sent.
+// holdAnswer releases the memory of body and list, and reserves that of an answer unless all
+// requests share it. The answer to a change is always sent.
 func (c *call) holdAnswer(answer raw) error {
 	c.releaseMemory()
 	switch {
@@ -200,7 +205,8 @@ func overloaded() error {
 	}
 }
 
-// errOverloaded marks requests that were refused because of the load: they are counted, and their log lines are at debug level.
+// errOverloaded marks requests that were refused because of the load: they are counted, and their
+// log lines are at debug level.
 var errOverloaded = errors.New("overloaded")
 
 func (c *call) tooManyOfAddress() error {
@@ -211,8 +217,9 @@ func (c *call) tooManyOfAddress() error {
 	return refused
 }
 
-// Surplus answers connections beyond the caps (D1), one request each: probes as next does, other requests with 503, or with 429 for
-// an address that holds too many connections. random makes request ids.
+// Surplus answers connections beyond the caps (D1), one request each: probes as next does, other
+// requests with 503, or with 429 for an address that holds too many connections. random makes
+// request ids.
 func Surplus(random io.Reader, next http.Handler, tally *intake.Tally) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")

@@ -25,11 +25,12 @@ type walk struct {
 // calledBy matches a call that a suggestion names, with its ids.
 var calledBy = regexp.MustCompile(`(?:GET|POST|PUT|PATCH|DELETE) /[A-Za-z0-9{}/?=_.%-]*[A-Za-z0-9}_]`)
 
-// needsQuery are the calls that a caller cannot make without a parameter, which the suggestion names in words.
+// needsQuery are the calls that a caller cannot make without a parameter, which the suggestion
+// names in words.
 var needsQuery = []string{"GET /client-session", "GET /payment-instruments"}
 
-// advises checks that a suggestion names the calls of its row, and no other with an id that the caller does not have; that what it reads can be
-// read; and that the last step succeeds.
+// advises checks that a suggestion names the calls of its row, and no other with an id that the
+// caller does not have; that what it reads can be read; and that the last step succeeds.
 func (r *rig) advises(w walk) {
 	r.t.Helper()
 	what := w.operations + " " + w.errorID
@@ -65,15 +66,17 @@ func (r *rig) advises(w walk) {
 	}
 }
 
-// walkedByTestAdvice are the calls of payments whose suggestions TestAdvice walks in every status, and those of processors.
+// walkedByTestAdvice are the calls of payments whose suggestions TestAdvice walks in every status,
+// and those of processors.
 var walkedByTestAdvice = []string{
 	"createPayment", "createCheckoutPayment", "resumePayment", "resumeCheckoutPayment", "cancelPayment", "capturePayment", "refundPayment", "adjustPaymentAuthorization",
 	"cancelManagedPayment", "captureManagedPayment", "refundManagedPayment", "receiveProcessorNotification",
 }
 
-// TestAdviceOfAreas walks the suggestions of all refusals of sessions, attempts, instruments, webhooks, workflows, disputes, accounts and
-// reads: each names the ids and the call that are needed to follow it, and that ends well. openapi.yaml lists the errorIds of each call, and
-// every answer of these tests is held to it: an errorId without a row here is an error.
+// TestAdviceOfAreas walks the suggestions of all refusals of sessions, attempts, instruments,
+// webhooks, workflows, disputes, accounts and reads: each names the ids and the call that are
+// needed to follow it, and that ends well. openapi.yaml lists the errorIds of each call, and every
+// answer of these tests is held to it: an errorId without a row here is an error.
 func TestAdviceOfAreas(t *testing.T) {
 	t.Parallel()
 	r := &advised{hookRig: newHookRig(t, webhooks{})}
@@ -167,9 +170,11 @@ func (r *advised) general() []walk {
 	}
 }
 
-// races are requests that lose against another one of the same moment, and requests that a fault ends: a source of random bytes runs the other
-// request in the middle of the first, or fails. Nothing of the first is recorded, and its repeat ends well. TestAfterUnknown has the texts
-// of every call, payments' included, and TestRunningUnknown an operation of a payment that waited in vain.
+// races are requests that lose against another one of the same moment, and requests that a fault
+// ends: a source of random bytes runs the other request in the middle of the first, or fails.
+// Nothing of the first is recorded, and its repeat ends well. TestAfterUnknown has the texts of
+// every call, payments' included, and TestRunningUnknown an operation of a payment that waited in
+// vain.
 func (r *advised) races() []walk {
 	beside := func(other func() error, call func() answer) answer {
 		r.random.before.Store(&other)

@@ -110,7 +110,8 @@ func (r *advised) processors() []walk {
 	}
 }
 
-// actions walks the refusals of a customer's action: of a payment that is not known here, and of an action that has ended.
+// actions walks the refusals of a customer's action: of a payment that is not known here, and of an
+// action that has ended.
 func (r *advised) actions() []walk {
 	client := r.order("")
 	made := r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, challengedCard))), 200, "")
@@ -146,7 +147,8 @@ func (r *advised) afterAction() answer {
 	return refused
 }
 
-// expired walks the refusals about an attempt whose session has expired. It is last: the clock goes on.
+// expired walks the refusals about an attempt whose session has expired. It is last: the clock goes
+// on.
 func (r *advised) expired() []walk {
 	client := r.order(manual)
 	id := r.attempt(client, r.tokenize(client, goodCard))

@@ -15,8 +15,8 @@ var harmless = []string{"of the difference", "Do not create another", "when it i
 
 var operationNamed = regexp.MustCompile(`POST /payments/\{id\}(/[a-z-]+)`)
 
-// advised checks the texts of a refusal of a request about a payment: they can be followed, with the ids that the error has, and do not
-// lead to paying twice.
+// advised checks the texts of a refusal of a request about a payment: they can be followed, with
+// the ids that the error has, and do not lead to paying twice.
 func (r *rig) advised(a answer, at, what string, create bool) {
 	r.t.Helper()
 	if a.status < 400 {
@@ -38,8 +38,8 @@ func (r *rig) advised(a answer, at, what string, create bool) {
 	}
 }
 
-// TestAdvice walks the suggestions of the refusals of all requests in all statuses: repeats of the creation under the same key, another one
-// and none, from the browser too, and all operations.
+// TestAdvice walks the suggestions of the refusals of all requests in all statuses: repeats of the
+// creation under the same key, another one and none, from the browser too, and all operations.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

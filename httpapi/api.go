@@ -44,7 +44,8 @@ type Commands interface {
 	management.Commands
 	workflows.Commands
 	webhooks.Commands
-	// Notify records an unsolicited notification of a processor; it is durable when nil is returned (D14.5).
+	// Notify records an unsolicited notification of a processor; it is durable when nil is returned
+	// (D14.5).
 	Notify(ctx context.Context, requestID string, notification processor.SignedNotification) error
 }
 
@@ -55,14 +56,17 @@ type Reader interface {
 	workflows.Reader
 	// SessionAccount returns the account of a client session, false when there is no such session.
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)
-	// APIKey returns an API key as this node knows it. It may have been revoked since; its hash and its expiry never change.
+	// APIKey returns an API key as this node knows it. It may have been revoked since; its hash and
+	// its expiry never change.
 	APIKey(id domain.APIKeyID) (account.APIKey, bool)
-	// AccountByKey returns the newest state of an API key's account, whichever node changed it. The key may not be valid any more.
+	// AccountByKey returns the newest state of an API key's account, whichever node changed it. The
+	// key may not be valid any more.
 	AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error)
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// Config has the parts behind the API; all but FrameAncestors, RateLimit, Users, KeyUses, Notifications, Timed and Intake are required.
+// Config has the parts behind the API; all but FrameAncestors, RateLimit, Users, KeyUses,
+// Notifications, Timed and Intake are required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -79,26 +83,31 @@ type Config struct {
 	Logger         zerolog.Logger
 	// Ready returns the reason why the service is not ready, or nil (I1: /readyz).
 	Ready func(context.Context) error
-	// Lease returns an error while this node must answer no requests, because the other nodes no longer wait for it; nil: never.
+	// Lease returns an error while this node must answer no requests, because the other nodes no
+	// longer wait for it; nil: never.
 	Lease func() error
 	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown.
 	CheckURL func(ctx context.Context, url string) error
-	// TestEndpoint sends the test message to a webhook endpoint, once (§6.1, D20); an error means that it was not sent.
+	// TestEndpoint sends the test message to a webhook endpoint, once (§6.1, D20); an error means
+	// that it was not sent.
 	TestEndpoint func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (deliveries.Attempt, error)
-	// Notifications reads a processor's notification, and refuses one that is not signed or malformed (D14.4); nil: all are refused.
+	// Notifications reads a processor's notification, and refuses one that is not signed or
+	// malformed (D14.4); nil: all are refused.
 	Notifications func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error)
 	// FrameAncestors are the origins that may show the checkout pages in a frame; none by default.
 	FrameAncestors []string
 	// RateLimit is the number of requests a second that each API key may make; 0 is no limit (D1).
 	RateLimit float64
-	// Nodes returns the number of nodes that serve, for the rate limit; nil: there is one. Allowed and AllowedElsewhere connect them.
+	// Nodes returns the number of nodes that serve, for the rate limit; nil: there is one. Allowed
+	// and AllowedElsewhere connect them.
 	Nodes func() int
 	// KeyUses has the last uses of API keys (D20); nil: in memory.
 	KeyUses *keyuse.Uses
 	// Events has the events for analysts (I2).
 	Events events.Source
-	// Listeners hand webhooks to programs that read them as a stream (D18). ListenerExpiry is the time after which one without a reader is
-	// deleted, and WebhookTimeout the time that a program has for its answer.
+	// Listeners hand webhooks to programs that read them as a stream (D18). ListenerExpiry is the
+	// time after which one without a reader is deleted, and WebhookTimeout the time that a program
+	// has for its answer.
 	Listeners                      live.Listeners
 	WebhookTimeout, ListenerExpiry time.Duration
 	// Closing is closed when the service begins to stop: open streams of events end. nil: never.
@@ -107,8 +116,9 @@ type Config struct {
 	Heartbeat time.Duration
 	// Users signs staff in to the dashboard; nil: there is no dashboard.
 	Users *users.Users
-	// Timed gets the duration of each request that was answered, and its trace id: of the header traceparent, else X-Request-Id. route is
-	// "METHOD /path" of the route; "" if there is none. nil: durations are logged only.
+	// Timed gets the duration of each request that was answered, and its trace id: of the header
+	// traceparent, else X-Request-Id. route is "METHOD /path" of the route; "" if there is none.
+	// nil: durations are logged only.
 	Timed func(route string, status int, took time.Duration, trace string)
 	// Intake bounds requests and their memory; nothing is bound by default.
 	Intake Intake
@@ -138,7 +148,8 @@ type API struct {
 	requests   *live.RequestLog
 }
 
-// New prepares the API. It fails when openapi.yaml and the routes differ, and on an unsafe configuration.
+// New prepares the API. It fails when openapi.yaml and the routes differ, and on an unsafe
+// configuration.
 func New(c Config) (*API, error) {
 	if len(c.ClientTokenKey) < clienttoken.MinKey {
 		return nil, errors.New("httpapi: the client token key is too short")
@@ -275,7 +286,8 @@ func (c *call) serve() outcome {
 	}
 }
 
-// asGet returns a HEAD request as the GET that it implies (D22.7), and whether it was one. The server leaves the body of its answer out.
+// asGet returns a HEAD request as the GET that it implies (D22.7), and whether it was one. The
+// server leaves the body of its answer out.
 func asGet(r *http.Request) (got *http.Request, head bool) {
 	if r.Method != http.MethodHead {
 		return r, false
@@ -285,13 +297,15 @@ func asGet(r *http.Request) (got *http.Request, head bool) {
 	return &plain, true
 }
 
-// firstSegment returns the first segment of a path, which no route leaves open: each router then has few routes to try.
+// firstSegment returns the first segment of a path, which no route leaves open: each router then
+// has few routes to try.
 func firstSegment(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return first
 }
 
-// match returns the route for the path of a request and a method. A trailing slash is ignored, without a redirect (D1).
+// match returns the route for the path of a request and a method. A trailing slash is ignored,
+// without a redirect (D1).
 func (a *API) match(r *http.Request, method string) (route, map[string]string, bool) {
 	path := r.URL.Path
 	if len(path) > 1 {

@@ -17,7 +17,8 @@ import (
 // approvals is how many merchants' calls approve one attempt at the same time.
 const approvals = 1000
 
-// pipes are in-process connections to a server. They need no file descriptors, so the process's limit does not bound their number.
+// pipes are in-process connections to a server. They need no file descriptors, so the process's
+// limit does not bound their number.
 type pipes struct {
 	made   chan net.Conn
 	closed chan struct{}
@@ -51,8 +52,8 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// TestThousandApprovals: a thousand approvals of one attempt at the same time make one payment: one authorization at
-// the processor, and the same answer for all (§3.3, D5).
+// TestThousandApprovals: a thousand approvals of one attempt at the same time make one payment: one
+// authorization at the processor, and the same answer for all (§3.3, D5).
 func TestThousandApprovals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -30,8 +30,8 @@ func (r *rig) attemptStatus(clientToken, id string) string {
 	return r.want(r.inBrowser(clientToken, "GET", "/payment-attempts/"+id, ""), 200, "").text1("approvalStatus")
 }
 
-// TestApprove: the payment of an approved attempt is made once, from the session, and both sides get an answer (§3.3,
-// D5, D12).
+// TestApprove: the payment of an approved attempt is made once, from the session, and both sides
+// get an answer (§3.3, D5, D12).
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -82,7 +82,8 @@ func TestApprove(t *testing.T) {
 	r.want(r.decide(id, "approve", ""), 200, "")
 }
 
-// TestAbort checks that an aborted attempt makes no payment, and that its token cannot be used again (§3.3, D5).
+// TestAbort checks that an aborted attempt makes no payment, and that its token cannot be used
+// again (§3.3, D5).
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -110,7 +111,8 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestAttemptRefusals checks the errors for unknown attempts, attempts of others, and attempts that are over (D3, D5, D12).
+// TestAttemptRefusals checks the errors for unknown attempts, attempts of others, and attempts that
+// are over (D3, D5, D12).
 func TestAttemptRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -149,7 +151,8 @@ func TestAttemptRefusals(t *testing.T) {
 	}
 }
 
-// TestSupersededAttempt checks that a session has one active attempt: a new card's attempt replaces the waiting one (§2.5).
+// TestSupersededAttempt checks that a session has one active attempt: a new card's attempt replaces
+// the waiting one (§2.5).
 func TestSupersededAttempt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -175,7 +178,8 @@ func TestSupersededAttempt(t *testing.T) {
 	}
 }
 
-// TestAttemptsRace checks that of several attempts started at the same time one waits, and the others are aborted (§2.5).
+// TestAttemptsRace checks that of several attempts started at the same time one waits, and the
+// others are aborted (§2.5).
 func TestAttemptsRace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -199,8 +203,8 @@ func TestAttemptsRace(t *testing.T) {
 	}
 }
 
-// TestApprovedBeforePaid: between the decision and its payment, as a crash leaves it, the customer sees the approval and
-// no payment yet; a repeat of the approval makes it (§3.3, D12).
+// TestApprovedBeforePaid: between the decision and its payment, as a crash leaves it, the customer
+// sees the approval and no payment yet; a repeat of the approval makes it (§3.3, D12).
 func TestApprovedBeforePaid(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

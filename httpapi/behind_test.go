@@ -34,8 +34,9 @@ func (r *rig) agrees(at string) {
 	}
 }
 
-// TestBehindTheBack checks that an operation that was made directly at the processor is found when the processor refuses one of our
-// operations because of it. The answer is 200. The newest event is the failure, and amounts and status are the processor's (§6.3, D7).
+// TestBehindTheBack checks that an operation that was made directly at the processor is found when
+// the processor refuses one of our operations because of it. The answer is 200. The newest event is
+// the failure, and amounts and status are the processor's (§6.3, D7).
 func TestBehindTheBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -86,7 +87,8 @@ func TestBehindTheBack(t *testing.T) {
 	}
 }
 
-// TestAfterWhatWasFound checks that an operation found in the processor's books counts like any other operation.
+// TestAfterWhatWasFound checks that an operation found in the processor's books counts like any
+// other operation.
 func TestAfterWhatWasFound(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -113,8 +115,8 @@ func TestAfterWhatWasFound(t *testing.T) {
 	r.agrees(at)
 }
 
-// TestSettledAllTheSame checks that the status of a SETTLED payment refuses a cancel, even if the processor's books contain a refund from
-// outside by then (D7).
+// TestSettledAllTheSame checks that the status of a SETTLED payment refuses a cancel, even if the
+// processor's books contain a refund from outside by then (D7).
 func TestSettledAllTheSame(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -128,8 +130,8 @@ func TestSettledAllTheSame(t *testing.T) {
 	r.agrees(at)
 }
 
-// TestFoundOnWhatWasLost checks a refund from outside on a capture whose confirmation was lost: reading the processor's books records
-// both, in their order.
+// TestFoundOnWhatWasLost checks a refund from outside on a capture whose confirmation was lost:
+// reading the processor's books records both, in their order.
 func TestFoundOnWhatWasLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -148,8 +150,9 @@ func TestFoundOnWhatWasLost(t *testing.T) {
 	r.agrees(at)
 }
 
-// TestBooksThatCannotBeRead checks that the outcome is unknown as long as the processor does not return the reason of a refusal (D8). The
-// outcome is recorded once the processor returns the reason.
+// TestBooksThatCannotBeRead checks that the outcome is unknown as long as the processor does not
+// return the reason of a refusal (D8). The outcome is recorded once the processor returns the
+// reason.
 func TestBooksThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

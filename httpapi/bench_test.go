@@ -35,7 +35,8 @@ const bigPayment = `{"paymentMethodToken": "01k3v9t7hq2m5c8z0x4w6n1r3b", "orderI
 
 const smallPayment = `{"paymentMethodToken": "01k3v9t7hq2m5c8z0x4w6n1r3b", "orderId": "order-1001", "currencyCode": "EUR", "amount": 2500}`
 
-// testAPI has the operations and a fixed time. Its commands take every input and refuse it with errTaken.
+// testAPI has the operations and a fixed time. Its commands take every input and refuse it with
+// errTaken.
 func testAPI(t testing.TB) *API {
 	t.Helper()
 	operations, err := loadOperations()
@@ -63,7 +64,8 @@ func (c *call) accept() error {
 	return c.validate()
 }
 
-// BenchmarkAccept measures the part of POST /payments before its command: read, parse, validate, decode.
+// BenchmarkAccept measures the part of POST /payments before its command: read, parse, validate,
+// decode.
 func BenchmarkAccept(b *testing.B) {
 	a := testAPI(b)
 	for name, body := range map[string]string{"big": bigPayment, "small": smallPayment} {

@@ -14,7 +14,8 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// The greatest sizes of a body and of a processor's notification, read before its signature is checked; in bytes (D1, D14.4).
+// The greatest sizes of a body and of a processor's notification, read before its signature is
+// checked; in bytes (D1, D14.4).
 const (
 	maxBody         = 1 << 20
 	maxNotification = 64 << 10
@@ -40,7 +41,8 @@ func (c *call) readBody() error {
 	return nil
 }
 
-// isNothing reports whether a body means {} where a body may be left out: it is empty, or null (D1).
+// isNothing reports whether a body means {} where a body may be left out: it is empty, or null
+// (D1).
 func isNothing(body []byte) bool {
 	text := string(bytes.Trim(body, " \t\r\n"))
 	return text == "" || text == "null"
@@ -90,10 +92,12 @@ func mediaType(header string) (kind string, err error) {
 	return kind, err
 }
 
-// firstRead is the size of the first piece that is read of a body without a declared length, in bytes.
+// firstRead is the size of the first piece that is read of a body without a declared length, in
+// bytes.
 const firstRead = 4 << 10
 
-// readWithin reads a body. The memory of a large one is reserved before it is read, and no other memory is used.
+// readWithin reads a body. The memory of a large one is reserved before it is read, and no other
+// memory is used.
 func (c *call) readWithin(body io.Reader, limit int64) ([]byte, error) {
 	length := c.r.ContentLength
 	if length > limit {
@@ -128,7 +132,8 @@ func (c *call) readWithin(body io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
-// parsed is the memory of a parsed and decoded body, with its errors, in multiples of its size, about.
+// parsed is the memory of a parsed and decoded body, with its errors, in multiples of its size,
+// about.
 const parsed = 3
 
 // reserveParsed reserves the memory of parsing a large body (D22.14).

@@ -104,7 +104,8 @@ func recovered(err *error) {
 	}
 }
 
-// pass runs the guards in the order that is part of the contract (D3), then the handler. A panic becomes an error.
+// pass runs the guards in the order that is part of the contract (D3), then the handler. A panic
+// becomes an error.
 func (c *call) pass() (result any, err error) {
 	defer recovered(&err)
 	if c.fromBrowser() {
@@ -159,7 +160,8 @@ func (c *call) allowsStale() bool {
 	return known && c.api.operations[r.operation].Query["consistency"] != nil
 }
 
-// find sets the call's route. allowed are the methods of a known path. doc.go has the guards of an unknown route.
+// find sets the call's route. allowed are the methods of a known path. doc.go has the guards of an
+// unknown route.
 func (c *call) find() (allowed []string, known bool) {
 	if c.route, c.Vars, known = c.api.match(c.r, c.r.Method); known {
 		c.found = true

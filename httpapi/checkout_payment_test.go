@@ -37,8 +37,8 @@ func TestConfiguration(t *testing.T) {
 	r.want(r.inBrowser(client, "GET", "/checkout/configuration", ""), 400, "ClientSessionValidationError")
 }
 
-// TestPayInCheckout checks that the browser pays the amount of the session, sees only id and status, and only payments of its session
-// (D12).
+// TestPayInCheckout checks that the browser pays the amount of the session, sees only id and
+// status, and only payments of its session (D12).
 func TestPayInCheckout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -82,8 +82,8 @@ func TestPayInCheckout(t *testing.T) {
 	}
 }
 
-// TestClickStorm checks that one token pays once, however many requests the browser sends at the same time. Every other answer names the
-// payment (D5, D12).
+// TestClickStorm checks that one token pays once, however many requests the browser sends at the
+// same time. Every other answer names the payment (D5, D12).
 func TestClickStorm(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -112,8 +112,8 @@ func TestClickStorm(t *testing.T) {
 	}
 }
 
-// TestTabs checks that a session has at most one active payment, whichever card another tab pays with, at the same time or later. After a
-// failed payment the session accepts another (§2.5, D12).
+// TestTabs checks that a session has at most one active payment, whichever card another tab pays
+// with, at the same time or later. After a failed payment the session accepts another (§2.5, D12).
 func TestTabs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -147,7 +147,8 @@ func TestTabs(t *testing.T) {
 	}
 }
 
-// TestCheckoutKeys: a browser's idempotency key is its session's own, never the merchant's (D9, D12).
+// TestCheckoutKeys: a browser's idempotency key is its session's own, never the merchant's (D9,
+// D12).
 func TestCheckoutKeys(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

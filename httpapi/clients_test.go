@@ -9,8 +9,8 @@ import (
 // wishes are the preferences about the payment method that existing clients send (D21).
 const wishes = `"paymentMethod":{"orderedAllowedCardNetworks":["MASTERCARD","VISA"],"paymentMethodType":"PAYMENT_CARD","options":{"GOOGLE_PAY":{"list":[1,2.50,true,"x"]}}}`
 
-// TestPreferences checks that the session, its checkout and its payment return a session's networks and options as sent, in the same
-// order. Tokenization refuses a card of another network (D21).
+// TestPreferences checks that the session, its checkout and its payment return a session's networks
+// and options as sent, in the same order. Tokenization refuses a card of another network (D21).
 func TestPreferences(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -56,7 +56,8 @@ func TestPreferences(t *testing.T) {
 	r.want(r.do(request{method: "POST", path: "/client-session", body: `{"paymentMethod":{"options":{"pan":4111111111111111}}}`}), 422, "RequestValidationError")
 }
 
-// TestNullsMeanAbsent: at any depth of a new thing or an operation (D21); in an element of an array of a change, too.
+// TestNullsMeanAbsent: at any depth of a new thing or an operation (D21); in an element of an array
+// of a change, too.
 func TestNullsMeanAbsent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -35,7 +35,8 @@ func otherBytes(t *testing.T, token string) string {
 	return token[:at] + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// otherSpelling is the token with a bit set that belongs to no byte of its signature: another text of the same bytes.
+// otherSpelling is the token with a bit set that belongs to no byte of its signature: another text
+// of the same bytes.
 func otherSpelling(t *testing.T, token string) string {
 	t.Helper()
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -52,7 +53,8 @@ func otherSpelling(t *testing.T, token string) string {
 	return other
 }
 
-// TestClientToken checks the claims of a client token (D4), and which tokens the checkout accepts (D12).
+// TestClientToken checks the claims of a client token (D4), and which tokens the checkout accepts
+// (D12).
 func TestClientToken(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

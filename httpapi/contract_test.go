@@ -38,8 +38,8 @@ func TestDocumentIsValid(t *testing.T) {
 	}
 }
 
-// TestEveryReasonHasAStatus: every reason of the domain, and every errorId of openapi.yaml and CONTRACT.md,
-// has a row in the error table (D3), and the other way round.
+// TestEveryReasonHasAStatus: every reason of the domain, and every errorId of openapi.yaml and
+// CONTRACT.md, has a row in the error table (D3), and the other way round.
 func TestEveryReasonHasAStatus(t *testing.T) {
 	file, err := goparser.ParseFile(token.NewFileSet(), "../domain/error.go", nil, 0)
 	if err != nil {
@@ -95,10 +95,11 @@ func walk(at string, ref *openapi3.SchemaRef, visit func(at string, s *openapi3.
 	walk(at+"{}", ref.Value.AdditionalProperties.Schema, visit)
 }
 
-// TestSchemasAreStrict checks that an object names all of its fields, so that a wrong field fails a test and a request with one is
-// refused. Exempt are metadata, also as a routing condition; recorded events, and the states after them that have no JSON of their own in
-// the contract; the body of a processor's notification; the body of a webhook, which asyncapi.yaml describes; and the collection for
-// Postman, whose format Postman defines.
+// TestSchemasAreStrict checks that an object names all of its fields, so that a wrong field fails a
+// test and a request with one is refused. Exempt are metadata, also as a routing condition;
+// recorded events, and the states after them that have no JSON of their own in the contract; the
+// body of a processor's notification; the body of a webhook, which asyncapi.yaml describes; and the
+// collection for Postman, whose format Postman defines.
 func TestSchemasAreStrict(t *testing.T) {
 	free := []string{"Metadata", "MetadataChange", "RoutingConditions.metadata", "HistoryEntry.event", "ProcessorNotice.body", "ProcessorNotice.additional", "PostmanCollection", "WebhookDelivery.body"}
 	for _, recorded := range []string{"event", "account", "attempt", "dispute", "inbox", "instrument", "person", "session", "workflow", "workflowRun", "webhook"} {
@@ -234,10 +235,12 @@ func TestRoutesAndDocumentFit(t *testing.T) {
 	}
 }
 
-// dateNames matches the names of fields that contain a date, in any object, and of query parameters.
+// dateNames matches the names of fields that contain a date, in any object, and of query
+// parameters.
 var dateNames = regexp.MustCompile(`(^|[a-z_])(date|Date|At|time)$|^(dateUpdated|since|from_date|to_date|challengeRequiredBy)$`)
 
-// TestDatesAreTyped: a client generated from openapi.yaml has dates as dates, and no value without a type.
+// TestDatesAreTyped: a client generated from openapi.yaml has dates as dates, and no value without
+// a type.
 func TestDatesAreTyped(t *testing.T) {
 	dates := 0
 	var walk func(path string, ref *openapi3.SchemaRef)
@@ -291,8 +294,9 @@ var managedPaths = regexp.MustCompile(`(?m)^\| ((?:/[a-zA-Z{}/-]+(?:, )?)+) \|`)
 // parameter is a variable part of a path. Tables name the same parameter differently.
 var parameter = regexp.MustCompile(`\{[^}]*\}`)
 
-// TestContractSaysWhatIsBuilt checks that every route has a row with yes, that every row with yes has a route, that no row with no has
-// one, and that every call in another table of CONTRACT.md has a row.
+// TestContractSaysWhatIsBuilt checks that every route has a row with yes, that every row with yes
+// has a route, that no row with no has one, and that every call in another table of CONTRACT.md has
+// a row.
 func TestContractSaysWhatIsBuilt(t *testing.T) {
 	t.Parallel()
 	contract, err := os.ReadFile("CONTRACT.md")

@@ -12,8 +12,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// TestControlCharactersInURLs: each parameter of a query and each variable part of a path refuses control characters and text that is not
-// UTF-8, with its name and the code point (D22.5).
+// TestControlCharactersInURLs: each parameter of a query and each variable part of a path refuses
+// control characters and text that is not UTF-8, with its name and the code point (D22.5).
 func TestControlCharactersInURLs(t *testing.T) {
 	t.Parallel()
 	a := testAPI(t)
@@ -55,7 +55,8 @@ func TestControlCharactersInURLs(t *testing.T) {
 	}
 }
 
-// TestControlCharactersInBodies: each text of each body refuses control characters with its path (D22.5).
+// TestControlCharactersInBodies: each text of each body refuses control characters with its path
+// (D22.5).
 func TestControlCharactersInBodies(t *testing.T) {
 	t.Parallel()
 	a := testAPI(t)
@@ -116,7 +117,8 @@ func texts(s *openapi3.Schema, path string, around func(any) any, depth int) (al
 	return all
 }
 
-// TestNullInMetadata: null inside metadata removes the key, in each call that has metadata of a payment or a session (D22.5).
+// TestNullInMetadata: null inside metadata removes the key, in each call that has metadata of a
+// payment or a session (D22.5).
 func TestNullInMetadata(t *testing.T) {
 	t.Parallel()
 	a := testAPI(t)

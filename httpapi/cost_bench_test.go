@@ -9,8 +9,9 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// BenchmarkOtherRefusals measures headers, parameters, forms, notifications and conditions that cost much for each of their bytes, over HTTP
-// with the client in the same process. No answer has more than 64 kB (D22.14).
+// BenchmarkOtherRefusals measures headers, parameters, forms, notifications and conditions that
+// cost much for each of their bytes, over HTTP with the client in the same process. No answer has
+// more than 64 kB (D22.14).
 func BenchmarkOtherRefusals(b *testing.B) {
 	r := siteOf(b, newHookRig(b, webhooks{}).rig)
 	merchant := http.Header{"X-Api-Key": {r.account.APIKey}, "X-Api-Version": {"2.4"}, "Content-Type": {"application/json"}}

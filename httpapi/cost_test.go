@@ -11,7 +11,8 @@ import (
 	"payledger/domain"
 )
 
-// shapes are bodies that are refused, and were made to cost as much as possible for each of their bytes. Each fills about size bytes.
+// shapes are bodies that are refused, and were made to cost as much as possible for each of their
+// bytes. Each fills about size bytes.
 func shapes(size int) map[string]costly {
 	times := func(before, piece, after string) string {
 		n := max(1, (size-len(before)-len(after))/len(piece))
@@ -70,10 +71,12 @@ func (a *API) refuse(t testing.TB, b costly) []byte {
 	return c.w.(*httptest.ResponseRecorder).Body.Bytes()
 }
 
-// The bounds of a refusal (D22.14): of its answer, and of the memory that it takes for each byte of the body, the body included.
+// The bounds of a refusal (D22.14): of its answer, and of the memory that it takes for each byte of
+// the body, the body included.
 const mostAnswer, mostMemory, smallMemory = 64_000, 5, 400 << 10
 
-// TestCostOfRefusals: a refusal takes memory in proportion to the bytes of the body, and its answer is short, whatever the body's shape.
+// TestCostOfRefusals: a refusal takes memory in proportion to the bytes of the body, and its answer
+// is short, whatever the body's shape.
 func TestCostOfRefusals(t *testing.T) {
 	a := testAPI(t)
 	for name, b := range shapes(256 << 10) {
@@ -90,7 +93,8 @@ func TestCostOfRefusals(t *testing.T) {
 	}
 }
 
-// TestViolationsAreLimited: an error lists the first 100 violations, and shows that there are more (D22.14).
+// TestViolationsAreLimited: an error lists the first 100 violations, and shows that there are more
+// (D22.14).
 func TestViolationsAreLimited(t *testing.T) {
 	a := testAPI(t)
 	for n, truncated := range map[int]bool{99: false, 100: false, 101: true, 5000: true} {

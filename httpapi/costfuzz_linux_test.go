@@ -20,7 +20,8 @@ import (
 	"payledger/domain/seedtest"
 )
 
-// mostTimes bounds the CPU time of a refusal as a multiple of the time in which encoding/json reads the same body and keeps nothing (D22.14).
+// mostTimes bounds the CPU time of a refusal as a multiple of the time in which encoding/json reads
+// the same body and keeps nothing (D22.14).
 const mostTimes = 10
 
 // growth makes bodies that cost much: a short piece, repeated at a place of an operation's body.
@@ -30,7 +31,8 @@ type growth struct {
 	names  []string                    // of bodies, sorted
 }
 
-// grown is a body before it is written: the text before the repeated piece, the piece, and the text after it.
+// grown is a body before it is written: the text before the repeated piece, the piece, and the text
+// after it.
 type grown struct {
 	operation     string
 	before, after string
@@ -150,7 +152,8 @@ func (b grown) text(size int) string {
 	return text.String()
 }
 
-// cpu returns the CPU time of a call in its thread; garbage that is collected beside it does not count.
+// cpu returns the CPU time of a call in its thread; garbage that is collected beside it does not
+// count.
 func cpu(call func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -161,8 +164,9 @@ func cpu(call func()) time.Duration {
 	return time.Duration(after.Nano() - before.Nano())
 }
 
-// TestCostOfGrownRefusals looks for bodies whose refusal costs much, for every operation: their memory and answers are bounded, and the CPU
-// time of a large one is at most mostTimes the time of reading it (D22.14). The CPU time of a small one is that of up to 100 violations.
+// TestCostOfGrownRefusals looks for bodies whose refusal costs much, for every operation: their
+// memory and answers are bounded, and the CPU time of a large one is at most mostTimes the time of
+// reading it (D22.14). The CPU time of a small one is that of up to 100 violations.
 func TestCostOfGrownRefusals(t *testing.T) {
 	a := testAPI(t)
 	g := growth{Rand: rand.New(rand.NewPCG(seedtest.Seed(t), 1)), bodies: map[string]*openapi3.Schema{}}

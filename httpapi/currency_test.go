@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCurrencyAlone checks that no amount changes its currency by a default: a currency without an amount must be that of the session, and
-// an amount without a currency takes the session's (D22.3).
+// TestCurrencyAlone checks that no amount changes its currency by a default: a currency without an
+// amount must be that of the session, and an amount without a currency takes the session's (D22.3).
 func TestCurrencyAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -23,8 +23,9 @@ import (
 	"payledger/httpapi/request"
 )
 
-// asUser implements frame.API: it calls the API in the name of a signed-in dashboard user, in this process (D20). It runs the guards of D3,
-// but for the credential and the gate, which the browser's request has passed.
+// asUser implements frame.API: it calls the API in the name of a signed-in dashboard user, in this
+// process (D20). It runs the guards of D3, but for the credential and the gate, which the browser's
+// request has passed.
 func (a *API) asUser(ctx context.Context, by frame.Identity, r frame.Request) frame.Answer {
 	w := &held{header: http.Header{}, status: http.StatusOK}
 	var body []byte
@@ -100,14 +101,17 @@ func isDashboard(r *http.Request) bool {
 
 const (
 	maxForm = 512 << 10
-	// maxFields bounds the fields of a form before it is parsed: the largest form, of routing rules, has some hundreds (D22.14).
+	// maxFields bounds the fields of a form before it is parsed: the largest form, of routing
+	// rules, has some hundreds (D22.14).
 	maxFields = 4000
-	// pageSize and exportSize are the memory of a page, and of an exported list, while it is made and written, about, in bytes.
+	// pageSize and exportSize are the memory of a page, and of an exported list, while it is made
+	// and written, about, in bytes.
 	pageSize, exportSize = 2 << 20, 16 << 20
 )
 
-// dashboardPage answers a request for a page of the dashboard. It takes one place in the gate for all calls that the page makes, as for a
-// call of the API: after the form is read, and until the answer is made but not written.
+// dashboardPage answers a request for a page of the dashboard. It takes one place in the gate for
+// all calls that the page makes, as for a call of the API: after the form is read, and until the
+// answer is made but not written.
 func (c *call) dashboardPage() outcome {
 	c.route.access = byPage
 	if dashboard.NeedsNoPlace(c.r) {

@@ -17,8 +17,8 @@ func draft(more ...string) []string {
 	}, more...)
 }
 
-// TestWorkflowEditor checks that a condition is checked without saving, that the simulation comes before saving and has no effect, and
-// that a repeated click creates no second workflow.
+// TestWorkflowEditor checks that a condition is checked without saving, that the simulation comes
+// before saving and has no effect, and that a repeated click creates no second workflow.
 func TestWorkflowEditor(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -63,7 +63,8 @@ func TestWorkflowEditor(t *testing.T) {
 
 func path(at string) string { return strings.SplitN(at, "?", 2)[0] }
 
-// changeWorkflow changes the workflow at a page: by two tabs, of which the second is refused once; then it is disabled.
+// changeWorkflow changes the workflow at a page: by two tabs, of which the second is refused once;
+// then it is disabled.
 func changeWorkflow(t *testing.T, s *site, at string) {
 	t.Helper()
 	s.open(at + "/edit")
@@ -96,7 +97,8 @@ func changeWorkflow(t *testing.T, s *site, at string) {
 	s.shows(422, "Write the day as in 2026-03-14.")
 }
 
-// TestWorkflowRunsShown checks that a run shows its outcome, its payment and the values that the condition read.
+// TestWorkflowRunsShown checks that a run shows its outcome, its payment and the values that the
+// condition read.
 func TestWorkflowRunsShown(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -119,7 +121,8 @@ func TestWorkflowRunsShown(t *testing.T) {
 	s.shows(200, "halves", "Failed")
 }
 
-// TestRoutingPages: rules are added, changed, moved and removed; a form that is older than the rules does nothing.
+// TestRoutingPages: rules are added, changed, moved and removed; a form that is older than the
+// rules does nothing.
 func TestRoutingPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -185,7 +188,8 @@ func TestRoutingPages(t *testing.T) {
 	}
 }
 
-// TestLimitsOfRules: the limits of a rule are typed and shown in the unit of its currencies. The API has them in minor units.
+// TestLimitsOfRules: the limits of a rule are typed and shown in the unit of its currencies. The
+// API has them in minor units.
 func TestLimitsOfRules(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -220,7 +224,8 @@ func TestListAfterAChange(t *testing.T) {
 	s.shows(200, "olga@shop.example is added", "olga@shop.example operator")
 }
 
-// TestOnlyAdminStays: the reason why the only administrator stays is in the section of the refused change.
+// TestOnlyAdminStays: the reason why the only administrator stays is in the section of the refused
+// change.
 func TestOnlyAdminStays(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -238,7 +243,8 @@ func TestOnlyAdminStays(t *testing.T) {
 	}
 }
 
-// TestConfigurationByRole: operators and auditors see workflows and routing without the buttons, may simulate, and change nothing.
+// TestConfigurationByRole: operators and auditors see workflows and routing without the buttons,
+// may simulate, and change nothing.
 func TestConfigurationByRole(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -292,8 +298,8 @@ func (s *site) mark(t *testing.T, of *site) string {
 	return admin.value("mark")
 }
 
-// TestDisputePages checks that open disputes with the nearest deadline come first, that filters are in the address, and that the history
-// contains the verdict about each notification.
+// TestDisputePages checks that open disputes with the nearest deadline come first, that filters are
+// in the address, and that the history contains the verdict about each notification.
 func TestDisputePages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -15,9 +15,9 @@ func (s *site) holds(texts ...string) {
 	}
 }
 
-// TestHomeNamesFailingEndpoints checks that the start page names each endpoint whose webhooks fail, with a link, the time of the first
-// failure and the reason. The page shows the oldest waiting webhook and the lag of its figures. It does not name an endpoint that works
-// again or is disabled.
+// TestHomeNamesFailingEndpoints checks that the start page names each endpoint whose webhooks fail,
+// with a link, the time of the first failure and the reason. The page shows the oldest waiting
+// webhook and the lag of its figures. It does not name an endpoint that works again or is disabled.
 func TestHomeNamesFailingEndpoints(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)

@@ -35,8 +35,8 @@ func (s *site) again(o opened) opened { return opened{o.at, s.value("key"), s.va
 // changedSince is the sentence of a form that is older than its payment.
 const changedSince = "Nothing was done. The payment has changed since this form was opened"
 
-// TestOperationsInTwoTabs: of two forms that were opened for the same payment, the second one does nothing but show the new amounts. A
-// repeat of the first one is still the same operation.
+// TestOperationsInTwoTabs: of two forms that were opened for the same payment, the second one does
+// nothing but show the new amounts. A repeat of the first one is still the same operation.
 func TestOperationsInTwoTabs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -82,7 +82,8 @@ func TestOperationsInTwoTabs(t *testing.T) {
 	}
 }
 
-// TestRefundWithoutOutcome: a refund that the processor has not decided counts as refunded on the next form.
+// TestRefundWithoutOutcome: a refund that the processor has not decided counts as refunded on the
+// next form.
 func TestRefundWithoutOutcome(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -116,7 +117,8 @@ func TestCancelInTwoTabs(t *testing.T) {
 	s.shows(200, "The cancel was requested.")
 }
 
-// TestSameMomentInTwoTabs: two forms that are sent at the same moment are one operation: the payment is compared where it is changed.
+// TestSameMomentInTwoTabs: two forms that are sent at the same moment are one operation: the
+// payment is compared where it is changed.
 func TestSameMomentInTwoTabs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -141,7 +143,8 @@ func TestSameMomentInTwoTabs(t *testing.T) {
 	}
 }
 
-// TestRefundOfDisputed: the page of a refund warns about disputes, and the refund stays possible, unless the account refuses it (D22.2).
+// TestRefundOfDisputed: the page of a refund warns about disputes, and the refund stays possible,
+// unless the account refuses it (D22.2).
 func TestRefundOfDisputed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -200,8 +203,8 @@ func (s *site) disputeIs(payment, status string) {
 	}
 }
 
-// TestForeignTextOnPages checks that metadata is apart from the facts of the payment, and that no foreign text changes the writing
-// direction of a page.
+// TestForeignTextOnPages checks that metadata is apart from the facts of the payment, and that no
+// foreign text changes the writing direction of a page.
 func TestForeignTextOnPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -230,7 +233,8 @@ func TestForeignTextOnPages(t *testing.T) {
 	s.lacks("Metadata")
 }
 
-// TestRefusalsForPeople: a refused form has advice about the form, and nothing about requests, fields of JSON or headers.
+// TestRefusalsForPeople: a refused form has advice about the form, and nothing about requests,
+// fields of JSON or headers.
 func TestRefusalsForPeople(t *testing.T) {
 	t.Parallel()
 	s, _ := newHookSite(t)
@@ -283,7 +287,8 @@ func TestOperationsOfAuditor(t *testing.T) {
 	}
 }
 
-// TestUnknownFilters: a filter with a value that does not exist is reported, and the list does not pretend to be filtered.
+// TestUnknownFilters: a filter with a value that does not exist is reported, and the list does not
+// pretend to be filtered.
 func TestUnknownFilters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

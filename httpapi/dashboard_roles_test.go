@@ -14,12 +14,14 @@ import (
 // wildcard is the placeholder of an id in a route's path.
 var wildcard = regexp.MustCompile(`\{[a-z]+\}`)
 
-// forAllRoles are the pages that show a list beside the form of the same address. The form is for administrators.
+// forAllRoles are the pages that show a list beside the form of the same address. The form is for
+// administrators.
 var forAllRoles = []string{"/dashboard/users", "/dashboard/api-keys"}
 
-// TestFormsCheckTheRoleFirst: the role is checked before ids and fields. An auditor gets 403 for every form of the dashboard: when it
-// opens it, and when it sends it without fields, with fields that are out of date, or again after a sign-in. An operator gets 403 where
-// only an administrator may act.
+// TestFormsCheckTheRoleFirst: the role is checked before ids and fields. An auditor gets 403 for
+// every form of the dashboard: when it opens it, and when it sends it without fields, with fields
+// that are out of date, or again after a sign-in. An operator gets 403 where only an administrator
+// may act.
 func TestFormsCheckTheRoleFirst(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -53,7 +53,8 @@ func siteOf(t testing.TB, r *rig) *site {
 	return r.browserOf()
 }
 
-// browserOf returns another browser. It keeps the cookie over plain HTTP, as browsers do for this machine.
+// browserOf returns another browser. It keeps the cookie over plain HTTP, as browsers do for this
+// machine.
 func (r *rig) browserOf() *site {
 	jar, err := cookiejar.New(nil)
 	must(r.t, err)
@@ -62,7 +63,8 @@ func (r *rig) browserOf() *site {
 	return &site{rig: r, browser: &http.Client{Jar: insecureJar{jar}, Transport: transport}}
 }
 
-// insecureJar keeps cookies for HTTPS although this server speaks HTTP. Browsers do the same for servers on the local machine.
+// insecureJar keeps cookies for HTTPS although this server speaks HTTP. Browsers do the same for
+// servers on the local machine.
 type insecureJar struct{ http.CookieJar }
 
 func (j insecureJar) SetCookies(u *url.URL, cookies []*http.Cookie) {
@@ -163,7 +165,8 @@ func (s *site) value(field string) string {
 	return found[1]
 }
 
-// TestSignIn: a page needs a session. The sign-in leads to the page that was wanted, and to no other site.
+// TestSignIn: a page needs a session. The sign-in leads to the page that was wanted, and to no
+// other site.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -204,8 +207,9 @@ func TestSignIn(t *testing.T) {
 	s.shows(401, "Sign in")
 }
 
-// TestStrangersOfOneNetwork: who knows the account's id from a client token and guesses passwords of its admin stops the tries of this network, with 429 and the time
-// to wait. A browser on which the admin has signed in before goes on, also in the same network (D22.13).
+// TestStrangersOfOneNetwork: who knows the account's id from a client token and guesses passwords
+// of its admin stops the tries of this network, with 429 and the time to wait. A browser on which
+// the admin has signed in before goes on, also in the same network (D22.13).
 func TestStrangersOfOneNetwork(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -231,7 +235,8 @@ func TestStrangersOfOneNetwork(t *testing.T) {
 	}
 }
 
-// TestDashboardHeaders: every page has the policy without inline code, is not stored and cannot be framed.
+// TestDashboardHeaders: every page has the policy without inline code, is not stored and cannot be
+// framed.
 func TestDashboardHeaders(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -274,7 +279,8 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestOperations checks that capture, refund and cancel from the dashboard happen once, also after repeated clicks, and record the user.
+// TestOperations checks that capture, refund and cancel from the dashboard happen once, also after
+// repeated clicks, and record the user.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -323,7 +329,8 @@ func TestOperations(t *testing.T) {
 // hostileText is a text that a merchant or a customer could send.
 const hostileText = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 
-// TestTimelineOfWaits: the timeline names an open wait in the present tense and a past wait in the past tense.
+// TestTimelineOfWaits: the timeline names an open wait in the present tense and a past wait in the
+// past tense.
 func TestTimelineOfWaits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -355,8 +362,8 @@ func TestWithoutScript(t *testing.T) {
 	}
 }
 
-// TestExpiredSessionKeepsInput: a form that is sent after the end of the session does nothing, and after the sign-in its input is there
-// again, but for secrets.
+// TestExpiredSessionKeepsInput: a form that is sent after the end of the session does nothing, and
+// after the sign-in its input is there again, but for secrets.
 func TestExpiredSessionKeepsInput(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -403,7 +410,8 @@ func TestOwnPasswordStaysOutOfPages(t *testing.T) {
 	}
 }
 
-// TestChangesHaveTheirOrigin: a change in the dashboard is in the audit log with the user's name and address, as is one by API key.
+// TestChangesHaveTheirOrigin: a change in the dashboard is in the audit log with the user's name
+// and address, as is one by API key.
 func TestChangesHaveTheirOrigin(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -21,7 +21,8 @@ import (
 	"payledger/projections/history"
 )
 
-// newHookSite starts a rig that sends webhooks and has a dashboard, with a browser of the first user.
+// newHookSite starts a rig that sends webhooks and has a dashboard, with a browser of the first
+// user.
 func newHookSite(t *testing.T) (*site, *hookRig) {
 	t.Helper()
 	hooks := &webhooks{}
@@ -54,7 +55,8 @@ func (s *site) lacks(texts ...string) {
 	}
 }
 
-// TestEndpointPages: endpoints are made, changed, tested and deleted from the dashboard. A repeat of a form does nothing more.
+// TestEndpointPages: endpoints are made, changed, tested and deleted from the dashboard. A repeat
+// of a form does nothing more.
 func TestEndpointPages(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)
@@ -114,7 +116,8 @@ func TestEndpointPages(t *testing.T) {
 	s.shows(404, "Your account has no webhook endpoint with this id.")
 }
 
-// TestEndpointHealth: the list and the page of an endpoint show its health, which follows from its deliveries.
+// TestEndpointHealth: the list and the page of an endpoint show its health, which follows from its
+// deliveries.
 func TestEndpointHealth(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)
@@ -146,7 +149,8 @@ func TestEndpointHealth(t *testing.T) {
 	s.shows(200, "Late", "Waiting 1", "Oldest waiting 1 minute")
 }
 
-// TestDeliveryScreens: the list finds deliveries by its filters; a delivery shows its attempts and body, and is resent once per form.
+// TestDeliveryScreens: the list finds deliveries by its filters; a delivery shows its attempts and
+// body, and is resent once per form.
 func TestDeliveryScreens(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)
@@ -207,7 +211,8 @@ func TestDeliveryScreens(t *testing.T) {
 	s.shows(404, "Your account has no webhook delivery with this id.")
 }
 
-// TestWithheldAnswerScreen: an answer that is not kept is not shown as an answer. The page says why.
+// TestWithheldAnswerScreen: an answer that is not kept is not shown as an answer. The page says
+// why.
 func TestWithheldAnswerScreen(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)
@@ -220,7 +225,8 @@ func TestWithheldAnswerScreen(t *testing.T) {
 	s.lacks("thanks", "(withheld", "The beginning of the answer")
 }
 
-// TestTimelineNamesEndpoints: a payment's page names the endpoint of each webhook and leads to its page, also where the webhook was accepted.
+// TestTimelineNamesEndpoints: a payment's page names the endpoint of each webhook and leads to its
+// page, also where the webhook was accepted.
 func TestTimelineNamesEndpoints(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)
@@ -247,7 +253,8 @@ func TestTimelineNamesEndpoints(t *testing.T) {
 	}
 }
 
-// TestDeliveryListScreen: a list that is longer than a page is read by its cursor, with the filters.
+// TestDeliveryListScreen: a list that is longer than a page is read by its cursor, with the
+// filters.
 func TestDeliveryListScreen(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)
@@ -285,7 +292,8 @@ func TestDeliveryListScreen(t *testing.T) {
 	s.shows(422)
 }
 
-// TestReplayPages: the number is shown before anything is sent, the confirmed replay runs once, and its page shows the progress.
+// TestReplayPages: the number is shown before anything is sent, the confirmed replay runs once, and
+// its page shows the progress.
 func TestReplayPages(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)
@@ -337,7 +345,8 @@ func TestReplayPages(t *testing.T) {
 	s.shows(404, "Your account has no replay with this id.")
 }
 
-// TestSigningPages: a rotation shows the new secret once. A repeat of its form rotates nothing: it would end the overlap.
+// TestSigningPages: a rotation shows the new secret once. A repeat of its form rotates nothing: it
+// would end the overlap.
 func TestSigningPages(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)
@@ -380,8 +389,8 @@ func TestSigningPages(t *testing.T) {
 	s.lacks("The previous secret signs")
 }
 
-// TestWebhookPageRoles: an auditor reads all pages, sees no button, and is refused every change. An operator tests, resends and replays,
-// and is refused the configuration (D20).
+// TestWebhookPageRoles: an auditor reads all pages, sees no button, and is refused every change. An
+// operator tests, resends and replays, and is refused the configuration (D20).
 func TestWebhookPageRoles(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)
@@ -448,7 +457,8 @@ func TestWebhookPageRoles(t *testing.T) {
 	}
 }
 
-// TestListenerDeliveryScreen: the page of a delivery to a listener explains the headers that a listener's reader gets (D18).
+// TestListenerDeliveryScreen: the page of a delivery to a listener explains the headers that a
+// listener's reader gets (D18).
 func TestListenerDeliveryScreen(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)

@@ -26,7 +26,8 @@ func ids(elements []map[string]any) []string {
 // full is how many attempts of an endpoint that does not answer are under way.
 const full = notifier.AttemptsAtOnce
 
-// everyOutcome is a rig with a delivery of every outcome and of several kinds, for several endpoints and payments.
+// everyOutcome is a rig with a delivery of every outcome and of several kinds, for several
+// endpoints and payments.
 func everyOutcome(t *testing.T) (r *hookRig, endpoints, payments []string) {
 	t.Helper()
 	r = newHookRig(t, webhooks{retries: []time.Duration{time.Hour}})
@@ -64,7 +65,8 @@ func everyOutcome(t *testing.T) (r *hookRig, endpoints, payments []string) {
 	return r, endpoints, payments
 }
 
-// TestDeliveryFilters: each filter alone, with several values, with others, and with nothing that fits (D20).
+// TestDeliveryFilters: each filter alone, with several values, with others, and with nothing that
+// fits (D20).
 func TestDeliveryFilters(t *testing.T) {
 	t.Parallel()
 	r, endpoints, payments := everyOutcome(t)
@@ -133,7 +135,8 @@ func TestDeliveryFilters(t *testing.T) {
 	}
 }
 
-// TestDeliveryFields checks the fields of the list and of the single delivery, and that both are equal (D18, D20).
+// TestDeliveryFields checks the fields of the list and of the single delivery, and that both are
+// equal (D18, D20).
 func TestDeliveryFields(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{retries: []time.Duration{time.Hour}})
@@ -178,8 +181,8 @@ func TestDeliveryFields(t *testing.T) {
 	}
 }
 
-// TestDeliveryPages checks that reading all pages returns each delivery that existed at the beginning once, while new ones are added
-// (D20).
+// TestDeliveryPages checks that reading all pages returns each delivery that existed at the
+// beginning once, while new ones are added (D20).
 func TestDeliveryPages(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -221,8 +224,8 @@ func TestDeliveryPages(t *testing.T) {
 	}
 }
 
-// TestDeliveryCursors checks that a cursor of another account, of other filters or of another list, and an invented cursor, are refused
-// (D20).
+// TestDeliveryCursors checks that a cursor of another account, of other filters or of another list,
+// and an invented cursor, are refused (D20).
 func TestDeliveryCursors(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -296,7 +299,8 @@ func TestDeliveryFaults(t *testing.T) {
 	}
 }
 
-// TestDeliveryGuards: each call needs its scope, and shows and does nothing for another account (D2, D20).
+// TestDeliveryGuards: each call needs its scope, and shows and does nothing for another account
+// (D2, D20).
 func TestDeliveryGuards(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestDeliveryBody: the body of a delivery is byte for byte the body that was sent, with its signedAt. It has no personal data after an
-// erasure, there is none for a deleted endpoint, and only the call that reads one delivery has it (D20).
+// TestDeliveryBody: the body of a delivery is byte for byte the body that was sent, with its
+// signedAt. It has no personal data after an erasure, there is none for a deleted endpoint, and
+// only the call that reads one delivery has it (D20).
 func TestDeliveryBody(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

@@ -25,8 +25,9 @@ func (r *rig) records(limit int) (all []map[string]any, text string) {
 	}
 }
 
-// TestDeliveryRecords checks that GET /webhook-deliveries has every record of the account's deliveries once and in order, in pages of any size:
-// the newest one of a delivery agrees with the management's list. No record has a receiver's answer, a URL or a secret.
+// TestDeliveryRecords checks that GET /webhook-deliveries has every record of the account's
+// deliveries once and in order, in pages of any size: the newest one of a delivery agrees with the
+// management's list. No record has a receiver's answer, a URL or a secret.
 func TestDeliveryRecords(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -102,8 +103,9 @@ func TestDeliveryRecords(t *testing.T) {
 	r.want(r.get("/webhook-deliveries?limit=1001"), 422, "RequestValidationError")
 }
 
-// webhooksOfHistory checks that the webhooks of a payment's history need the scope of the records, and that they show the receivers' answers
-// and the names of secrets only with the scope of the management's list, which shows them, too (D2).
+// webhooksOfHistory checks that the webhooks of a payment's history need the scope of the records,
+// and that they show the receivers' answers and the names of secrets only with the scope of the
+// management's list, which shows them, too (D2).
 func (r *hookRig) webhooksOfHistory(id string) {
 	r.t.Helper()
 	const reads, events, manages = account.ScopeTransactionsRetrieve, account.ScopeEventsRead, account.ScopeAccountRead

@@ -22,7 +22,8 @@ func (r *rig) captured() string {
 	return at
 }
 
-// disputedAs opens a dispute of 10.00 EUR about a payment, takes it through its statuses, and returns it as the API shows it then.
+// disputedAs opens a dispute of 10.00 EUR about a payment, takes it through its statuses, and
+// returns it as the API shows it then.
 func (r *rig) disputedAs(at string, kind processor.DisputeType, statuses ...processor.DisputeStatus) (shown map[string]any) {
 	r.t.Helper()
 	id, amount := strings.TrimPrefix(at, "/payments/"), domain.Amount(1000)
@@ -58,8 +59,9 @@ func warned(a answer) (all []string) {
 	return all
 }
 
-// TestRefundsOfDisputed checks that a refund beside a dispute that is open or lost is done, and its answer warns; and that it is refused
-// if the request or the account wants that, with nothing recorded and no key used (D22.2).
+// TestRefundsOfDisputed checks that a refund beside a dispute that is open or lost is done, and its
+// answer warns; and that it is refused if the request or the account wants that, with nothing
+// recorded and no key used (D22.2).
 func TestRefundsOfDisputed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -134,8 +136,8 @@ func TestRefundsOfDisputed(t *testing.T) {
 	}
 }
 
-// failedBesideDisputes checks that the warnings of a refund that the processor refused say that no money was moved, and that the warnings of
-// the next refund say what they say of any other.
+// failedBesideDisputes checks that the warnings of a refund that the processor refused say that no
+// money was moved, and that the warnings of the next refund say what they say of any other.
 func (r *rig) failedBesideDisputes() {
 	r.t.Helper()
 	for _, c := range []struct {
@@ -171,8 +173,9 @@ func (r *rig) failedBesideDisputes() {
 	}
 }
 
-// TestDisputeMeanwhile checks that a refund knows a dispute that was opened while it waited for another operation, and that it warns about
-// a dispute that was opened while the processor worked on the refund (D22.2).
+// TestDisputeMeanwhile checks that a refund knows a dispute that was opened while it waited for
+// another operation, and that it warns about a dispute that was opened while the processor worked
+// on the refund (D22.2).
 func TestDisputeMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -223,7 +226,8 @@ func TestDisputeMeanwhile(t *testing.T) {
 	}
 }
 
-// TestWorkflowRefundsOfDisputed checks that the account's setting holds for refunds of workflows, and in simulations (D19, D22.2).
+// TestWorkflowRefundsOfDisputed checks that the account's setting holds for refunds of workflows,
+// and in simulations (D19, D22.2).
 func TestWorkflowRefundsOfDisputed(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

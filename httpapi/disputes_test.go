@@ -19,7 +19,8 @@ import (
 	"payledger/projections/eventjson/eventjsontest"
 )
 
-// disputed opens disputes of two payments, alternating the types, and waits until the list shows all of them.
+// disputed opens disputes of two payments, alternating the types, and waits until the list shows
+// all of them.
 func disputed(r *rig, n int) (payments []string, all []map[string]any) {
 	r.t.Helper()
 	for range 2 {
@@ -59,7 +60,8 @@ func (r *rig) disputes(query string) (all []map[string]any) {
 	}
 }
 
-// TestDisputes: each filter, alone and with others, whole and in pages; one dispute with its history (D20).
+// TestDisputes: each filter, alone and with others, whole and in pages; one dispute with its
+// history (D20).
 func TestDisputes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -116,8 +118,9 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// TestRejectedFirst: the first notification about a dispute is impossible. Its event names the dispute and the payment, and has no dispute
-// after it. A possible one opens the dispute later (D16).
+// TestRejectedFirst: the first notification about a dispute is impossible. Its event names the
+// dispute and the payment, and has no dispute after it. A possible one opens the dispute later
+// (D16).
 func TestRejectedFirst(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -157,7 +160,8 @@ func TestRejectedFirst(t *testing.T) {
 	}
 }
 
-// TestDisputesRefused checks the errors for invalid filters, for cursors of other lists, and for disputes of other accounts (D1, D3).
+// TestDisputesRefused checks the errors for invalid filters, for cursors of other lists, and for
+// disputes of other accounts (D1, D3).
 func TestDisputesRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHome: GET / leads a browser to the documentation. Other clients get the error of an unknown path, as do other methods.
+// TestHome: GET / leads a browser to the documentation. Other clients get the error of an unknown
+// path, as do other methods.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,7 +10,8 @@ import (
 	"payledger/projections/eventjson"
 )
 
-// homePath returns the page that a browser gets for GET / (I1): the dashboard if there is one, else the documentation.
+// homePath returns the page that a browser gets for GET / (I1): the dashboard if there is one, else
+// the documentation.
 func (a *API) homePath() string {
 	if a.dashboard != nil {
 		return dashboard.Path
@@ -44,7 +45,8 @@ func (c *call) redirect(to redirect) outcome {
 	return outcome{status: http.StatusSeeOther}
 }
 
-// fromBrowser reports whether a request is a browser's for GET /. Other clients get the error of an unknown path.
+// fromBrowser reports whether a request is a browser's for GET /. Other clients get the error of an
+// unknown path.
 func (c *call) fromBrowser() bool {
 	return c.r.URL.Path == "/" && c.r.Method == http.MethodGet && strings.Contains(c.r.Header.Get("Accept"), "text/html")
 }

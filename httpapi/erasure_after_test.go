@@ -8,15 +8,17 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// finishErasure does the work that the recovery does at a start, and repeats for minutes after an erasure.
+// finishErasure does the work that the recovery does at a start, and repeats for minutes after an
+// erasure.
 func (r *rig) finishErasure(customer string) {
 	r.t.Helper()
 	id := domain.PersonIDFor(secrets.PersonalKeyName(r.account.AccountID, customer, ""))
 	must(r.t, r.service.FinishErasure(context.Background(), r.account.AccountID, id))
 }
 
-// TestErasureSparesLaterData checks that data that a customer enters after an erasure stays when the recovery repeats the erasure: an
-// older card that is vaulted afterwards, and the guest's data of an older session that names the customer afterwards.
+// TestErasureSparesLaterData checks that data that a customer enters after an erasure stays when
+// the recovery repeats the erasure: an older card that is vaulted afterwards, and the guest's data
+// of an older session that names the customer afterwards.
 func TestErasureSparesLaterData(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -61,8 +63,9 @@ func TestErasureSparesLaterData(t *testing.T) {
 	}
 }
 
-// TestErasureReachesSessions: an erasure reaches a guest's session through a card that is vaulted for the customer, through a
-// later change of the session, and through a customerId that the session had earlier.
+// TestErasureReachesSessions: an erasure reaches a guest's session through a card that is vaulted
+// for the customer, through a later change of the session, and through a customerId that the
+// session had earlier.
 func TestErasureReachesSessions(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -94,8 +97,8 @@ func TestErasureReachesSessions(t *testing.T) {
 	}
 }
 
-// TestErasureOfSharedSession: a session in which two customers pay belongs to both. Erasing one takes the session's own data and its
-// guest payments; the other one's payment stays.
+// TestErasureOfSharedSession: a session in which two customers pay belongs to both. Erasing one
+// takes the session's own data and its guest payments; the other one's payment stays.
 func TestErasureOfSharedSession(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

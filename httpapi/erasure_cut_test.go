@@ -24,8 +24,8 @@ func (r *rig) recordErasure(customer string) {
 	must(r.t, r.views.WaitFor(context.Background(), tip.Recorded.Shard, tip.Recorded.Seq))
 }
 
-// TestErasureCutShort: a crash ends an erasure behind its event. Data that the customer enters before the recovery continues the
-// erasure stays; all earlier data goes.
+// TestErasureCutShort: a crash ends an erasure behind its event. Data that the customer enters
+// before the recovery continues the erasure stays; all earlier data goes.
 func TestErasureCutShort(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

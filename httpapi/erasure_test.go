@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// zenobia is the personal data of these tests; each value is in her session, and the cardholder's name on her cards.
+// zenobia is the personal data of these tests; each value is in her session, and the cardholder's
+// name on her cards.
 var zenobia = []string{"zenobia@example.com", "Zenobia", "Quux", "+441234567890", "Palmyra Road", "Odaenathus"}
 
 const zenobiaAs = `"customer":{"emailAddress":"zenobia@example.com","firstName":"Zenobia","lastName":"Quux","mobileNumber":"+441234567890",` +
@@ -64,8 +65,9 @@ func (r *rig) readAll(id, clientToken string) string {
 	return text + r.want(r.do(request{method: "GET", path: "/checkout/configuration", header: browser}), 200, "").text
 }
 
-// TestEraseCustomer checks that after the erasure's answer no answer, list or webhook contains the customer's personal data, also if read,
-// resent or replayed. The saved cards are deleted, captures and refunds continue, and a returning customer is a new one (D11, D20).
+// TestEraseCustomer checks that after the erasure's answer no answer, list or webhook contains the
+// customer's personal data, also if read, resent or replayed. The saved cards are deleted, captures
+// and refunds continue, and a returning customer is a new one (D11, D20).
 func TestEraseCustomer(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -155,8 +157,8 @@ func TestEraseCustomer(t *testing.T) {
 	}
 }
 
-// TestEraseGuest checks that any payment of the checkout erases its guest. The call refuses a payment of a customer, and does not find an
-// unknown payment (D20).
+// TestEraseGuest checks that any payment of the checkout erases its guest. The call refuses a
+// payment of a customer, and does not find an unknown payment (D20).
 func TestEraseGuest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

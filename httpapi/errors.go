@@ -40,7 +40,8 @@ type violation struct {
 	Description string `json:"description"`
 }
 
-// unavailable turns the error of a log that is damaged or full, has no majority of its servers, or does not answer in time, into a 503.
+// unavailable turns the error of a log that is damaged or full, has no majority of its servers, or
+// does not answer in time, into a 503.
 func unavailable(err error) error {
 	_, known := errors.AsType[*domain.Error](err)
 	away := errors.Is(err, eventstore.ErrUnhealthy) || errors.Is(err, eventstore.ErrFull) || errors.Is(err, eventstore.ErrNoMajority) || errors.Is(err, context.DeadlineExceeded)
@@ -70,8 +71,9 @@ func (c *call) failed(err error) outcome {
 	return outcome{status: status, failure: err, cut: cut}
 }
 
-// maybeThere replaces an error that says that something does not exist, while the service is not ready: a log that is damaged, or views that are
-// behind, may not show what exists (I1). A path that does not exist is known without the log.
+// maybeThere replaces an error that says that something does not exist, while the service is not
+// ready: a log that is damaged, or views that are behind, may not show what exists (I1). A path
+// that does not exist is known without the log.
 func (c *call) maybeThere(err error) error {
 	e, is := errors.AsType[*domain.Error](err)
 	if !is || e.Kind != domain.KindNotFound || e.Reason == domain.ReasonNotFound || c.api == nil || c.api.Ready == nil {
@@ -86,7 +88,8 @@ func (c *call) maybeThere(err error) error {
 	}
 }
 
-// correctDenial replaces an error that says that nothing was recorded with OutcomeUnknown, if the request has recorded something.
+// correctDenial replaces an error that says that nothing was recorded with OutcomeUnknown, if the
+// request has recorded something.
 func (c *call) correctDenial(err error) error {
 	if e, is := errors.AsType[*domain.Error](err); is && e.NothingRecorded && c.recorded() {
 		return domain.OutcomeUnknown(err)
@@ -99,7 +102,8 @@ func (c *call) gone(err error) bool {
 	return errors.Is(err, context.Canceled) && errors.Is(c.r.Context().Err(), context.Canceled)
 }
 
-// fail writes the error answer of err and returns its status. An internal error shows none of its text.
+// fail writes the error answer of err and returns its status. An internal error shows none of its
+// text.
 func (c *call) fail(err error) (status int, writeErr error) {
 	e, is := errors.AsType[*domain.Error](err)
 	if !is || reasonOf(err) == domain.ReasonInternal {
@@ -128,10 +132,12 @@ func (c *call) fail(err error) (status int, writeErr error) {
 	return status, c.write(status, answer)
 }
 
-// maxViolationBytes bounds the violations of an answer, in bytes of JSON; the answer to a refusal has at most 64 kB (D22.14).
+// maxViolationBytes bounds the violations of an answer, in bytes of JSON; the answer to a refusal
+// has at most 64 kB (D22.14).
 const maxViolationBytes = 48 << 10
 
-// list adds the violations of errors, in order, as long as there is room. The rest is left out, and truncated.
+// list adds the violations of errors, in order, as long as there is room. The rest is left out, and
+// truncated.
 func (d *errorDetail) list(all ...*domain.Error) {
 	count, room := domain.ListedViolations, maxViolationBytes
 	for i, e := range all {

@@ -40,8 +40,8 @@ func (r *rig) held() (release func()) {
 	}
 }
 
-// TestReadsWhileViewsAreHeld: a payment and its events are read as they were recorded, while the views cannot write
-// anything; the list has the payment when they can.
+// TestReadsWhileViewsAreHeld: a payment and its events are read as they were recorded, while the
+// views cannot write anything; the list has the payment when they can.
 func TestReadsWhileViewsAreHeld(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -74,8 +74,8 @@ func TestReadsWhileViewsAreHeld(t *testing.T) {
 	}
 }
 
-// TestHashesFromTheAnswer: an auditor computes every hash from the answer alone, also from a part of the history, and bytes
-// come as base64 (I1).
+// TestHashesFromTheAnswer: an auditor computes every hash from the answer alone, also from a part
+// of the history, and bytes come as base64 (I1).
 func TestHashesFromTheAnswer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -113,7 +113,8 @@ func TestHashesFromTheAnswer(t *testing.T) {
 	}
 }
 
-// TestLargeHistory: a part with a limit ends when it is large, so that the dashboard can show every payment.
+// TestLargeHistory: a part with a limit ends when it is large, so that the dashboard can show every
+// payment.
 func TestLargeHistory(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -143,8 +144,8 @@ func TestLargeHistory(t *testing.T) {
 	s.shows(200, "The page shows the first ")
 }
 
-// TestEventsInParts: after and limit give the history in parts, which together are the whole; one error names all faults of the
-// parameters (D3).
+// TestEventsInParts: after and limit give the history in parts, which together are the whole; one
+// error names all faults of the parameters (D3).
 func TestEventsInParts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -199,7 +200,8 @@ func TestEventsInParts(t *testing.T) {
 	r.want(r.get("/payments/01unknown/events?after=5&limit=1"), 400, "PaymentError")
 }
 
-// toldOneByOne is a history that returns one entry for each word it receives. The word "broken" ends it with an error, and "panic" panics.
+// toldOneByOne is a history that returns one entry for each word it receives. The word "broken"
+// ends it with an error, and "panic" panics.
 type toldOneByOne struct{ words chan string }
 
 func (h toldOneByOne) Payment(ctx context.Context, _ domain.AccountID, _ domain.PaymentID, _ history.Part, hand func(history.Entry) error) (uint64, error) {
@@ -219,8 +221,8 @@ func (h toldOneByOne) Payment(ctx context.Context, _ domain.AccountID, _ domain.
 	}
 }
 
-// TestEventsAsTheyAreRead: an event is sent before the next one is read. A later error cuts the connection and is logged; the part
-// that was sent is no JSON.
+// TestEventsAsTheyAreRead: an event is sent before the next one is read. A later error cuts the
+// connection and is logged; the part that was sent is no JSON.
 func TestEventsAsTheyAreRead(t *testing.T) {
 	t.Parallel()
 	words := make(chan string)

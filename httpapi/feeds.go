@@ -14,14 +14,17 @@ import (
 )
 
 const (
-	// heartbeat is the default time between two messages of a stream. Proxies often close a connection after 30 s of silence.
+	// heartbeat is the default time between two messages of a stream. Proxies often close a
+	// connection after 30 s of silence.
 	heartbeat                 = 15 * time.Second
 	maxFeeds, feedsPerAccount = 256, 32
-	// feedRetry is the time after which a client connects again after a break (in the stream's own words: milliseconds).
+	// feedRetry is the time after which a client connects again after a break (in the stream's own
+	// words: milliseconds).
 	feedRetry = "retry: 1000\n\n"
 )
 
-// feed answers a stream of server-sent events until the client goes away, its key is no longer valid, or the service stops.
+// feed answers a stream of server-sent events until the client goes away, its key is no longer
+// valid, or the service stops.
 func (c *call) feed(events request.Feed) outcome {
 	if !c.api.feeds.Take(c.Merchant.ID, 1) {
 		return c.failed(&domain.Error{
@@ -101,7 +104,8 @@ func (w *feedWriter) run(messages <-chan request.ServerEvent, ended <-chan error
 	}
 }
 
-// stillAllowed refuses a key that was revoked or has expired since the stream began. A key that cannot be checked now stays.
+// stillAllowed refuses a key that was revoked or has expired since the stream began. A key that
+// cannot be checked now stays.
 func (w *feedWriter) stillAllowed() error {
 	err := w.authenticate()
 	if err == nil {

@@ -68,8 +68,8 @@ func (r *rig) eventPages(query string) (all []map[string]any) {
 	}
 }
 
-// TestEvents: GET /events has every event of the account once, in order, in pages of any size, without personal data and secrets
-// (I2).
+// TestEvents: GET /events has every event of the account once, in order, in pages of any size,
+// without personal data and secrets (I2).
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	r, _ := newFeedRig(t)
@@ -191,8 +191,9 @@ func (r *rig) event(next func() (message, bool)) map[string]any {
 	}
 }
 
-// TestEventStream checks that a stream sends the events of GET /events, then each new one. Last-Event-ID continues after an event. A
-// client that does not read delays no other client. Streams end in order when the service stops.
+// TestEventStream checks that a stream sends the events of GET /events, then each new one.
+// Last-Event-ID continues after an event. A client that does not read delays no other client.
+// Streams end in order when the service stops.
 func TestEventStream(t *testing.T) {
 	t.Parallel()
 	r, closing := newFeedRig(t)
@@ -230,7 +231,8 @@ func TestEventStream(t *testing.T) {
 	}
 }
 
-// TestEventStreamCaps: a stream beyond the cap of an account is refused. The end of a stream makes room for another.
+// TestEventStreamCaps: a stream beyond the cap of an account is refused. The end of a stream makes
+// room for another.
 func TestEventStreamCaps(t *testing.T) {
 	t.Parallel()
 	r, _ := newFeedRig(t)

@@ -21,10 +21,12 @@ import (
 	"payledger/httpapi/openapitest"
 )
 
-// target is the object of a fuzzed request: its id replaces TARGET in a path, and its token replaces TOKEN in a body.
+// target is the object of a fuzzed request: its id replaces TARGET in a path, and its token
+// replaces TOKEN in a body.
 type target struct{ id, token string }
 
-// fuzzed is one operation with a body. make creates the operation's target, which a success uses up.
+// fuzzed is one operation with a body. make creates the operation's target, which a success uses
+// up.
 type fuzzed struct {
 	operation, method, path string
 	browser                 bool // the customer's: TOKEN authenticates it
@@ -47,7 +49,8 @@ func payable(card string, calls ...string) func(*rig) target {
 	}
 }
 
-// challenged makes a payment that waits for its customer; TOKEN is the action's, or with done the resume token.
+// challenged makes a payment that waits for its customer; TOKEN is the action's, or with done the
+// resume token.
 func challenged(done bool) func(*rig) target {
 	return func(r *rig) target {
 		made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
@@ -84,7 +87,8 @@ func challengedInCheckout(r *rig) target {
 	return target{id: made.text1("id"), token: client}
 }
 
-// settledLater makes a payment whose capture was confirmed: later notifications are recorded and change nothing.
+// settledLater makes a payment whose capture was confirmed: later notifications are recorded and
+// change nothing.
 func settledLater(r *rig) target {
 	made := payable(settlesCard, "/capture")(r)
 	if _, err := r.sim.Settle(context.Background()); err != nil {
@@ -95,7 +99,8 @@ func settledLater(r *rig) target {
 	return made
 }
 
-// applied waits until the notifications of a payment are applied: the payment shows them before its inbox is empty.
+// applied waits until the notifications of a payment are applied: the payment shows them before its
+// inbox is empty.
 func (r *rig) applied(id domain.PaymentID) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -112,7 +117,8 @@ func (r *rig) applied(id domain.PaymentID) {
 	}
 }
 
-// fuzzedBodies are all operations with a body, with a body of each that is taken and some that are not.
+// fuzzedBodies are all operations with a body, with a body of each that is taken and some that are
+// not.
 var fuzzedBodies = []fuzzed{
 	{
 		operation: "createClientSession", method: "POST", path: "/client-session", make: nothing,
@@ -345,8 +351,9 @@ type checking func(*http.Request) (*http.Response, error)
 
 func (c checking) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
-// FuzzBody sends bodies to every operation that has one. No body makes the API fail or return an answer outside openapi.yaml, each
-// violation names its path, and a refused body leaves nothing in the log but the attempts that D7 records.
+// FuzzBody sends bodies to every operation that has one. No body makes the API fail or return an
+// answer outside openapi.yaml, each violation names its path, and a refused body leaves nothing in
+// the log but the attempts that D7 records.
 func FuzzBody(f *testing.F) {
 	everyBody(f)
 	for i, o := range fuzzedBodies {
@@ -360,8 +367,8 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// fuzzRigs are a rig whose account stays unchanged, and a rig whose account changes. The second has no payments, so that its endpoints
-// receive no webhooks.
+// fuzzRigs are a rig whose account stays unchanged, and a rig whose account changes. The second has
+// no payments, so that its endpoints receive no webhooks.
 type fuzzRigs struct{ pays, manages *fuzzRig }
 
 func newFuzzRigs(t testing.TB) fuzzRigs {
@@ -494,13 +501,15 @@ func (r *fuzzRig) fuzz(o fuzzed, about target, body string) answer {
 	return r.do(q)
 }
 
-// attempt reports whether an answer is a refusal that is recorded: of a capture or refund above the remaining amount (D7).
+// attempt reports whether an answer is a refusal that is recorded: of a capture or refund above the
+// remaining amount (D7).
 func attempt(a answer) bool {
 	recorded := []string{"RequestValidationError", "UnprocessableRefundAmount", "PaymentAlreadyRefunded"}
 	return a.text1("error", "paymentId") != "" && slices.Contains(recorded, a.errorID())
 }
 
-// violations wants a path and a description in each (D3), and at least one in every 422 that is about the body.
+// violations wants a path and a description in each (D3), and at least one in every 422 that is
+// about the body.
 func violations(t *testing.T, a answer) {
 	t.Helper()
 	if a.errorID() == "RequestValidationError" && len(a.faults()) == 0 {

@@ -34,8 +34,9 @@ func (c *call) authenticate() error {
 	return c.authenticateKey(c.r.Header.Get("X-Api-Key"))
 }
 
-// authenticateKey checks the key as this node knows it first: unknown keys and keys above their rate limit cost no reading of the
-// log. Then it reads the newest state of the account: a revoked key is missing there.
+// authenticateKey checks the key as this node knows it first: unknown keys and keys above their
+// rate limit cost no reading of the log. Then it reads the newest state of the account: a revoked
+// key is missing there.
 func (c *call) authenticateKey(text string) error {
 	environment, id, err := apikey.Parse(text)
 	if err != nil || environment != c.api.Environment {
@@ -126,7 +127,8 @@ func (c *call) sessionOf(text string) (account.State, domain.SessionID, error) {
 	return merchant, c.api.tokens.SessionID(access), nil
 }
 
-// authenticateAction reads the client token of a required action; no other client token is accepted (D12).
+// authenticateAction reads the client token of a required action; no other client token is accepted
+// (D12).
 func (c *call) authenticateAction() error {
 	text, err := c.browsersToken()
 	if err != nil {
@@ -159,7 +161,8 @@ func (c *call) browsersToken() (string, error) {
 	return text, nil
 }
 
-// options answers an OPTIONS request: it names the methods of a path, and needs no credential (D22.7).
+// options answers an OPTIONS request: it names the methods of a path, and needs no credential
+// (D22.7).
 type options struct{ methods []string }
 
 const (
@@ -169,8 +172,9 @@ const (
 	shownHeaders = "X-Request-Id, Retry-After"
 )
 
-// allowOrigin allows pages of any origin to read the answer of a call that needs a client token (D22.6). The client token is a header, and no
-// cookie counts, so a page can do nothing for its visitor that its server could not do.
+// allowOrigin allows pages of any origin to read the answer of a call that needs a client token
+// (D22.6). The client token is a header, and no cookie counts, so a page can do nothing for its
+// visitor that its server could not do.
 func (c *call) allowOrigin() {
 	if c.user == nil && (c.route.access == byClientToken || c.route.access == byActionToken) {
 		c.w.Header().Set("Access-Control-Allow-Origin", "*")
@@ -178,8 +182,9 @@ func (c *call) allowOrigin() {
 	}
 }
 
-// narrowOrigin allows the call to pages of the account's checkoutOrigins only, and to the service's own (D22.6). A page that may not read the
-// answer must not make the call either: its customer would see a failure, and pay again. A preflight has no token, so it names no account.
+// narrowOrigin allows the call to pages of the account's checkoutOrigins only, and to the service's
+// own (D22.6). A page that may not read the answer must not make the call either: its customer
+// would see a failure, and pay again. A preflight has no token, so it names no account.
 func (c *call) narrowOrigin() error {
 	origins := c.Merchant.Settings.CheckoutOrigins
 	if len(origins) == 0 || c.route.access == byPage {
@@ -206,8 +211,9 @@ func (c *call) narrowOrigin() error {
 	return refused
 }
 
-// isOwn reports whether an origin is that of this service: that of the public URL, or of the connection on which the request came. Scheme,
-// host and port are compared. A proxy may end TLS and change the host, and any client can send X-Forwarded headers: they do not count.
+// isOwn reports whether an origin is that of this service: that of the public URL, or of the
+// connection on which the request came. Scheme, host and port are compared. A proxy may end TLS and
+// change the host, and any client can send X-Forwarded headers: they do not count.
 func (c *call) isOwn(origin string) bool {
 	scheme := "http"
 	if c.r.TLS != nil {
@@ -217,7 +223,8 @@ func (c *call) isOwn(origin string) bool {
 	return origin != "" && slices.Contains(own, origin)
 }
 
-// originOf returns the origin of a URL as browsers send it: in lower case, and without the default port. "": it is not http or https.
+// originOf returns the origin of a URL as browsers send it: in lower case, and without the default
+// port. "": it is not http or https.
 func originOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -238,7 +245,8 @@ func (c *call) answerOptions(o options) outcome {
 	return outcome{status: http.StatusOK}
 }
 
-// answerPreflight allows a page of any origin to make the call, if the call needs a client token (D22.6).
+// answerPreflight allows a page of any origin to make the call, if the call needs a client token
+// (D22.6).
 func (c *call) answerPreflight(method string) {
 	c.w.Header().Set("Vary", "Access-Control-Request-Method, Access-Control-Request-Headers")
 	r, _, known := c.api.match(c.r, method)

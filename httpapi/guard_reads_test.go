@@ -27,7 +27,8 @@ func (a *accountReads) AccountByKey(ctx context.Context, id domain.APIKeyID) (ac
 	return a.Reader.AccountByKey(ctx, id)
 }
 
-// withSecret is an API key of the same id with another secret, and the check that belongs to it (D2).
+// withSecret is an API key of the same id with another secret, and the check that belongs to it
+// (D2).
 func withSecret(key string) string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	parts := strings.Split(key, "_")
@@ -41,8 +42,9 @@ func withSecret(key string) string {
 	return text + string(end)
 }
 
-// TestKeysWithoutReading checks that an unknown key, an expired key and a key above its rate limit are refused without reading the log,
-// which in a cluster is a request to another node. An accepted key is read at every request.
+// TestKeysWithoutReading checks that an unknown key, an expired key and a key above its rate limit
+// are refused without reading the log, which in a cluster is a request to another node. An accepted
+// key is read at every request.
 func TestKeysWithoutReading(t *testing.T) {
 	t.Parallel()
 	reads := &accountReads{}

@@ -29,8 +29,8 @@ func (r *rig) keyWith(scopes ...string) string {
 	return text
 }
 
-// TestGuardOrder: authentication → version → scope → path → JSON → body validation → payment known or
-// idempotency key (D3). Each request is wrong in everything from its row on.
+// TestGuardOrder: authentication → version → scope → path → JSON → body validation → payment known
+// or idempotency key (D3). Each request is wrong in everything from its row on.
 func TestGuardOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -73,7 +73,8 @@ func TestGuardOrder(t *testing.T) {
 	}
 }
 
-// TestEarlierGuardsWin checks that the answer to a request with two faults names the fault of the earlier guard (D3).
+// TestEarlierGuardsWin checks that the answer to a request with two faults names the fault of the
+// earlier guard (D3).
 func TestEarlierGuardsWin(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -239,8 +240,9 @@ func TestRateLimit(t *testing.T) {
 	r.want(call(r.account.APIKey), 200, "")
 }
 
-// TestBrowserRateLimit checks that each client token has a separate limit, which includes its pages. Pages show the refusal as a page, and
-// a small limit of the API keys leaves enough requests for a page (D1, D12).
+// TestBrowserRateLimit checks that each client token has a separate limit, which includes its
+// pages. Pages show the refusal as a page, and a small limit of the API keys leaves enough requests
+// for a page (D1, D12).
 func TestBrowserRateLimit(t *testing.T) {
 	t.Parallel()
 	frozen := time.Now()

@@ -21,7 +21,8 @@ func luhn(t *testing.T, digits string) string {
 	return ""
 }
 
-// TestNetworks: the number determines the network, and the answer has only the digits that may be shown (§2.2, D12).
+// TestNetworks: the number determines the network, and the answer has only the digits that may be
+// shown (§2.2, D12).
 func TestNetworks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -59,7 +60,8 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// TestWrongCards checks that each wrong field of a card is named, without its value, and that nothing is stored (D12).
+// TestWrongCards checks that each wrong field of a card is named, without its value, and that
+// nothing is stored (D12).
 func TestWrongCards(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -121,8 +123,8 @@ func TestWrongCards(t *testing.T) {
 	}
 }
 
-// TestBinDataOfInstruments checks that the binData of a token, about which no processor has told anything, has the fields that strict clients
-// need (§2.2).
+// TestBinDataOfInstruments checks that the binData of a token, about which no processor has told
+// anything, has the fields that strict clients need (§2.2).
 func TestBinDataOfInstruments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -17,8 +17,8 @@ func limited(t *testing.T) (*rig, *intake.Tally) {
 	return newRig(t, func(c *httpapi.Config) { c.Intake.Tally = tally }), tally
 }
 
-// TestHeaderLimit checks that headers are limited to 32 KiB before the authentication. Probes are exempt, and smaller requests get their
-// usual errors (D1).
+// TestHeaderLimit checks that headers are limited to 32 KiB before the authentication. Probes are
+// exempt, and smaller requests get their usual errors (D1).
 func TestHeaderLimit(t *testing.T) {
 	t.Parallel()
 	r, tally := limited(t)
@@ -33,8 +33,8 @@ func TestHeaderLimit(t *testing.T) {
 	}
 }
 
-// TestNotificationLimit checks that a notification is limited to 64 KiB, with and without a declared length. It is refused before its
-// signature is checked (D14).
+// TestNotificationLimit checks that a notification is limited to 64 KiB, with and without a
+// declared length. It is refused before its signature is checked (D14).
 func TestNotificationLimit(t *testing.T) {
 	t.Parallel()
 	r, tally := limited(t)
@@ -72,8 +72,8 @@ func TestNotificationLimit(t *testing.T) {
 	}
 }
 
-// TestBodyMemory checks that a large body is read and parsed only if there is memory for both. A small body needs none, and the memory of
-// a large one is returned.
+// TestBodyMemory checks that a large body is read and parsed only if there is memory for both. A
+// small body needs none, and the memory of a large one is returned.
 func TestBodyMemory(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *httpapi.Config) { c.Intake.Bodies = intake.NewBudget(800 << 10) })

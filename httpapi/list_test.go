@@ -43,7 +43,8 @@ func of(pairs ...string) string {
 	return q.Encode()
 }
 
-// TestListFilters: each filter alone, with several values, with others, and with nothing that fits (D11).
+// TestListFilters: each filter alone, with several values, with others, and with nothing that fits
+// (D11).
 func TestListFilters(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -122,8 +123,8 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
-// TestListCommas: a value with a comma finds its own payments, and not those of the values that the comma could separate (D22). A cursor
-// keeps the reading of its first page.
+// TestListCommas: a value with a comma finds its own payments, and not those of the values that the
+// comma could separate (D22). A cursor keeps the reading of its first page.
 func TestListCommas(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -254,7 +255,8 @@ func TestListPages(t *testing.T) {
 	page("customer_email_address=ADA@example.com&status=PENDING&limit=5&status=AUTHORIZED", some.text1("nextCursor"), made[2:7], true, true) // the same filters
 }
 
-// TestListCursors checks that cursors of other accounts or other filters, and invented or changed cursors, are refused.
+// TestListCursors checks that cursors of other accounts or other filters, and invented or changed
+// cursors, are refused.
 func TestListCursors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -364,7 +366,8 @@ func TestListFaults(t *testing.T) {
 	}
 }
 
-// TestListGuards: the list is for keys with its scope, and an e-mail address of the query reaches no log (D2).
+// TestListGuards: the list is for keys with its scope, and an e-mail address of the query reaches
+// no log (D2).
 func TestListGuards(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

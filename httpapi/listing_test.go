@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestListingFails: a list that cannot be read from its first element on is answered as any other request that fails. A log
-// that is damaged, full or silent is 503.
+// TestListingFails: a list that cannot be read from its first element on is answered as any other
+// request that fails. A log that is damaged, full or silent is 503.
 func TestListingFails(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{

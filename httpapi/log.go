@@ -16,7 +16,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// statusGone is the logged and counted status of a request whose caller went away before the answer. It is never sent.
+// statusGone is the logged and counted status of a request whose caller went away before the
+// answer. It is never sent.
 const statusGone = 499
 
 // noteRequest hands a request to the account's readers of GET /management/request-log/stream.
@@ -54,7 +55,8 @@ func (a *API) timeRequest(c *call, status int, took time.Duration) {
 	a.Timed(route, status, took, trace)
 }
 
-// publicPath returns a request's path with ids of ours only. Other values, as a customer's id and a token, may be personal or secret.
+// publicPath returns a request's path with ids of ours only. Other values, as a customer's id and a
+// token, may be personal or secret.
 func (c *call) publicPath() string {
 	if c.route.path == "" || !c.found {
 		return shownPath(c.r.URL.Path)
@@ -73,7 +75,8 @@ var (
 	ownID = regexp.MustCompile(`^([0-9a-z]{20,40}|[0-9A-Za-z]{16}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[A-Z]{4,12})$`)
 )
 
-// logRequest writes the one line of a request: no body, no header, no query; the path only for a 404, masked.
+// logRequest writes the one line of a request: no body, no header, no query; the path only for a
+// 404, masked.
 func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event := a.Logger.Info()
 	switch {
@@ -108,7 +111,8 @@ func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event.AnErr("cut", o.cut).Msg("request")
 }
 
-// clientAddress returns the client's address without port: behind a trusted proxy the address that limits count for, else the peer's.
+// clientAddress returns the client's address without port: behind a trusted proxy the address that
+// limits count for, else the peer's.
 func clientAddress(c *call) string {
 	if c.client.IsValid() {
 		return c.client.String()
@@ -126,7 +130,8 @@ const (
 	shownCapitals = 3  // "paymentInstruments" has 1
 )
 
-// shownPath returns a path whose segments are hidden unless they are words: a segment may be an id, a secret or a card number.
+// shownPath returns a path whose segments are hidden unless they are words: a segment may be an id,
+// a secret or a card number.
 func shownPath(path string) string {
 	segments := strings.Split(path, "/")
 	if len(segments) > shownSegments {
@@ -140,7 +145,8 @@ func shownPath(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// wordLike reports whether a segment is a word or two, with at most two digits: payments, client-session, v1, openapi.yaml.
+// wordLike reports whether a segment is a word or two, with at most two digits: payments,
+// client-session, v1, openapi.yaml.
 func wordLike(segment string) bool {
 	digits, capitals := 0, 0
 	for _, r := range segment {
@@ -181,7 +187,8 @@ func (a *answers) add(status int) {
 	a.count[status]++
 }
 
-// Answers returns the number of requests by status since the start. 499 counts requests whose caller went away before the answer.
+// Answers returns the number of requests by status since the start. 499 counts requests whose
+// caller went away before the answer.
 func (a *API) Answers() map[int]uint64 {
 	a.answered.mu.Lock()
 	defer a.answered.mu.Unlock()

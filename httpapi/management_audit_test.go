@@ -43,8 +43,9 @@ func lines(entries []map[string]any) (all []string) {
 	return all
 }
 
-// TestAuditLog checks that every change through the management is an entry with user or key, action, time and address. Names remain after
-// a key or an endpoint is deleted. Merchants' calls are not in the log. Filters and pages select entries (D20).
+// TestAuditLog checks that every change through the management is an entry with user or key,
+// action, time and address. Names remain after a key or an endpoint is deleted. Merchants' calls
+// are not in the log. Filters and pages select entries (D20).
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -157,7 +158,8 @@ func TestAuditLog(t *testing.T) {
 	r.want(r.with(r.keyWith("account:write"), "GET", "/audit-log", ""), 403, "MissingScope")
 }
 
-// TestAuditOfAUser checks that the audit log contains the operations of a dashboard user on a payment, also without an address.
+// TestAuditOfAUser checks that the audit log contains the operations of a dashboard user on a
+// payment, also without an address.
 func TestAuditOfAUser(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -179,8 +181,9 @@ func TestAuditOfAUser(t *testing.T) {
 	}
 }
 
-// TestAuditByName: a user's changes are found by the name or the e-mail address, in any case, also after the removal, also if the account's
-// state no longer has the removed user, and of all users who had the address (D20).
+// TestAuditByName: a user's changes are found by the name or the e-mail address, in any case, also
+// after the removal, also if the account's state no longer has the removed user, and of all users
+// who had the address (D20).
 func TestAuditByName(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -275,8 +278,8 @@ func TestAuditByName(t *testing.T) {
 // settingsChanged is the type of the events of TestAuditByName.
 const settingsChanged = "account.settings_changed"
 
-// TestAuditOfWebhooks: who sends webhooks again is recorded before they are sent; a refused request, a dry run and the service's own attempts are
-// not in the audit log.
+// TestAuditOfWebhooks: who sends webhooks again is recorded before they are sent; a refused
+// request, a dry run and the service's own attempts are not in the audit log.
 func TestAuditOfWebhooks(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

@@ -25,8 +25,8 @@ func (r *rig) endpoint(body string) answer {
 	return r.want(r.manage("POST", "/webhook-endpoints", body), 200, "")
 }
 
-// TestEndpointChanges checks that a PATCH changes only the fields it names and returns the whole endpoint. A change without effect records
-// nothing (D20).
+// TestEndpointChanges checks that a PATCH changes only the fields it names and returns the whole
+// endpoint. A change without effect records nothing (D20).
 func TestEndpointChanges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -65,7 +65,8 @@ func TestEndpointChanges(t *testing.T) {
 	}
 }
 
-// TestEndpointChangeFaults: every fault of a change at once, and an unknown id is none (D3, D18, D20).
+// TestEndpointChangeFaults: every fault of a change at once, and an unknown id is none (D3, D18,
+// D20).
 func TestEndpointChangeFaults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -102,8 +103,8 @@ func TestEndpointChangeFaults(t *testing.T) {
 	}
 }
 
-// TestEndpointOnOwnMachine: the refusal of an address of the service's own machine names the ways to a developer's program, in the sandbox
-// only (D18).
+// TestEndpointOnOwnMachine: the refusal of an address of the service's own machine names the ways
+// to a developer's program, in the sandbox only (D18).
 func TestEndpointOnOwnMachine(t *testing.T) {
 	t.Parallel()
 	const refused = "$.url must not lead to a loopback address (127.9.9.9)"
@@ -121,8 +122,9 @@ func TestEndpointOnOwnMachine(t *testing.T) {
 	}
 }
 
-// TestEndpointTest checks that the call returns the outcome of the test message, whatever the receiver did. An internal failure is not
-// such an outcome (§6.1, D20). The tests of the whole service check that the message arrives.
+// TestEndpointTest checks that the call returns the outcome of the test message, whatever the
+// receiver did. An internal failure is not such an outcome (§6.1, D20). The tests of the whole
+// service check that the message arrives.
 func TestEndpointTest(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC)

@@ -41,7 +41,8 @@ func (r *rig) newKey(scopes string) (id, text string) {
 	return made.text1("id"), made.text1("apiKey")
 }
 
-// TestRevoke: a revoked key works no more, is in no list, and is not there to be revoked again (D20).
+// TestRevoke: a revoked key works no more, is in no list, and is not there to be revoked again
+// (D20).
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -64,8 +65,9 @@ func TestRevoke(t *testing.T) {
 	r.want(r.with(key, "DELETE", "/api-keys/"+id, ""), 401, "Unauthorized")
 }
 
-// TestScopesOfTheManagement: account:write has three parts, each of which allows its own calls and no others. Money is moved below /management only with
-// the operation's own scope, by a workflow as well, and a key gives no scope that it lacks (D22.15).
+// TestScopesOfTheManagement: account:write has three parts, each of which allows its own calls and
+// no others. Money is moved below /management only with the operation's own scope, by a workflow as
+// well, and a key gives no scope that it lacks (D22.15).
 func TestScopesOfTheManagement(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -199,8 +201,8 @@ func newLateNode(t *testing.T, server *embedded.Server, made accounts.Credential
 	return n
 }
 
-// TestRevokedOnOtherNodes: after one node has revoked a key, the next request to another node is refused, although that node's
-// views are older (D20).
+// TestRevokedOnOtherNodes: after one node has revoked a key, the next request to another node is
+// refused, although that node's views are older (D20).
 func TestRevokedOnOtherNodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,8 +10,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestManagedPayments: the management's calls about payments answer as the merchant's calls of the same name, with the scopes of the
-// management and without a version (D20).
+// TestManagedPayments: the management's calls about payments answer as the merchant's calls of the
+// same name, with the scopes of the management and without a version (D20).
 func TestManagedPayments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -72,8 +72,9 @@ func TestManagedPayments(t *testing.T) {
 	r.want(r.with(other, "POST", at+"/refund", `{}`), 400, "PaymentError")
 }
 
-// TestOriginOfChanges: an event of a change through the management has the client's address, and an event of a merchant's call has
-// none. The address is in the log only: no answer but the bytes of a history has it (D20).
+// TestOriginOfChanges: an event of a change through the management has the client's address, and an
+// event of a merchant's call has none. The address is in the log only: no answer but the bytes of a
+// history has it (D20).
 func TestOriginOfChanges(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRoutingPreview checks that the preview names the list that decides, its order and the processors left out. A payment then takes the
-// same route (D15, D20).
+// TestRoutingPreview checks that the preview names the list that decides, its order and the
+// processors left out. A payment then takes the same route (D15, D20).
 func TestRoutingPreview(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -72,7 +72,8 @@ func TestRoutingTakesEffect(t *testing.T) {
 	}
 }
 
-// TestRoutingFaults checks that one answer names all faults of the body, those found by the schema and those found by the rules (D3).
+// TestRoutingFaults checks that one answer names all faults of the body, those found by the schema
+// and those found by the rules (D3).
 func TestRoutingFaults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

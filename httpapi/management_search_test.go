@@ -17,8 +17,9 @@ func (r *rig) find(key, text string) (all []string) {
 	return all
 }
 
-// TestSearch checks that everything with an id is found by its id, and payments also by the merchants' and the processors' ids. A part of
-// an id finds nothing, nor does another account (D20).
+// TestSearch checks that everything with an id is found by its id, and payments also by the
+// merchants' and the processors' ids. A part of an id finds nothing, nor does another account
+// (D20).
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

@@ -9,8 +9,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestProcessorAccounts: they are listed in the order in which they are tried, change one by one, and the next
-// payment goes where it may (D15, D20).
+// TestProcessorAccounts: they are listed in the order in which they are tried, change one by one,
+// and the next payment goes where it may (D15, D20).
 func TestProcessorAccounts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -45,7 +45,8 @@ func TestProcessorAccounts(t *testing.T) {
 	}
 }
 
-// TestProcessorAccountFaults checks that the answer names all faults, and that an unknown processor is not found (D3, D20).
+// TestProcessorAccountFaults checks that the answer names all faults, and that an unknown processor
+// is not found (D3, D20).
 func TestProcessorAccountFaults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -66,7 +67,8 @@ func TestProcessorAccountFaults(t *testing.T) {
 	}
 }
 
-// TestSettings checks that a PATCH changes only the settings it names and returns all. The next request uses them (D4, D5, D6, D20).
+// TestSettings checks that a PATCH changes only the settings it names and returns all. The next
+// request uses them (D4, D5, D6, D20).
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -148,7 +150,8 @@ func TestSettingsTakeEffect(t *testing.T) {
 	}
 }
 
-// TestManagementScopes: account:read reads and changes nothing, account:write alone reads nothing (D2).
+// TestManagementScopes: account:read reads and changes nothing, account:write alone reads nothing
+// (D2).
 func TestManagementScopes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

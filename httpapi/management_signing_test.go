@@ -24,7 +24,8 @@ func (a answer) date(t *testing.T, name string) time.Time {
 	return at
 }
 
-// TestSigningSecret: a rotation shows the new secret once, and the time until which the previous one is valid (§5.2, D18, D20).
+// TestSigningSecret: a rotation shows the new secret once, and the time until which the previous
+// one is valid (§5.2, D18, D20).
 func TestSigningSecret(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -64,7 +65,8 @@ func TestSigningSecret(t *testing.T) {
 	}
 }
 
-// TestSigningSecretsKept checks that the vault has both secrets after a rotation, and only the new one 24 hours later (§5.2 rule 3).
+// TestSigningSecretsKept checks that the vault has both secrets after a rotation, and only the new
+// one 24 hours later (§5.2 rule 3).
 func TestSigningSecretsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

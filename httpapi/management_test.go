@@ -34,7 +34,8 @@ func (r *rig) pages(path, field string, limit int) (all []string) {
 	}
 }
 
-// TestAtOnce checks that a new key works, and that lists contain new elements, as soon as the creating call has answered (D20).
+// TestAtOnce checks that a new key works, and that lists contain new elements, as soon as the
+// creating call has answered (D20).
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -32,7 +32,8 @@ func (r *rig) user(email, role string) answer {
 	return r.want(r.manage("POST", "/users", fmt.Sprintf(`{"email":%q,"role":%q}`, email, role)), 200, "")
 }
 
-// TestUsers checks that a new user gets a generated password, shown once. Lists and changes show all other fields (D20).
+// TestUsers checks that a new user gets a generated password, shown once. Lists and changes show
+// all other fields (D20).
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -88,7 +89,8 @@ func TestUsers(t *testing.T) {
 	r.user("ada@shop.example", "auditor") // the address is free again
 }
 
-// TestUserFaults: all faults of a request at once; an address is unique, and one admin remains (D3, D20).
+// TestUserFaults: all faults of a request at once; an address is unique, and one admin remains (D3,
+// D20).
 func TestUserFaults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -145,7 +147,8 @@ func (r *rig) vaultNames(kind string) []string {
 	return names
 }
 
-// TestKeyGivesItsRights: a key makes no user, and takes over none, that may do more than the key itself (D2).
+// TestKeyGivesItsRights: a key makes no user, and takes over none, that may do more than the key
+// itself (D2).
 func TestKeyGivesItsRights(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -175,7 +178,8 @@ func TestKeyGivesItsRights(t *testing.T) {
 	r.want(r.with(reads, "DELETE", "/users/"+auditor, ""), 403, "MissingScope")
 }
 
-// TestStaffIsHidden: the addresses of users are in the account's events, and neither in GET /events nor in their actors (I2).
+// TestStaffIsHidden: the addresses of users are in the account's events, and neither in GET /events
+// nor in their actors (I2).
 func TestStaffIsHidden(t *testing.T) {
 	t.Parallel()
 	r, _ := newFeedRig(t)

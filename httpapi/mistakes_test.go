@@ -70,7 +70,8 @@ func unprefixed(faults []string) (out []string) {
 	return out
 }
 
-// TestSuggestionsByStatus: the refusal of an operation that the status does not allow suggests an alternative (D7).
+// TestSuggestionsByStatus: the refusal of an operation that the status does not allow suggests an
+// alternative (D7).
 func TestSuggestionsByStatus(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -110,8 +111,8 @@ func TestSuggestionsByStatus(t *testing.T) {
 	}
 }
 
-// TestRequestLines checks that a request's log line contains the client's address and, for a 404, the path without parts that may be a
-// secret, an id or a card number.
+// TestRequestLines checks that a request's log line contains the client's address and, for a 404,
+// the path without parts that may be a secret, an id or a card number.
 func TestRequestLines(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -160,8 +161,8 @@ func (r *rig) lineOf(t *testing.T, fits func(logLine) bool) logLine {
 	return found
 }
 
-// TestCallerGone: a caller that hangs up while its request is worked on is no failure of ours: it is logged and counted as
-// 499.
+// TestCallerGone: a caller that hangs up while its request is worked on is no failure of ours: it
+// is logged and counted as 499.
 func TestCallerGone(t *testing.T) {
 	t.Parallel()
 	inside, over := make(chan struct{}), make(chan struct{})

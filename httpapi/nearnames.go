@@ -9,7 +9,8 @@ import (
 	"payledger/httpapi/request"
 )
 
-// didYouMean suggests the wanted header, which is missing, for a header of the request that resembles it; "" if none does.
+// didYouMean suggests the wanted header, which is missing, for a header of the request that
+// resembles it; "" if none does.
 func didYouMean(h http.Header, wanted string) string {
 	if near := request.NearHeader(h, wanted); near != "" && h.Get(wanted) == "" {
 		return "The request has the header " + near + "; did you mean " + wanted + "? "
@@ -51,7 +52,8 @@ func count(is bool) int {
 	return 0
 }
 
-// pathDistance returns the number of segments that differ from a pattern's but resemble them; worst if a segment does not.
+// pathDistance returns the number of segments that differ from a pattern's but resemble them; worst
+// if a segment does not.
 func pathDistance(segments, pattern []string) (n int) {
 	if len(segments) != len(pattern) {
 		return worst

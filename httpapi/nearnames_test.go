@@ -33,7 +33,8 @@ func misspellings(at string, s *openapi3.Schema, within func(any) any) (found []
 	return found
 }
 
-// TestMisspelledFields checks that the violation of an unknown field names the similar known field, at every depth of every body (D3).
+// TestMisspelledFields checks that the violation of an unknown field names the similar known field,
+// at every depth of every body (D3).
 func TestMisspelledFields(t *testing.T) {
 	a, looked, deepest := testAPI(t), 0, 0
 	for id, operation := range a.operations {
@@ -89,7 +90,8 @@ func TestNearPath(t *testing.T) {
 	}
 }
 
-// TestNearHeader checks that misspelled headers are recognized, and that other headers are not taken for misspelled ones.
+// TestNearHeader checks that misspelled headers are recognized, and that other headers are not
+// taken for misspelled ones.
 func TestNearHeader(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestSavedCardsOfAllowedNetworks: a saved card of a network that the session does not allow is neither offered nor charged, in the
-// checkout or by the merchant; nor is a card that was entered before the session was changed (D21).
+// TestSavedCardsOfAllowedNetworks: a saved card of a network that the session does not allow is
+// neither offered nor charged, in the checkout or by the merchant; nor is a card that was entered
+// before the session was changed (D21).
 func TestSavedCardsOfAllowedNetworks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -6,8 +6,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// receiveNotification serves POST /processors/{name}/notifications, from a processor (D14.3, D14.4). The signature covers the bytes of the
-// body, so the body is read first. Processors may add fields.
+// receiveNotification serves POST /processors/{name}/notifications, from a processor (D14.3,
+// D14.4). The signature covers the bytes of the body, so the body is read first. Processors may add
+// fields.
 func receiveNotification(c *call) (any, error) {
 	name := processor.Name(c.Vars["name"])
 	if c.api.Notifications == nil || !slices.Contains(processor.Names, name) {

@@ -10,7 +10,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// additions are fields of a notification that the protocol does not name. They contain personal data.
+// additions are fields of a notification that the protocol does not name. They contain personal
+// data.
 const additions = `"claimant":{"fullName":"Zenobia Quux","born":"1815-12-10"},"Quux, Zenobia":"12 Analytical Row","note":"her iban is GB33BUKB20201555555555"`
 
 var ofThePerson = []string{"Zenobia", "Quux", "1815-12-10", "Analytical Row", "GB33BUKB20201555555555"}
@@ -22,8 +23,8 @@ func disputeWith(id, reference string) string {
 		id, additions, reference, id, additions, time.Now().UTC().Format(time.RFC3339))
 }
 
-// TestNoCardNumberOfAProcessor checks that a card number in a processor's text, in any notation, reaches no event, answer, file or log
-// (D14).
+// TestNoCardNumberOfAProcessor checks that a card number in a processor's text, in any notation,
+// reaches no event, answer, file or log (D14).
 func TestNoCardNumberOfAProcessor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -48,8 +49,9 @@ func TestNoCardNumberOfAProcessor(t *testing.T) {
 	}
 }
 
-// TestAddedFieldsAreSealed checks that additional fields of a processor's notifications are in no event and no file in clear. They are
-// sealed under the key of the payment, whose history shows them. For an unknown payment they are not stored (D14).
+// TestAddedFieldsAreSealed checks that additional fields of a processor's notifications are in no
+// event and no file in clear. They are sealed under the key of the payment, whose history shows
+// them. For an unknown payment they are not stored (D14).
 func TestAddedFieldsAreSealed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

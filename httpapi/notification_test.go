@@ -76,7 +76,8 @@ func (r *rig) untilLogged(text string, times int) {
 	}
 }
 
-// unheard withholds later outcomes of the processors: they send no notifications, and look-ups by key get no answer.
+// unheard withholds later outcomes of the processors: they send no notifications, and look-ups by
+// key get no answer.
 func (r *rig) unheard() {
 	r.t.Helper()
 	must(r.t, r.sim.SetFault(r.t.Context(), protocol.Fault{Mode: protocol.Reorder, DelayMs: 600_000}))
@@ -99,7 +100,8 @@ func captured(t *testing.T, reference, key string) string {
 	return string(body)
 }
 
-// TestNotificationRefusals checks that unsigned and malformed notifications, and those for unknown processors, are refused (D14).
+// TestNotificationRefusals checks that unsigned and malformed notifications, and those for unknown
+// processors, are refused (D14).
 func TestNotificationRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRigWaiting(t, time.Minute) // no time-out is recorded
@@ -165,8 +167,9 @@ func TestNotificationRefusals(t *testing.T) {
 	r.want(r.signedNotify("ADYEN", good), 404, "NotFound")
 }
 
-// TestNotificationsThatCannotBeTrue checks that a notification that contradicts the outcome of a payment, and an unreadable dispute, are
-// accepted and shown in the payment's history as rejected, with the reason. The payment does not change (D14, D16).
+// TestNotificationsThatCannotBeTrue checks that a notification that contradicts the outcome of a
+// payment, and an unreadable dispute, are accepted and shown in the payment's history as rejected,
+// with the reason. The payment does not change (D14, D16).
 func TestNotificationsThatCannotBeTrue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestUnknownWhileNotReady: a damaged log, or views that are behind, may not show what exists. While the service is not ready, nothing is said to
-// be missing but a path (I1).
+// TestUnknownWhileNotReady: a damaged log, or views that are behind, may not show what exists.
+// While the service is not ready, nothing is said to be missing but a path (I1).
 func TestUnknownWhileNotReady(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -22,8 +22,8 @@ type operationAt struct {
 	at   processor.Name
 }
 
-// unanswered has the next operation of a kind carried out with no answer, and no notification. Requests for operations take some time, by
-// the clock of all parts.
+// unanswered has the next operation of a kind carried out with no answer, and no notification.
+// Requests for operations take some time, by the clock of all parts.
 func (r *rig) unanswered(what operationAt, takes map[operationAt]time.Duration) {
 	r.t.Helper()
 	once := 1
@@ -43,8 +43,8 @@ func (r *rig) unanswered(what operationAt, takes map[operationAt]time.Duration) 
 	r.cut.Store(&late)
 }
 
-// atTimeout has the next operation of a kind take the whole payment timeout. It is carried out, and look-ups get no answer while r.cut is
-// set.
+// atTimeout has the next operation of a kind take the whole payment timeout. It is carried out, and
+// look-ups get no answer while r.cut is set.
 func (r *rig) atTimeout(what operationAt) {
 	r.t.Helper()
 	r.unanswered(what, map[operationAt]time.Duration{what: usualTimeout})
@@ -64,8 +64,8 @@ func requestedKind(t testing.TB, q *http.Request) processor.Kind {
 	return op.Kind
 }
 
-// answersAsItStands compares the answer to a call that timed out with a read of the payment, and returns the payment's path. From then
-// on look-ups are answered.
+// answersAsItStands compares the answer to a call that timed out with a read of the payment, and
+// returns the payment's path. From then on look-ups are answered.
 func (r *rig) answersAsItStands(made answer) string {
 	r.t.Helper()
 	defer r.cut.Store(nil)
@@ -82,8 +82,8 @@ func (r *rig) answersAsItStands(made answer) string {
 	return at
 }
 
-// TestCaptureAtTimeout checks that a call returns the current payment at the payment timeout, also if its own operation has its outcome
-// and the automatic capture that followed has none (D8).
+// TestCaptureAtTimeout checks that a call returns the current payment at the payment timeout, also
+// if its own operation has its outcome and the automatic capture that followed has none (D8).
 func TestCaptureAtTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -118,7 +118,8 @@ func TestSecondProcessorAtTimeout(t *testing.T) {
 	r.until(r.answersAsItStands(r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
 }
 
-// TestSecondProcessorAfterSlowFirst: the second processor has the rest of the first's payment timeout.
+// TestSecondProcessorAfterSlowFirst: the second processor has the rest of the first's payment
+// timeout.
 func TestSecondProcessorAfterSlowFirst(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -128,7 +129,8 @@ func TestSecondProcessorAfterSlowFirst(t *testing.T) {
 	r.until(r.answersAsItStands(r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
 }
 
-// TestRunningUnknown: an operation that waited in vain for another is refused, and does not use its key (D7, D9).
+// TestRunningUnknown: an operation that waited in vain for another is refused, and does not use its
+// key (D7, D9).
 func TestRunningUnknown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -143,7 +145,8 @@ func TestRunningUnknown(t *testing.T) {
 	r.want(r.post(r.paid(goodCard, "")+"/cancel", "", "X-Idempotency-Key", "later"), 200, "")
 }
 
-// TestRefusedAfterWaiting: a request that waited and was then refused by status does not use its key (D9).
+// TestRefusedAfterWaiting: a request that waited and was then refused by status does not use its
+// key (D9).
 func TestRefusedAfterWaiting(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -161,7 +164,8 @@ func TestRefusedAfterWaiting(t *testing.T) {
 	r.want(r.post(r.paid(goodCard, "")+"/capture", "", "X-Idempotency-Key", "key"), 200, "")
 }
 
-// TestRefusedCaptureShowsFinal: the event of a capture that our own rules refuse has the request (D6).
+// TestRefusedCaptureShowsFinal: the event of a capture that our own rules refuse has the request
+// (D6).
 func TestRefusedCaptureShowsFinal(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -183,8 +187,9 @@ func TestAdjustNotSupported(t *testing.T) {
 	r.want(r.post(at+"/adjust-authorization", `{"amount":1}`), 400, "AdjustAuthorizationNotSupported")
 }
 
-// TestHundredsUnderWay checks that a payment with more pending operations than it has room for accepts no more captures, and can still
-// refund the captured amount (D3). The long texts of refunds take most of the room.
+// TestHundredsUnderWay checks that a payment with more pending operations than it has room for
+// accepts no more captures, and can still refund the captured amount (D3). The long texts of
+// refunds take most of the room.
 func TestHundredsUnderWay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

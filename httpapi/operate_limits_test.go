@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAutomaticCapture checks that captureMode AUTOMATIC captures an authorized payment at once. It captures neither an authorization of
-// zero nor a declined payment (D5).
+// TestAutomaticCapture checks that captureMode AUTOMATIC captures an authorized payment at once. It
+// captures neither an authorization of zero nor a declined payment (D5).
 func TestAutomaticCapture(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -38,8 +38,8 @@ func TestAutomaticCapture(t *testing.T) {
 	}
 }
 
-// TestFailureLimit checks that 100 captures above what is left end the captures of the payment for 24 hours, without a call to the
-// processor, and no other operation (D22.11).
+// TestFailureLimit checks that 100 captures above what is left end the captures of the payment for
+// 24 hours, without a call to the processor, and no other operation (D22.11).
 func TestFailureLimit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -67,7 +67,8 @@ func TestOperationMetadata(t *testing.T) {
 	}
 }
 
-// TestOperationTexts checks that free text refuses card numbers, and which fields are not free text (D1).
+// TestOperationTexts checks that free text refuses card numbers, and which fields are not free text
+// (D1).
 func TestOperationTexts(t *testing.T) {
 	const number = "4111 1111 1111 1111"
 	a := testAPI(t)
@@ -86,8 +87,8 @@ func TestOperationTexts(t *testing.T) {
 	}
 }
 
-// TestNothing: an empty body, null and {} mean the same where a body may be left out, and nothing else does
-// (D1).
+// TestNothing: an empty body, null and {} mean the same where a body may be left out, and nothing
+// else does (D1).
 func TestNothing(t *testing.T) {
 	a := testAPI(t)
 	optional := []string{"capturePayment", "refundPayment", "cancelPayment", "approvePaymentAttempt", "abortPaymentAttempt",

@@ -28,7 +28,8 @@ func (r *rig) paid(card, more string) string {
 	return "/payments/" + r.want(r.pay(body), 200, "").text1("id")
 }
 
-// events returns the transaction events of an expanded answer, those of the sale before those of the refunds.
+// events returns the transaction events of an expanded answer, those of the sale before those of
+// the refunds.
 func (a answer) events() (out []map[string]any) {
 	transactions, _ := a.field("transactions").([]any)
 	for _, transaction := range transactions {
@@ -118,8 +119,8 @@ func TestEmptyBodies(t *testing.T) {
 	}
 }
 
-// TestProcessorRefuses checks that a refusal by the processor is answered 200 with the unchanged payment (D7, D13). A settled payment is
-// the exception.
+// TestProcessorRefuses checks that a refusal by the processor is answered 200 with the unchanged
+// payment (D7, D13). A settled payment is the exception.
 func TestProcessorRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -178,7 +179,8 @@ func TestAdjustAuthorization(t *testing.T) {
 	r.want(r.post(waiting+adjust, `{"amount":3000}`), 400, "PaymentIsNotAuthorizedYet")
 }
 
-// operations are the later calls on a payment, with a valid body, their scope, and their error for an unknown payment.
+// operations are the later calls on a payment, with a valid body, their scope, and their error for
+// an unknown payment.
 var operations = []struct {
 	call, body, scope string
 	status            int
@@ -191,9 +193,9 @@ var operations = []struct {
 	{"/adjust-authorization", `{"amount":1}`, account.ScopeTransactionsAuthorize, 404, "EntityNotFound"},
 }
 
-// TestOperationGuards: authentication → version → scope → path → JSON → body validation → payment known →
-// idempotency key → status (D3), for every call on a payment. Each request is wrong in everything from its
-// row on.
+// TestOperationGuards: authentication → version → scope → path → JSON → body validation → payment
+// known → idempotency key → status (D3), for every call on a payment. Each request is wrong in
+// everything from its row on.
 func TestOperationGuards(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -234,7 +236,8 @@ func TestOperationGuards(t *testing.T) {
 	}
 }
 
-// TestUnknownPayments checks that any unknown id in the path, and payments of others, are not found (D3).
+// TestUnknownPayments checks that any unknown id in the path, and payments of others, are not found
+// (D3).
 func TestUnknownPayments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -286,7 +289,8 @@ func TestOperationKeys(t *testing.T) {
 	}
 }
 
-// TestOperationTimeout checks that an operation returns the current payment at the payment timeout, and continues without the caller (D8).
+// TestOperationTimeout checks that an operation returns the current payment at the payment timeout,
+// and continues without the caller (D8).
 func TestOperationTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -12,8 +12,8 @@ const exactNumbers = `[12345678901234567890,-0.10,1.0,1e3,1E+40,0.10000000000000
 // aVisa is a body that tokenizes a card.
 var aVisa = `{"paymentInstrument":{"number":"4111111111111111","cvv":"737","expirationMonth":"03","expirationYear":"` + expires + `"}}`
 
-// TestOptionsKeepNumbers checks that the numbers of options are returned digit by digit as sent, with or without a dropped null beside
-// them, and after any change (D21).
+// TestOptionsKeepNumbers checks that the numbers of options are returned digit by digit as sent,
+// with or without a dropped null beside them, and after any change (D21).
 func TestOptionsKeepNumbers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -53,8 +53,8 @@ func TestOptionsKeepNumbers(t *testing.T) {
 	keeps(r.want(r.do(request{method: "GET", path: "/payments/" + paid.text1("id") + "/events"}), 200, ""), `"options":`+exactNumbers)
 }
 
-// TestNoCardNumberInOptions: a card number of any length is refused in options, as a text, as a name or as a number in any
-// writing, at every way in; numbers beside one are not (D21).
+// TestNoCardNumberInOptions: a card number of any length is refused in options, as a text, as a
+// name or as a number in any writing, at every way in; numbers beside one are not (D21).
 func TestNoCardNumberInOptions(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -104,8 +104,9 @@ func TestNoCardNumberInOptions(t *testing.T) {
 	}
 }
 
-// TestOptionsSize: the stored text of options has at most 8 KiB, in every call and after any number of changes (D21). The stored
-// text counts, without white space, and in the spelling in which it was sent.
+// TestOptionsSize: the stored text of options has at most 8 KiB, in every call and after any number
+// of changes (D21). The stored text counts, without white space, and in the spelling in which it
+// was sent.
 func TestOptionsSize(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -151,7 +152,8 @@ func TestOptionsSize(t *testing.T) {
 	r.want(change(`{"a":null,"b":"`+strings.Repeat("x", limit/2)+`"}`), 200, "")
 }
 
-// TestMethodTypeOfAChange: a change takes the payment method types that a session takes at its creation, and null (D21).
+// TestMethodTypeOfAChange: a change takes the payment method types that a session takes at its
+// creation, and null (D21).
 func TestMethodTypeOfAChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

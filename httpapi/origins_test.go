@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestForeignOrigins: pages of any origin can make the calls that need a client token, and no others (D22.6). Every answer of these calls can
-// be read by the page, refusals included.
+// TestForeignOrigins: pages of any origin can make the calls that need a client token, and no
+// others (D22.6). Every answer of these calls can be read by the page, refusals included.
 func TestForeignOrigins(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -54,8 +54,9 @@ func TestForeignOrigins(t *testing.T) {
 	}
 }
 
-// TestCheckoutOrigins checks that the setting narrows the browser's calls to pages of the list and of the service: other pages do nothing and
-// read nothing. Programs send no origin, and the setting does not concern them (D22.6).
+// TestCheckoutOrigins checks that the setting narrows the browser's calls to pages of the list and
+// of the service: other pages do nothing and read nothing. Programs send no origin, and the setting
+// does not concern them (D22.6).
 func TestCheckoutOrigins(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -18,7 +18,8 @@ import (
 	"payledger/projections"
 )
 
-// getCheckoutPage serves GET /checkout, the page of a client token (D12). Without a token it is a reload: the tab has the token.
+// getCheckoutPage serves GET /checkout, the page of a client token (D12). Without a token it is a
+// reload: the tab has the token.
 func getCheckoutPage(c *call) (any, error) {
 	token := c.r.URL.Query().Get("clientToken")
 	if token == "" {
@@ -71,7 +72,8 @@ func (c *call) paymentView(s session.State, open payment.State) checkout.Payment
 // unnamed is the name of an account that has not been named.
 const unnamed = "default"
 
-// merchantName returns the name for customers: that of the settings (D20), else the account's own; "" when it has none.
+// merchantName returns the name for customers: that of the settings (D20), else the account's own;
+// "" when it has none.
 func merchantName(merchant account.State) checkout.Merchant {
 	if merchant.Settings.DisplayName == "" && merchant.Name != unnamed {
 		return checkout.Merchant(merchant.Name)
@@ -79,7 +81,8 @@ func merchantName(merchant account.State) checkout.Merchant {
 	return checkout.Merchant(merchant.Settings.DisplayName)
 }
 
-// getChallengePage serves GET /checkout/challenge, the sandbox's page of a required action (D12, D13).
+// getChallengePage serves GET /checkout/challenge, the sandbox's page of a required action (D12,
+// D13).
 func getChallengePage(c *call) (any, error) {
 	token := c.r.URL.Query().Get("clientToken")
 	switch {
@@ -152,8 +155,9 @@ func (c *call) failPage(err error) outcome {
 	return outcome{status: status, failure: err, cut: c.api.pages.Write(c.w, page)}
 }
 
-// openAttempt returns the session's attempt that waits for approval, or whose payment is being made (§3.3); "" if there is none.
-// An attempt at another price than the session's does not count: the customer decides again.
+// openAttempt returns the session's attempt that waits for approval, or whose payment is being made
+// (§3.3); "" if there is none. An attempt at another price than the session's does not count: the
+// customer decides again.
 func (c *call) openAttempt(s session.State) (domain.AttemptID, error) {
 	if s.Attempt == "" {
 		return "", nil
@@ -169,7 +173,8 @@ func (c *call) openAttempt(s session.State) (domain.AttemptID, error) {
 	return current.ID, nil
 }
 
-// openPayment returns the session's payment, paid or in progress, or the zero state. Every tab shows it instead of a form to pay again.
+// openPayment returns the session's payment, paid or in progress, or the zero state. Every tab
+// shows it instead of a form to pay again.
 func (c *call) openPayment(s session.State) (payment.State, error) {
 	open := []string{
 		string(payment.StatusPending), string(payment.StatusAuthorized), string(payment.StatusSettling),

@@ -42,8 +42,8 @@ func accessToken(t *testing.T, token string) string {
 	return claims.AccessToken
 }
 
-// TestCheckoutPage checks the pages of a valid token, of no token, of a bad token and of a session that cannot be paid. They need no API
-// key, and ignore the rest of the address (D12).
+// TestCheckoutPage checks the pages of a valid token, of no token, of a bad token and of a session
+// that cannot be paid. They need no API key, and ignore the rest of the address (D12).
 func TestCheckoutPage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -84,8 +84,8 @@ func TestCheckoutPage(t *testing.T) {
 	}
 }
 
-// TestCheckoutPageOfPaidOrder: after the payment the page has no form in any tab; after a declined payment it has one, and so has
-// another session of the same order.
+// TestCheckoutPageOfPaidOrder: after the payment the page has no form in any tab; after a declined
+// payment it has one, and so has another session of the same order.
 func TestCheckoutPageOfPaidOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -114,7 +114,8 @@ func TestCheckoutPageOfPaidOrder(t *testing.T) {
 	}
 }
 
-// TestChallengePage: it says who wants how much; it is over when the action is, and not there in production (D13).
+// TestChallengePage: it says who wants how much; it is over when the action is, and not there in
+// production (D13).
 func TestChallengePage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,8 +10,8 @@ import (
 	"payledger/httpapi/passing"
 )
 
-// TestLocal lists the calls that a node without views passes on. Reviewed by hand: none of the others reads views, and none of these is needed for a
-// payment to go on.
+// TestLocal lists the calls that a node without views passes on. Reviewed by hand: none of the
+// others reads views, and none of these is needed for a payment to go on.
 func TestLocal(t *testing.T) {
 	t.Parallel()
 	want := []string{

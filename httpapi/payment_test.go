@@ -50,8 +50,8 @@ func (r *rig) until(path, field, value string) answer {
 	}
 }
 
-// TestOutcomes checks that the processor's outcome becomes the payment's status, and that the call succeeds with any outcome (D5, D6,
-// D13).
+// TestOutcomes checks that the processor's outcome becomes the payment's status, and that the call
+// succeeds with any outcome (D5, D6, D13).
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -80,7 +80,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestTimeout: a processor that does not answer leaves the payment PENDING, and it goes on by itself (D8).
+// TestTimeout: a processor that does not answer leaves the payment PENDING, and it goes on by
+// itself (D8).
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -143,7 +144,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMissingFields checks that the answer names the fields that neither the request nor the session has (D3).
+// TestMissingFields checks that the answer names the fields that neither the request nor the
+// session has (D3).
 func TestMissingFields(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -229,7 +231,8 @@ func TestTokens(t *testing.T) {
 	refused("expired", payWith(late), "expired")
 }
 
-// TestIdempotencyKeyReuse checks that the answer to a repeat names the first payment. A refused request uses up no key (D9).
+// TestIdempotencyKeyReuse checks that the answer to a repeat names the first payment. A refused
+// request uses up no key (D9).
 func TestIdempotencyKeyReuse(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -9,7 +9,8 @@ import (
 // callers is how many send the same at once.
 const callers = 32
 
-// TestConcurrentCreation: concurrent requests with one key make one payment and one request to the processor (D5, D9).
+// TestConcurrentCreation: concurrent requests with one key make one payment and one request to the
+// processor (D5, D9).
 func TestConcurrentCreation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -18,12 +18,14 @@ const forgetAbove = 4096 // the number of callers above which quiet callers are 
 
 // limits are the rate limits of all callers: API keys, and the client tokens of browsers.
 //
-// Each of n nodes has a bucket of tokens for a caller. The bucket gets L tokens a second, L being the limit, and holds b = max(1, L/n)
-// tokens, rounded up. A request that any node allows takes a token from the bucket of every node: at once from its own, and within d
-// seconds from the others (Allowed, AllowedElsewhere). So the nodes together allow at most L·T + n·(b + L·d) requests in T seconds:
-// the node that allows the last one has counted all others but those of the last d seconds, and each node allows at most b + L·d of
-// these. No bucket is ever further below 0 than these: a caller gets at least L·T - n·(b + L·d) requests, from one node or from all.
-// Both are within a factor of two of the limit over 2·(1 + n/L + n·d) seconds and more, for any n and L.
+// Each of n nodes has a bucket of tokens for a caller. The bucket gets L tokens a second, L being
+// the limit, and holds b = max(1, L/n) tokens, rounded up. A request that any node allows takes a
+// token from the bucket of every node: at once from its own, and within d seconds from the others
+// (Allowed, AllowedElsewhere). So the nodes together allow at most L·T + n·(b + L·d) requests in T
+// seconds: the node that allows the last one has counted all others but those of the last d
+// seconds, and each node allows at most b + L·d of these. No bucket is ever further below 0 than
+// these: a caller gets at least L·T - n·(b + L·d) requests, from one node or from all. Both are
+// within a factor of two of the limit over 2·(1 + n/L + n·d) seconds and more, for any n and L.
 type limits struct {
 	perSecond float64
 	nodes     func() int // that serve; nil: one
@@ -44,7 +46,8 @@ func newLimits(perSecond float64, nodes func() int, now func() time.Time) *limit
 	return &limits{perSecond: perSecond, nodes: nodes, now: now, by: map[caller]*rate.Limiter{}, allowed: map[caller]int{}, forgetAt: forgetAbove}
 }
 
-// checkLimit refuses a caller above its rate limit (D1); off unless configured. Pages count like calls.
+// checkLimit refuses a caller above its rate limit (D1); off unless configured. Pages count like
+// calls.
 func (c *call) checkLimit(who caller, called string) error {
 	wait := c.api.limits.wait(who)
 	if wait == 0 {
@@ -103,7 +106,8 @@ type allowed struct {
 	Requests int
 }
 
-// Allowed returns the numbers of requests that this node allowed since the last call, for AllowedElsewhere of the other nodes; nil: none.
+// Allowed returns the numbers of requests that this node allowed since the last call, for
+// AllowedElsewhere of the other nodes; nil: none.
 func (a *API) Allowed() ([]byte, error) {
 	l := a.limits
 	l.mu.Lock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRateLimitOfNodes: in sum over all nodes a caller gets at least half and at most twice the limit, from one node or from all of
-// them, and the last of several nodes allows the whole limit.
+// TestRateLimitOfNodes: in sum over all nodes a caller gets at least half and at most twice the
+// limit, from one node or from all of them, and the last of several nodes allows the whole limit.
 func TestRateLimitOfNodes(t *testing.T) {
 	t.Parallel()
 	for nodes := 1; nodes <= 9; nodes++ {

@@ -55,7 +55,8 @@ func (a answer) compared(t *testing.T) (out compared) {
 	return out
 }
 
-// TestReconciliation: the ledger against a processor's books, as JSON lines that end with a summary (D14).
+// TestReconciliation: the ledger against a processor's books, as JSON lines that end with a summary
+// (D14).
 func TestReconciliation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -85,8 +86,8 @@ func TestReconciliation(t *testing.T) {
 	}
 }
 
-// TestReconcileVerifications: the verification of a card is known here, whatever its result. It is no payment. Of another operation under
-// its reference the ledger knows nothing.
+// TestReconcileVerifications: the verification of a card is known here, whatever its result. It is
+// no payment. Of another operation under its reference the ledger knows nothing.
 func TestReconcileVerifications(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -112,7 +113,8 @@ func TestReconcileVerifications(t *testing.T) {
 	}
 }
 
-// TestReconciliationRefused checks that invalid requests are refused, and that the last line of an interrupted answer reports the failure.
+// TestReconciliationRefused checks that invalid requests are refused, and that the last line of an
+// interrupted answer reports the failure.
 func TestReconciliationRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

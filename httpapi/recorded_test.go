@@ -11,8 +11,9 @@ import (
 	"payledger/eventstore"
 )
 
-// TestRecordedThenUnavailable checks the answer when a request records an event and then a read for the answer fails. The answer must not
-// say that nothing was recorded: a merchant who believes it refunds the customer twice.
+// TestRecordedThenUnavailable checks the answer when a request records an event and then a read for
+// the answer fails. The answer must not say that nothing was recorded: a merchant who believes it
+// refunds the customer twice.
 func TestRecordedThenUnavailable(t *testing.T) {
 	for _, c := range []struct {
 		recorded bool

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRepeatedResend: requests with one idempotency key make one attempt, also at the same time; another key makes another one.
+// TestRepeatedResend: requests with one idempotency key make one attempt, also at the same time;
+// another key makes another one.
 func TestRepeatedResend(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -33,8 +34,9 @@ func TestRepeatedResend(t *testing.T) {
 	r.want(resend("spaces are not allowed"), 422, "RequestValidationError")
 }
 
-// TestRepeatedReplay: a repeat with an idempotency key answers the first replay and sends nothing more, also after the endpoint was
-// disabled. Another replay with the key is refused; a dry run uses no key.
+// TestRepeatedReplay: a repeat with an idempotency key answers the first replay and sends nothing
+// more, also after the endpoint was disabled. Another replay with the key is refused; a dry run
+// uses no key.
 func TestRepeatedReplay(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

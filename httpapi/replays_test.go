@@ -54,7 +54,8 @@ func (r *hookRig) finished(path string, n int) answer {
 	return a
 }
 
-// payAll makes n payments, of which the even ones are captured and refunded: 2n webhooks in all for even n.
+// payAll makes n payments, of which the even ones are captured and refunded: 2n webhooks in all for
+// even n.
 func (r *hookRig) payAll(n int) {
 	r.t.Helper()
 	session := r.session(someSession)
@@ -77,8 +78,9 @@ func texts(t *testing.T, came []hook) (out []string) {
 	return out
 }
 
-// TestReplayBackfill: an endpoint that was made today gets the webhooks of all events from the first on, as they were at their
-// events; the endpoint beside it gets nothing. Again, it gets them once more (D17, D18, D20).
+// TestReplayBackfill: an endpoint that was made today gets the webhooks of all events from the
+// first on, as they were at their events; the endpoint beside it gets nothing. Again, it gets them
+// once more (D17, D18, D20).
 func TestReplayBackfill(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -108,7 +110,8 @@ func TestReplayBackfill(t *testing.T) {
 	}
 }
 
-// TestReplayFields checks the fields of a replay. Without eventTypes a replay sends the types of the endpoint (D20).
+// TestReplayFields checks the fields of a replay. Without eventTypes a replay sends the types of
+// the endpoint (D20).
 func TestReplayFields(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -135,8 +138,9 @@ func TestReplayFields(t *testing.T) {
 	}
 }
 
-// TestReplayRanges checks that from and to select the events, both ends included, and that eventTypes select the webhooks, also types
-// outside the endpoint's. A dry run counts the webhooks that a replay sends (D20).
+// TestReplayRanges checks that from and to select the events, both ends included, and that
+// eventTypes select the webhooks, also types outside the endpoint's. A dry run counts the webhooks
+// that a replay sends (D20).
 func TestReplayRanges(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -184,8 +188,8 @@ func TestReplayRanges(t *testing.T) {
 	}
 }
 
-// TestReplayOnlyFailed checks that a replay with onlyFailed sends the existing deliveries without success once more, and creates no new
-// ones (D20).
+// TestReplayOnlyFailed checks that a replay with onlyFailed sends the existing deliveries without
+// success once more, and creates no new ones (D20).
 func TestReplayOnlyFailed(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -217,7 +221,8 @@ func TestReplayOnlyFailed(t *testing.T) {
 	}
 }
 
-// TestReplayProgress: a replay in progress shows its counts; when its endpoint is disabled it ends and shows the reason (D20).
+// TestReplayProgress: a replay in progress shows its counts; when its endpoint is disabled it ends
+// and shows the reason (D20).
 func TestReplayProgress(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{rate: 10_000})
@@ -281,7 +286,8 @@ func TestReplayRate(t *testing.T) {
 	}
 }
 
-// TestReplayFaults: every fault of the request at once, and one account has four replays under way at most (D1, D20).
+// TestReplayFaults: every fault of the request at once, and one account has four replays under way
+// at most (D1, D20).
 func TestReplayFaults(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

@@ -28,8 +28,9 @@ func (a answer) lastAttempt() map[string]any {
 	return attempts[len(attempts)-1].(map[string]any)
 }
 
-// TestResendDelivery checks that a resend makes one attempt, whatever the delivery's outcome. A success ends the delivery, and a failure
-// leaves its outcome unchanged. The answer, the delivery and the list are equal afterwards (D18, D20).
+// TestResendDelivery checks that a resend makes one attempt, whatever the delivery's outcome. A
+// success ends the delivery, and a failure leaves its outcome unchanged. The answer, the delivery
+// and the list are equal afterwards (D18, D20).
 func TestResendDelivery(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -62,8 +63,9 @@ func TestResendDelivery(t *testing.T) {
 	}
 }
 
-// TestResendAfterACrash: the service crashed after the record of a request and before its attempt. A repeat with the same key makes the
-// attempt, once, and the request stays one entry of the audit log; another key and none are requests of their own (D18, D20).
+// TestResendAfterACrash: the service crashed after the record of a request and before its attempt.
+// A repeat with the same key makes the attempt, once, and the request stays one entry of the audit
+// log; another key and none are requests of their own (D18, D20).
 func TestResendAfterACrash(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -92,8 +94,9 @@ func TestResendAfterACrash(t *testing.T) {
 	}
 }
 
-// TestResendCancelled checks that a delivery to a disabled endpoint is refused, and is sent once the endpoint is enabled. A delivery to a
-// deleted endpoint is not found by the resend, and stays readable (D18, D20).
+// TestResendCancelled checks that a delivery to a disabled endpoint is refused, and is sent once
+// the endpoint is enabled. A delivery to a deleted endpoint is not found by the resend, and stays
+// readable (D18, D20).
 func TestResendCancelled(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{retries: []time.Duration{time.Hour}})
@@ -160,8 +163,9 @@ func TestResendUnreached(t *testing.T) {
 	}
 }
 
-// TestExcerptSecrets checks that the excerpt of a receiver's answer stores and shows no secret: not the webhook, its customer or the
-// signing secret, anywhere in the answer, and no card number (D2, D18).
+// TestExcerptSecrets checks that the excerpt of a receiver's answer stores and shows no secret: not
+// the webhook, its customer or the signing secret, anywhere in the answer, and no card number (D2,
+// D18).
 func TestExcerptSecrets(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -209,8 +213,8 @@ func TestExcerptSecrets(t *testing.T) {
 	}
 }
 
-// TestDroppedDelivery: a delivery that is older than the retention period shows as dropped, without its attempts, and cannot be
-// sent again; nor is it by a replay.
+// TestDroppedDelivery: a delivery that is older than the retention period shows as dropped, without
+// its attempts, and cannot be sent again; nor is it by a replay.
 func TestDroppedDelivery(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{keep: time.Second})

@@ -54,8 +54,8 @@ func TestMain(m *testing.M) {
 	eventstoretest.RunWithoutLeaks(m)
 }
 
-// rig is the API on a real log, real read models, real commands and the real simulator, behind real HTTP
-// servers. Every answer is held to openapi.yaml.
+// rig is the API on a real log, real read models, real commands and the real simulator, behind real
+// HTTP servers. Every answer is held to openapi.yaml.
 type rig struct {
 	t         testing.TB
 	url       string
@@ -79,7 +79,8 @@ type rig struct {
 	random    random                                   // of the commands
 }
 
-// random is a source of random bytes. In the middle of a command it can run another request, or fail.
+// random is a source of random bytes. In the middle of a command it can run another request, or
+// fail.
 type random struct{ before atomic.Pointer[func() error] }
 
 // Read calls the function that is set, once, and then reads.
@@ -255,8 +256,8 @@ func (r *rig) simulate(logger zerolog.Logger) {
 	})
 }
 
-// overdue has every request to a processor take as long as the usual payment timeout, by the clock of all parts; those
-// that cut picks are not answered at all.
+// overdue has every request to a processor take as long as the usual payment timeout, by the clock
+// of all parts; those that cut picks are not answered at all.
 func (r *rig) overdue(cut func(*http.Request) bool) {
 	late := func(q *http.Request) bool {
 		r.late.Add(int64(usualTimeout / time.Second))

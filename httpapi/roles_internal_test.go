@@ -10,8 +10,8 @@ import (
 	"payledger/httpapi/management"
 )
 
-// TestRoles checks that an admin may make every call by API key, an auditor only calls that read, including POSTs that only compute, and
-// an operator also the changes listed here, and no others.
+// TestRoles checks that an admin may make every call by API key, an auditor only calls that read,
+// including POSTs that only compute, and an operator also the changes listed here, and no others.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	operates := []string{ // reviewed by hand

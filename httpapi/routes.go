@@ -21,7 +21,8 @@ const (
 	byNothing                   // none: probes and documents
 )
 
-// route is one call. operation is its operationId in openapi.yaml, whose schemas validate the request.
+// route is one call. operation is its operationId in openapi.yaml, whose schemas validate the
+// request.
 type route struct {
 	method, path string
 	access       access

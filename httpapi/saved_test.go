@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestSavedCards: a client token saves at most 20 cards; the customer's list has pages, and the checkout shows 20 cards at most (D22).
+// TestSavedCards: a client token saves at most 20 cards; the customer's list has pages, and the
+// checkout shows 20 cards at most (D22).
 func TestSavedCards(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -15,7 +15,8 @@ var openapiYAML []byte
 // OpenAPI is the public reference, as served at /openapi.yaml.
 func OpenAPI() []byte { return openapiYAML }
 
-// LoadOpenAPI reads the public reference. In OpenAPI 3.0.3 a schema without a type accepts null; the library must be configured to.
+// LoadOpenAPI reads the public reference. In OpenAPI 3.0.3 a schema without a type accepts null;
+// the library must be configured to.
 func LoadOpenAPI() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(openapiYAML)
 	if err != nil {

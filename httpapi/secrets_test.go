@@ -29,7 +29,8 @@ var cvvWritings = []string{`"` + secretCVV + `"`, `\"` + secretCVV, " " + secret
 // randomHex matches ids and hashes: any four digits may occur in them, at the beginning, too.
 var randomHex = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|[0-9a-f]{64}`)
 
-// withoutRandomHex removes ids and hashes from a text, so that four digits in the rest come from a secret.
+// withoutRandomHex removes ids and hashes from a text, so that four digits in the rest come from a
+// secret.
 func withoutRandomHex[T string | []byte](text T) T {
 	return T(randomHex.ReplaceAll([]byte(text), []byte("#")))
 }
@@ -86,8 +87,9 @@ func busyRun(t *testing.T, r *rig) (apiKey, signing, clientToken string, tokens 
 	return apiKey, signing, clientToken, tokens
 }
 
-// TestSecretsStay checks that a card's number and CVV, API keys, client tokens and the signing secret reach no log line, no event, no
-// file, and no answer except the answer that is meant to show them (D2, D12).
+// TestSecretsStay checks that a card's number and CVV, API keys, client tokens and the signing
+// secret reach no log line, no event, no file, and no answer except the answer that is meant to
+// show them (D2, D12).
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

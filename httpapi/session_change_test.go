@@ -23,7 +23,8 @@ func (r *rig) readSession(clientToken string) answer {
 	return r.get("/client-session?clientToken=" + url.QueryEscape(clientToken))
 }
 
-// TestGetSession: the session as it was made, without its token, by the token or its accessToken (D4).
+// TestGetSession: the session as it was made, without its token, by the token or its accessToken
+// (D4).
 func TestGetSession(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -49,8 +50,8 @@ func TestGetSession(t *testing.T) {
 	r.want(r.readSession(client), 400, "ClientSessionValidationError")
 }
 
-// TestPatchSession checks that absent fields stay, null clears a field, objects are merged, and arrays and metadata are replaced. A
-// request without an amount computes it again (D4).
+// TestPatchSession checks that absent fields stay, null clears a field, objects are merged, and
+// arrays and metadata are replaced. A request without an amount computes it again (D4).
 func TestPatchSession(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -106,7 +107,8 @@ func TestPatchSession(t *testing.T) {
 	}
 }
 
-// TestPatchSessionRefusals checks that a refused request changes nothing and records nothing (§2.5, D3, D4).
+// TestPatchSessionRefusals checks that a refused request changes nothing and records nothing (§2.5,
+// D3, D4).
 func TestPatchSessionRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -92,7 +92,8 @@ func TestSessionEchoes(t *testing.T) {
 // longOrder is a session of less than 1 MiB that makes the stored object too large.
 var longOrder = `{"currencyCode":"EUR","order":{"lineItems":[` + strings.Repeat(`{"amount":1,"description":"`+strings.Repeat("ü", 250)+`"},`, 499) + `{"amount":1}]}}`
 
-// TestSessionRefusals checks that every amount needs a currency (§7), and that a refused request records nothing.
+// TestSessionRefusals checks that every amount needs a currency (§7), and that a refused request
+// records nothing.
 func TestSessionRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -133,7 +134,8 @@ func TestSessionRefusals(t *testing.T) {
 	}
 }
 
-// TestShippingAndFeesAlone checks that a session of only shipping and fees has an amount, their sum, and can be paid (D4).
+// TestShippingAndFeesAlone checks that a session of only shipping and fees has an amount, their
+// sum, and can be paid (D4).
 func TestShippingAndFeesAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

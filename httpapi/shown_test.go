@@ -47,8 +47,8 @@ func TestAmountBehindThePage(t *testing.T) {
 	}
 }
 
-// TestAmountWhileItChanges alternates the session's amount while the customer pays. The payment must charge only the shown amount, at any
-// moment.
+// TestAmountWhileItChanges alternates the session's amount while the customer pays. The payment
+// must charge only the shown amount, at any moment.
 func TestAmountWhileItChanges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -107,7 +107,8 @@ func TestShownFaults(t *testing.T) {
 	}
 }
 
-// TestAmountBehindTheAttempt checks that neither an attempt nor its approval charges an amount that the customer did not see (§3.3, D12).
+// TestAmountBehindTheAttempt checks that neither an attempt nor its approval charges an amount that
+// the customer did not see (§3.3, D12).
 func TestAmountBehindTheAttempt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -135,8 +136,8 @@ func TestAmountBehindTheAttempt(t *testing.T) {
 	}
 }
 
-// TestAnotherPriceForTheAttempt: who agrees to a new price has a new attempt; the one at the old price is no answer to it,
-// and its vaulted card stays (D12).
+// TestAnotherPriceForTheAttempt: who agrees to a new price has a new attempt; the one at the old
+// price is no answer to it, and its vaulted card stays (D12).
 func TestAnotherPriceForTheAttempt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -158,7 +159,8 @@ func TestAnotherPriceForTheAttempt(t *testing.T) {
 	}
 }
 
-// TestPageOfWhatWasPaid: the page shows the amount that was paid, also after a change of the session (D12).
+// TestPageOfWhatWasPaid: the page shows the amount that was paid, also after a change of the
+// session (D12).
 func TestPageOfWhatWasPaid(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -179,7 +181,8 @@ func TestPageOfWhatWasPaid(t *testing.T) {
 	}
 }
 
-// TestPageOfManyPayments: however many payments have the same orderId, the page shows its session's own (D12).
+// TestPageOfManyPayments: however many payments have the same orderId, the page shows its session's
+// own (D12).
 func TestPageOfManyPayments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

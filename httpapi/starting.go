@@ -11,7 +11,8 @@ import (
 	"payledger/httpapi/passing"
 )
 
-// Starting answers requests while the service starts: /healthz as always, other requests with 503 and the progress (I1).
+// Starting answers requests while the service starts: /healthz as always, other requests with 503
+// and the progress (I1).
 func Starting(random io.Reader, progress func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == pathHealth && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -40,7 +41,8 @@ func refuseBare(w http.ResponseWriter, random io.Reader, detail errorDetail) {
 	writeRefusal(w, detail)
 }
 
-// Unavailable answers a request for a handler in front of the API, with 503 ServiceUnavailable and Retry-After: a page if the call has pages.
+// Unavailable answers a request for a handler in front of the API, with 503 ServiceUnavailable and
+// Retry-After: a page if the call has pages.
 func (a *API) Unavailable(w http.ResponseWriter, r *http.Request, why passing.Refusal) {
 	w.Header().Set("X-Request-Id", why.ID)
 	c := &call{api: a, r: r, w: w}
@@ -85,7 +87,8 @@ func writeRefusal(w http.ResponseWriter, detail errorDetail) {
 // getHealth serves GET /healthz: the process is up (I1).
 func getHealth(*call) (any, error) { return map[string]string{"status": "up"}, nil }
 
-// getReadiness serves GET /readyz: 200 only when the store takes appends and the views show all of the log.
+// getReadiness serves GET /readyz: 200 only when the store takes appends and the views show all of
+// the log.
 func getReadiness(c *call) (any, error) {
 	if err := c.api.Ready(c.Ctx); err != nil {
 		refusal := domain.Refuse(domain.KindUnavailable, domain.ReasonServiceUnavailable, "Not ready: %s.", err)

@@ -66,7 +66,8 @@ func (w *listWriter) element(v any) error {
 	return w.gone
 }
 
-// elementJSON returns the JSON of an element. Events write it themselves: it takes a fraction of the time.
+// elementJSON returns the JSON of an element. Events write it themselves: it takes a fraction of
+// the time.
 func elementJSON(v any) ([]byte, error) {
 	if e, fast := v.(interface {
 		Append(b []byte, html bool) ([]byte, error)
@@ -84,7 +85,8 @@ func (w *listWriter) writeHeader() []byte {
 	return []byte(`{"data":[`)
 }
 
-// endless removes the read deadline, at which the request's context would end. problem is logged after an error.
+// endless removes the read deadline, at which the request's context would end. problem is logged
+// after an error.
 func (c *call) endless(control *http.ResponseController, problem string) {
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		c.api.Logger.Warn().Err(err).Str("requestId", c.ID).Msg(problem)

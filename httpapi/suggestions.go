@@ -9,7 +9,8 @@ import (
 	"payledger/domain/payment"
 )
 
-// errorTable has the HTTP status of each errorId (D3), and the suggestion to the caller where the error itself has none.
+// errorTable has the HTTP status of each errorId (D3), and the suggestion to the caller where the
+// error itself has none.
 var errorTable = map[domain.Reason]struct {
 	status     int
 	suggestion string
@@ -99,7 +100,8 @@ func (c *call) suggestion(e *domain.Error) string {
 	return usual
 }
 
-// listOf returns the path of the call that lists what a route's id names; "" if there is none for the caller's credentials.
+// listOf returns the path of the call that lists what a route's id names; "" if there is none for
+// the caller's credentials.
 func (a *API) listOf(r route) string {
 	list, _, named := strings.Cut(r.path, "/{")
 	for _, other := range a.table {
@@ -110,7 +112,8 @@ func (a *API) listOf(r route) string {
 	return ""
 }
 
-// creates has the calls that make a payment, with what a caller does with another token. A payment in a MANUAL session needs an attempt.
+// creates has the calls that make a payment, with what a caller does with another token. A payment
+// in a MANUAL session needs an attempt.
 var creates = map[string]string{
 	"createPayment": "create the payment with it.", "createCheckoutPayment": "create the payment with it.",
 	"createPaymentAttempt": "start another attempt with it: POST /payment-attempts.", "approvePaymentAttempt": "start another attempt with it: POST /payment-attempts.",
@@ -130,7 +133,8 @@ func (c *call) credentialSuggestion() string {
 	return hint + errorTable[domain.ReasonUnauthorized].suggestion
 }
 
-// statusSuggestion returns the recovery for a payment whose status forbids an operation (D7); "" if only reading the payment helps.
+// statusSuggestion returns the recovery for a payment whose status forbids an operation (D7); "" if
+// only reading the payment helps.
 func statusSuggestion(operation string, status payment.Status) string {
 	ended := status == payment.StatusCancelled || status == payment.StatusDeclined || status == payment.StatusFailed
 	switch operation {
@@ -173,7 +177,8 @@ func statusSuggestion(operation string, status payment.Status) string {
 	}
 }
 
-// adviceOf has the suggestion of an errorId for a call, where that of the errorTable names no call that its caller can make.
+// adviceOf has the suggestion of an errorId for a call, where that of the errorTable names no call
+// that its caller can make.
 var adviceOf = map[domain.Reason]map[string]string{
 	domain.ReasonEntityNotFound: {
 		"approvePaymentAttempt": attemptOfSession, "abortPaymentAttempt": attemptOfSession,
@@ -196,7 +201,8 @@ const (
 	listReplays      = "GET /management/audit-log?type=webhook.replay_requested"
 )
 
-// namesPayment are the errorIds whose paymentId names the payment that the suggestion is about (D9, D5.2).
+// namesPayment are the errorIds whose paymentId names the payment that the suggestion is about (D9,
+// D5.2).
 var namesPayment = map[domain.Reason]bool{domain.ReasonIdempotencyKeyExists: true, domain.ReasonPayment: true}
 
 // paymentsOf returns the path of the payments that the caller of a route can read.
@@ -211,7 +217,8 @@ func paymentsOf(r route) string {
 	}
 }
 
-// paysOrOperates reports whether a route creates a payment or operates on one in a merchant's name, with an idempotency key (D9).
+// paysOrOperates reports whether a route creates a payment or operates on one in a merchant's name,
+// with an idempotency key (D9).
 func paysOrOperates(r route) bool {
 	return r.access == byAPIKey && r.method == http.MethodPost && r.operation != "eraseGuest" && (r.operation == "createPayment" || strings.Contains(r.path, "/payments/{id}/"))
 }
@@ -254,7 +261,8 @@ func afterUnknown(a *API, r route) string {
 	}
 }
 
-// untilApplied returns the recovery for a change that is recorded, and that not every node has confirmed (I1).
+// untilApplied returns the recovery for a change that is recorded, and that not every node has
+// confirmed (I1).
 func untilApplied(a *API, r route) string {
 	switch {
 	case r.operation == "rotateSigningSecret":
@@ -275,7 +283,8 @@ func afterFault(a *API, r route) string {
 	return afterUnknown(a, r) + " " + report
 }
 
-// lists reports whether a route creates an element of a list that its caller can read at the same path.
+// lists reports whether a route creates an element of a list that its caller can read at the same
+// path.
 func (a *API) lists(r route) bool {
 	return r.method == http.MethodPost && slices.ContainsFunc(a.table, func(other route) bool {
 		return other.method == http.MethodGet && other.path == r.path && other.access == r.access

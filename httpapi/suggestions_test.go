@@ -22,7 +22,8 @@ var withoutSuggestion = map[domain.Reason]string{}
 // errorRow is a row of the table of errors in CONTRACT.md: its errorIds and their statuses.
 var errorRow = regexp.MustCompile(`(?m)^\| ([A-Z][A-Za-z, ]+) \| [0-9, ]+ \| .* \|$`)
 
-// TestEveryReasonHasASuggestion: every errorId of CONTRACT.md has a suggestion, or is on a list with the reason why not (D3).
+// TestEveryReasonHasASuggestion: every errorId of CONTRACT.md has a suggestion, or is on a list
+// with the reason why not (D3).
 func TestEveryReasonHasASuggestion(t *testing.T) {
 	t.Parallel()
 	contract, err := os.ReadFile("CONTRACT.md")
@@ -49,7 +50,8 @@ func TestEveryReasonHasASuggestion(t *testing.T) {
 	}
 }
 
-// TestSuggestionsForPeople: the dashboard shows no suggestion that only a program can follow. For the errors of its forms it has its own.
+// TestSuggestionsForPeople: the dashboard shows no suggestion that only a program can follow. For
+// the errors of its forms it has its own.
 func TestSuggestionsForPeople(t *testing.T) {
 	t.Parallel()
 	for reason, row := range errorTable {
@@ -74,7 +76,8 @@ func TestSuggestionsForPeople(t *testing.T) {
 	}
 }
 
-// TestUnknownIdsNameTheList: the error about an unknown id names the call that lists the right ones.
+// TestUnknownIdsNameTheList: the error about an unknown id names the call that lists the right
+// ones.
 func TestUnknownIdsNameTheList(t *testing.T) {
 	t.Parallel()
 	a := testAPI(t)
@@ -91,8 +94,9 @@ func TestUnknownIdsNameTheList(t *testing.T) {
 	}
 }
 
-// TestAfterUnknown checks the suggestions of every call after errors with which its caller does not know what was recorded, and after a race:
-// each is about the call's own things, and a call that it names exists and reads or repeats (D3).
+// TestAfterUnknown checks the suggestions of every call after errors with which its caller does not
+// know what was recorded, and after a race: each is about the call's own things, and a call that it
+// names exists and reads or repeats (D3).
 func TestAfterUnknown(t *testing.T) {
 	t.Parallel()
 	a := testAPI(t)

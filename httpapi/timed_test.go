@@ -11,7 +11,8 @@ import (
 	"payledger/httpapi"
 )
 
-// TestTimed checks that each request is counted with its route and status, and with the trace id of the caller or of the answer.
+// TestTimed checks that each request is counted with its route and status, and with the trace id of
+// the caller or of the answer.
 func TestTimed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

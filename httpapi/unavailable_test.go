@@ -9,8 +9,9 @@ import (
 	"payledger/httpapi/passing"
 )
 
-// TestUnavailable: what a handler in front of the API refuses is a page where the call has pages, and JSON elsewhere, which a page of another origin may
-// read. A form whose outcome is unknown is not to be sent again at once.
+// TestUnavailable: what a handler in front of the API refuses is a page where the call has pages,
+// and JSON elsewhere, which a page of another origin may read. A form whose outcome is unknown is
+// not to be sent again at once.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNoCardNumberInURLs checks that a URL with a card number, in any part and notation, is not stored. The number reaches no answer and
-// no log (D1, D18).
+// TestNoCardNumberInURLs checks that a URL with a card number, in any part and notation, is not
+// stored. The number reaches no answer and no log (D1, D18).
 func TestNoCardNumberInURLs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

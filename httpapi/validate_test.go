@@ -183,7 +183,8 @@ func TestCardNumbersInText(t *testing.T) {
 	}
 }
 
-// TestIdentifiersAreAccepted: none of many ids of the kinds that merchants make is refused in any field for ids (D21).
+// TestIdentifiersAreAccepted: none of many ids of the kinds that merchants make is refused in any
+// field for ids (D21).
 func TestIdentifiersAreAccepted(t *testing.T) {
 	a, r := testAPI(t), rand.New(rand.NewSource(21))
 	for range 5_000 {
@@ -199,8 +200,8 @@ func TestIdentifiersAreAccepted(t *testing.T) {
 	}
 }
 
-// TestEveryTextField checks that each text field of a request in openapi.yaml refuses card numbers (D1), except for the fields listed as
-// not free text.
+// TestEveryTextField checks that each text field of a request in openapi.yaml refuses card numbers
+// (D1), except for the fields listed as not free text.
 func TestEveryTextField(t *testing.T) {
 	a := testAPI(t)
 	formed := []string{"$.paymentInstrument.number", "$.paymentMethodToken", "$.resumeToken", "$.clientToken", "$.transactionEventId"}

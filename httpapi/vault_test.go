@@ -41,7 +41,8 @@ func repeatedly(token string) string {
 	return `{"paymentMethodToken":"` + token + `","amount":700,"currencyCode":"EUR","customerId":"customer-7","orderId":"order-9"}`
 }
 
-// TestVault checks that a token is vaulted for a customer, listed, made the default, and deleted (D5).
+// TestVault checks that a token is vaulted for a customer, listed, made the default, and deleted
+// (D5).
 func TestVault(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -125,7 +126,8 @@ func TestVaultRefusals(t *testing.T) {
 	r.want(r.vault(token, ofCustomer7), 400, "InvalidPaymentInstrumentToken")
 }
 
-// TestVaultedPayments checks that a vaulted token pays repeatedly, with all fields that §4 rule 3 requires.
+// TestVaultedPayments checks that a vaulted token pays repeatedly, with all fields that §4 rule 3
+// requires.
 func TestVaultedPayments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -172,7 +174,8 @@ func (r *rig) verifications(token string) []protocol.Line {
 	return r.books(string(domain.VerificationReference(r.account.AccountID, domain.Token(token))))
 }
 
-// TestVerify: a processor verifies the card; a refused card is not vaulted, and its token ends (D3).
+// TestVerify: a processor verifies the card; a refused card is not vaulted, and its token ends
+// (D3).
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -207,7 +210,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyUnknown checks that a verification whose answer is lost is looked up by its key and not repeated (D8).
+// TestVerifyUnknown checks that a verification whose answer is lost is looked up by its key and not
+// repeated (D8).
 func TestVerifyUnknown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -279,7 +283,8 @@ func (r *rig) eventually(so func() bool) {
 	}
 }
 
-// TestVaultFlow: a card is vaulted as it is tokenized, and pays in checkouts of its customer only (D5, D12).
+// TestVaultFlow: a card is vaulted as it is tokenized, and pays in checkouts of its customer only
+// (D5, D12).
 func TestVaultFlow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

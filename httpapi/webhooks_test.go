@@ -25,8 +25,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// webhooks are the notifier and its attempt log behind a rig's API. They are the real ones, so that the management shows the webhooks that
-// were sent.
+// webhooks are the notifier and its attempt log behind a rig's API. They are the real ones, so that
+// the management shows the webhooks that were sent.
 type webhooks struct {
 	retries []time.Duration // delays between automatic attempts; none: a failed delivery is exhausted at once
 	rate    float64         // of replays, per second; 0: the default
@@ -77,7 +77,8 @@ func newHookRig(t testing.TB, hooks webhooks) *hookRig {
 	return &hookRig{newRigWith(t, usualTimeout, &hooks), box}
 }
 
-// inbox is a merchant's receivers, one a path: each answers with its configured status, 200 at first.
+// inbox is a merchant's receivers, one a path: each answers with its configured status, 200 at
+// first.
 type inbox struct {
 	url  string
 	mu   sync.Mutex
@@ -170,7 +171,8 @@ func (r *hookRig) eventually(is func() bool, otherwise func() string) {
 	}
 }
 
-// takes creates an endpoint for a path of the inbox, for some event types or for all, and returns its id.
+// takes creates an endpoint for a path of the inbox, for some event types or for all, and returns
+// its id.
 func (r *hookRig) takes(path string, kinds ...string) string {
 	r.t.Helper()
 	body, err := json.Marshal(map[string]any{"url": r.inbox.url + path, "eventTypes": append([]string{}, kinds...)})

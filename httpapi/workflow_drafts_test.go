@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWorkflowByKey checks that repeated requests with one idempotency key create one workflow. With another definition the key is refused
-// (D20).
+// TestWorkflowByKey checks that repeated requests with one idempotency key create one workflow.
+// With another definition the key is refused (D20).
 func TestWorkflowByKey(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -32,7 +32,8 @@ func TestWorkflowByKey(t *testing.T) {
 	r.want(create("not a key", halves), 422, "RequestValidationError")
 }
 
-// TestWorkflowVersions: each version is listed with its definition and who made it; enabling makes none (D20).
+// TestWorkflowVersions: each version is listed with its definition and who made it; enabling makes
+// none (D20).
 func TestWorkflowVersions(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -96,7 +97,8 @@ func TestWorkflowCheck(t *testing.T) {
 	}
 }
 
-// TestSimulateDraft: a definition that is not stored is simulated as a stored one, and its faults are named as when it is created (D20).
+// TestSimulateDraft: a definition that is not stored is simulated as a stored one, and its faults
+// are named as when it is created (D20).
 func TestSimulateDraft(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

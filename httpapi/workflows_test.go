@@ -12,8 +12,8 @@ import (
 const halves = `{"name":"halves","trigger":{"eventType":"PAYMENT.STATUS","status":"AUTHORIZED"},"condition":"payment.amount > 100","delaySeconds":0,` +
 	`"actions":[{"type":"capture","share":0.5,"final":false}]}`
 
-// TestWorkflows checks that workflows are created, changed, enabled and disabled, and returned as sent. Only a change of a workflow's
-// behaviour creates a version (D19, D20).
+// TestWorkflows checks that workflows are created, changed, enabled and disabled, and returned as
+// sent. Only a change of a workflow's behaviour creates a version (D19, D20).
 func TestWorkflows(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -65,7 +65,8 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// TestWorkflowFaults: one error names all faults, those of a condition with line and column (D3, D19).
+// TestWorkflowFaults: one error names all faults, those of a condition with line and column (D3,
+// D19).
 func TestWorkflowFaults(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -167,7 +168,8 @@ func TestWorkflowRuns(t *testing.T) {
 	}
 }
 
-// TestWorkflowSimulateSums: sums above the largest amount are answered as the largest amount (§8, D20).
+// TestWorkflowSimulateSums: sums above the largest amount are answered as the largest amount (§8,
+// D20).
 func TestWorkflowSimulateSums(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// settled makes the processors finish what is pending, and waits until the payment has the value in the field.
+// settled makes the processors finish what is pending, and waits until the payment has the value in
+// the field.
 func (r *rig) settled(at, field, value string) {
 	r.t.Helper()
 	_, err := r.sim.Settle(r.t.Context())
@@ -29,8 +30,9 @@ func (r *rig) says(a answer, parts, others []string) {
 	}
 }
 
-// TestZeroNowAndForGood checks that only what can never change is called so: while a capture or a refund is pending, or another
-// capture has an amount left, a refund of nothing is 422 with the amounts, and succeeds later (D22.1).
+// TestZeroNowAndForGood checks that only what can never change is called so: while a capture or a
+// refund is pending, or another capture has an amount left, a refund of nothing is 422 with the
+// amounts, and succeeds later (D22.1).
 func TestZeroNowAndForGood(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

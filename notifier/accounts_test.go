@@ -58,8 +58,8 @@ func (r *rig) redirect(id domain.EndpointID, url string) {
 	})
 }
 
-// TestEndpointBehind checks that an endpoint gets its webhook although lagging views show it as disabled, or not at all: only the log
-// decides that a webhook is cancelled.
+// TestEndpointBehind checks that an endpoint gets its webhook although lagging views show it as
+// disabled, or not at all: only the log decides that a webhook is cancelled.
 func TestEndpointBehind(t *testing.T) {
 	t.Parallel()
 	for name, was := range map[string]func(account.State) account.State{
@@ -88,8 +88,8 @@ func TestEndpointBehind(t *testing.T) {
 	}
 }
 
-// TestAccountAfterStart checks that the changes of an earlier process apply to the first webhook of the next one, however far the views
-// are behind.
+// TestAccountAfterStart checks that the changes of an earlier process apply to the first webhook of
+// the next one, however far the views are behind.
 func TestAccountAfterStart(t *testing.T) {
 	t.Parallel()
 	old, inbox := newReceiver(t, nil), newReceiver(t, nil)
@@ -132,7 +132,8 @@ func (g gated) Shown(ctx context.Context, aggregate string, shard int, seq uint6
 	}
 }
 
-// TestAccountAfterWait checks that a change that is made while a webhook waits for the views applies to the webhook.
+// TestAccountAfterWait checks that a change that is made while a webhook waits for the views
+// applies to the webhook.
 func TestAccountAfterWait(t *testing.T) {
 	t.Parallel()
 	old, inbox := newReceiver(t, nil), newReceiver(t, nil)

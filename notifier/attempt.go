@@ -24,8 +24,9 @@ type dispatcher struct {
 	cut     context.Context // ends later than a lane's context, so that attempts in flight can finish
 }
 
-// deliver makes the attempt of a lane's entry and records it. If the notifier stops before the outcome is durable, the record stays as it
-// is, and the next start makes the attempt (at least once, §6.1).
+// deliver makes the attempt of a lane's entry and records it. If the notifier stops before the
+// outcome is durable, the record stays as it is, and the next start makes the attempt (at least
+// once, §6.1).
 func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func()) {
 	name, err := p.nameOf(ctx, l, e)
 	if err != nil {
@@ -60,7 +61,8 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 
 const ownerEvery = 100 * time.Millisecond
 
-// ownerID waits until this node may send, and returns its owner id. It reports false if ctx ends first.
+// ownerID waits until this node may send, and returns its owner id. It reports false if ctx ends
+// first.
 func (n *Notifier) ownerID(ctx context.Context) (string, bool) {
 	for {
 		id, err := n.ownership.Holder()
@@ -94,8 +96,9 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 	return name, err
 }
 
-// current returns the entry's delivery and its place, and reports whether this node sends the delivery now. Unless this node
-// has just planned the delivery, current reads the record again: another node or a person may have tried or ended the delivery.
+// current returns the entry's delivery and its place, and reports whether this node sends the
+// delivery now. Unless this node has just planned the delivery, current reads the record again:
+// another node or a person may have tried or ended the delivery.
 func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name, owner string) (d delivery.Delivery, at uint64, ok bool) {
 	if !l.holds(e.at) {
 		return d, 0, false
@@ -121,7 +124,8 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name, owner 
 	return d, e.at, true
 }
 
-// claim makes owner the owner of d with compare-and-swap. It reports false if another node was faster, or ctx ended.
+// claim makes owner the owner of d with compare-and-swap. It reports false if another node was
+// faster, or ctx ended.
 func (p *dispatcher) claim(ctx context.Context, l *lane, from uint64, d delivery.Delivery, owner string) (taken delivery.Delivery, at uint64, ok bool) {
 	taken = delivery.WithOwner(d, owner, p.Now())
 	err := p.persist(ctx, d.Name(), func() (err error) {
@@ -151,7 +155,8 @@ type tried struct {
 	again   bool   // nothing was sent, because the message or the owner id changed meanwhile
 }
 
-// attempt makes the next attempt of d. If the endpoint is deleted or disabled, attempt cancels d instead.
+// attempt makes the next attempt of d. If the endpoint is deleted or disabled, attempt cancels d
+// instead.
 func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery, owner string) (made tried) {
 	var m sender.Message
 	made.after = d
@@ -185,9 +190,10 @@ func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery, owner str
 	return made
 }
 
-// record writes an outcome with compare-and-swap, and moves the delivery in its lane. If another record was written meanwhile, record
-// writes behind it in two cases: the newer record is a copy of the record before the attempt (Retention), or it is open and this attempt
-// succeeded. Otherwise the newer record stands.
+// record writes an outcome with compare-and-swap, and moves the delivery in its lane. If another
+// record was written meanwhile, record writes behind it in two cases: the newer record is a copy of
+// the record before the attempt (Retention), or it is open and this attempt succeeded. Otherwise
+// the newer record stands.
 func (p *dispatcher) record(l *lane, name string, at uint64, before delivery.Delivery, made tried) {
 	after := made.after
 	_ = p.persist(p.cut, name, func() error {
@@ -245,7 +251,8 @@ func (p *dispatcher) put(at uint64, after delivery.Delivery) (uint64, error) {
 	return p.stream.Put(ctx, after.Name(), at, body, after.Status.Open())
 }
 
-// persist repeats an operation until it succeeds or ctx ends. A failure counts as payledger's own, not as the receiver's.
+// persist repeats an operation until it succeeds or ctx ends. A failure counts as payledger's own,
+// not as the receiver's.
 func (p *dispatcher) persist(ctx context.Context, what string, do func() error) error {
 	return p.health.Retry(ctx, what, do, func(err error) { p.logProblem(what, err) })
 }
@@ -254,7 +261,8 @@ func (p *dispatcher) logProblem(what string, err error) {
 	p.Logger.Error().Err(err).Str("delivery", what).Msg("a webhook cannot be sent or recorded; trying again")
 }
 
-// logOutcome logs an outcome without the body, the answer and the URL, which may contain a merchant's secret.
+// logOutcome logs an outcome without the body, the answer and the URL, which may contain a
+// merchant's secret.
 func (p *dispatcher) logOutcome(name string, d delivery.Delivery) {
 	if d.Status == delivery.Cancelled {
 		p.Logger.Info().Str("delivery", name).Str("aggregateId", d.AggregateID).Msg("webhook cancelled: its endpoint is deleted or disabled")

@@ -64,8 +64,8 @@ func eventIDIn(body []byte) string {
 	return ""
 }
 
-// sustained appends payments, two events each, from as many goroutines as needed, and waits until all webhooks came and
-// their outcomes are durable.
+// sustained appends payments, two events each, from as many goroutines as needed, and waits until
+// all webhooks came and their outcomes are durable.
 func sustained(b *testing.B, endpoints, payments int) float64 {
 	inbox := newCounter(b, false)
 	r := newBenchRig(b)
@@ -111,8 +111,9 @@ func (r *rig) drained(n int) {
 	})
 }
 
-// BenchmarkSustained: deliveries a second with the log of attempts on, everything on this machine: events are
-// decided and appended, projected, planned, rendered, signed, received, verified, recorded.
+// BenchmarkSustained: deliveries a second with the log of attempts on, everything on this machine:
+// events are decided and appended, projected, planned, rendered, signed, received, verified,
+// recorded.
 func BenchmarkSustained(b *testing.B) {
 	for _, c := range []struct{ endpoints, payments int }{{1, 8000}, {10, 2000}} {
 		b.Run(fmt.Sprintf("endpoints=%d", c.endpoints), func(b *testing.B) {
@@ -123,8 +124,8 @@ func BenchmarkSustained(b *testing.B) {
 	}
 }
 
-// openLoop appends payments at a rate that does not depend on the webhooks. It returns the time from each event's append to the arrival of
-// its webhook, and the number of webhooks a second.
+// openLoop appends payments at a rate that does not depend on the webhooks. It returns the time
+// from each event's append to the arrival of its webhook, and the number of webhooks a second.
 func openLoop(b *testing.B, r *rig, inbox *counter, rate, seconds, endpoints int) (delays []time.Duration, perSecond float64) {
 	var mu sync.Mutex
 	appended := map[string]time.Time{}
@@ -161,8 +162,8 @@ func openLoop(b *testing.B, r *rig, inbox *counter, rate, seconds, endpoints int
 	return delays, float64(want) / took
 }
 
-// BenchmarkLatency measures from the append of an event, when its writer has the result, until the webhook arrives, at
-// 200 events a second that cause one (and as many that cause none).
+// BenchmarkLatency measures from the append of an event, when its writer has the result, until the
+// webhook arrives, at 200 events a second that cause one (and as many that cause none).
 func BenchmarkLatency(b *testing.B) {
 	for b.Loop() {
 		inbox := newCounter(b, false)
@@ -176,8 +177,8 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// BenchmarkHanging measures nine endpoints that answer, without and with a tenth endpoint that hangs. It runs five pairs, and reports the
-// medians.
+// BenchmarkHanging measures nine endpoints that answer, without and with a tenth endpoint that
+// hangs. It runs five pairs, and reports the medians.
 func BenchmarkHanging(b *testing.B) {
 	const rate, seconds, endpoints, pairs = 60, 5, 9, 5 // some 540 deliveries a second
 	for b.Loop() {

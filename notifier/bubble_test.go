@@ -22,8 +22,9 @@ import (
 	"payledger/notifier/signature"
 )
 
-// bubble is lanes, dispatcher and sender over a stream in memory and an HTTP server at the end of pipes, for tests in
-// a synctest bubble: its time is fake. It can be stopped, or crash, and start again.
+// bubble is lanes, dispatcher and sender over a stream in memory and an HTTP server at the end of
+// pipes, for tests in a synctest bubble: its time is fake. It can be stopped, or crash, and start
+// again.
 type bubble struct {
 	t        testing.TB
 	stream   *memory

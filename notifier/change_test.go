@@ -18,7 +18,8 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// hangingNames is a resolver that hangs until the test releases it: a webhook is composed, and its first byte is far.
+// hangingNames is a resolver that hangs until the test releases it: a webhook is composed, and its
+// first byte is far.
 type hangingNames struct {
 	asked   chan struct{} // receives a value for each look-up
 	release chan struct{}
@@ -75,7 +76,8 @@ func (r *rig) rotateTo(text string) {
 	})
 }
 
-// answered returns when a change would be answered: this process has applied it, and sends nothing that was composed before.
+// answered returns when a change would be answered: this process has applied it, and sends nothing
+// that was composed before.
 func (r *rig) answered() {
 	r.t.Helper()
 	ctx := context.Background()
@@ -92,8 +94,9 @@ func (r *rig) answered() {
 	r.notifier.Settle()
 }
 
-// TestChangeWhileConnecting: a webhook is composed, and then the look-up of its host hangs. Meanwhile a change is answered. The webhook does
-// not go out as it was composed: not to a deleted or disabled endpoint or an old URL, not with the old secret alone, not with erased data.
+// TestChangeWhileConnecting: a webhook is composed, and then the look-up of its host hangs.
+// Meanwhile a change is answered. The webhook does not go out as it was composed: not to a deleted
+// or disabled endpoint or an old URL, not with the old secret alone, not with erased data.
 func TestChangeWhileConnecting(t *testing.T) {
 	t.Parallel()
 	const newSecret = "plsec_9999999999abcdefghijABCDEFGHIJ"

@@ -41,7 +41,8 @@ func kindNames(kinds []webhook.Kind) string {
 	return strings.Join(out, " ")
 }
 
-// TestCauses lists the webhooks that each event of some payments' lives causes, with the status after it (§6.2, D7, D17).
+// TestCauses lists the webhooks that each event of some payments' lives causes, with the status
+// after it (§6.2, D7, D17).
 func TestCauses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -141,8 +142,9 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestEveryChangeIsTold checks, for random payments, that PAYMENT.STATUS is caused exactly by the events that change the status, or that
-// begin a wait (D17). The rule of this test looks at every event in the same way, without the table.
+// TestEveryChangeIsTold checks, for random payments, that PAYMENT.STATUS is caused exactly by the
+// events that change the status, or that begin a wait (D17). The rule of this test looks at every
+// event in the same way, without the table.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -213,8 +215,8 @@ func changed(before, after payment.State, event string) bool {
 	return after.Status() == payment.StatusPending && (required || accepted)
 }
 
-// TestForeignPredecessor checks that an event whose predecessor belongs to another payment is an error, and that nothing is planned for
-// it.
+// TestForeignPredecessor checks that an event whose predecessor belongs to another payment is an
+// error, and that nothing is planned for it.
 func TestForeignPredecessor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -28,7 +28,8 @@ type started struct {
 	log, tips, records int64  // bytes a delivery, in the stream and in the tip store; number of records
 }
 
-// startWith makes n deliveries that are over, each with its outcome, and starts on them. at is how many are put at once.
+// startWith makes n deliveries that are over, each with its outcome, and starts on them. at is how
+// many are put at once.
 func startWith(t testing.TB, n, at int) (s started) {
 	t.Helper()
 	dir, ctx := t.TempDir(), context.Background()
@@ -117,7 +118,8 @@ func putOver(t testing.TB, s stream, i int) {
 	}
 }
 
-// BenchmarkStart: the time of a start and the heap after it, by the number of deliveries that were ever made.
+// BenchmarkStart: the time of a start and the heap after it, by the number of deliveries that were
+// ever made.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		for _, n := range []int{1_000, 30_000, 100_000} {

@@ -18,7 +18,8 @@ import (
 
 var errCrashed = errors.New("crashed")
 
-// crashing is the real stream up to a crash. It does not carry out a call that refuse selects, nor any call of a dead process.
+// crashing is the real stream up to a crash. It does not carry out a call that refuse selects, nor
+// any call of a dead process.
 type crashing struct {
 	stream
 	dead   atomic.Bool
@@ -113,8 +114,8 @@ func outcomesAndPosition(n string, e uint64, r bool) bool {
 	return positions(n, e, r) || outcomes(n, e, r)
 }
 
-// TestCrash stops the notifier between any two of its steps. Nothing is lost, and only an attempt without a recorded outcome is repeated
-// (§6.1 rule 4).
+// TestCrash stops the notifier between any two of its steps. Nothing is lost, and only an attempt
+// without a recorded outcome is repeated (§6.1 rule 4).
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	const payments = 12
@@ -180,7 +181,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestLostAnswers checks that plans and outcomes with lost answers are resolved by reading the stream.
+// TestLostAnswers checks that plans and outcomes with lost answers are resolved by reading the
+// stream.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -222,8 +224,8 @@ func (f forgetful) Put(ctx context.Context, name string, expected uint64, body [
 	return f.stream.Put(ctx, name, expected, body, open)
 }
 
-// TestTakenUp checks that an open delivery in the stream is sent at the start, even if planning its event again would not make it:
-// endpoints may have changed meanwhile.
+// TestTakenUp checks that an open delivery in the stream is sent at the start, even if planning its
+// event again would not make it: endpoints may have changed meanwhile.
 func TestTakenUp(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

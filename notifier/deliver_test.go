@@ -10,8 +10,8 @@ import (
 	"payledger/notifier/signature"
 )
 
-// TestOrderly: each event that has a webhook comes exactly once to each endpoint that wants it, verified,
-// with the state at the event; nothing comes again after an orderly restart (§6.1, D17).
+// TestOrderly: each event that has a webhook comes exactly once to each endpoint that wants it,
+// verified, with the state at the event; nothing comes again after an orderly restart (§6.1, D17).
 func TestOrderly(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -65,8 +65,8 @@ func TestOrderly(t *testing.T) {
 	}
 }
 
-// TestHangingEndpoint checks that, while one endpoint hangs with all its attempts, another gets all its webhooks (D18). The waiting
-// webhooks of the first are sent when it answers again.
+// TestHangingEndpoint checks that, while one endpoint hangs with all its attempts, another gets all
+// its webhooks (D18). The waiting webhooks of the first are sent when it answers again.
 func TestHangingEndpoint(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -96,8 +96,8 @@ func TestHangingEndpoint(t *testing.T) {
 	dead.none()
 }
 
-// TestEndpointJustMade: an endpoint that was there before the payment gets its webhook, however far the
-// views are behind.
+// TestEndpointJustMade: an endpoint that was there before the payment gets its webhook, however far
+// the views are behind.
 func TestEndpointJustMade(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

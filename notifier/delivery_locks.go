@@ -5,13 +5,15 @@ import (
 	"sync"
 )
 
-// deliveryLocks allow one attempt at a time of each delivery, automatic or manual, within this process.
+// deliveryLocks allow one attempt at a time of each delivery, automatic or manual, within this
+// process.
 type deliveryLocks struct {
 	mu   sync.Mutex
 	busy map[string]chan struct{} // closed when the attempt is over
 }
 
-// lock waits until no attempt of the delivery is under way and takes the lock. It reports false if ctx ends first.
+// lock waits until no attempt of the delivery is under way and takes the lock. It reports false if
+// ctx ends first.
 func (l *deliveryLocks) lock(ctx context.Context, name string) (unlock func(), ok bool) {
 	mine := make(chan struct{})
 	for {

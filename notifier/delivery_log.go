@@ -18,7 +18,8 @@ import (
 	"payledger/projections/listing"
 )
 
-// DefaultReplayRate is the number of deliveries a second of all replays together. It is low: replays must not slow down live webhooks.
+// DefaultReplayRate is the number of deliveries a second of all replays together. It is low:
+// replays must not slow down live webhooks.
 const DefaultReplayRate = 200
 
 // readTime bounds the wait for the index and the reading of one answer.
@@ -31,11 +32,13 @@ type DeliveryLogConfig struct {
 	Now        func() time.Time
 	ReplayRate float64       // deliveries per second, of all replays together; 0: DefaultReplayRate
 	Retention  time.Duration // for which finished deliveries are kept; 0: DefaultRetention
-	// Lagged, if set, gets the time from the writing of each record to its being in the index: of records since Run began. It must not block.
+	// Lagged, if set, gets the time from the writing of each record to its being in the index: of
+	// records since Run began. It must not block.
 	Lagged func(time.Duration)
 }
 
-// DeliveryLog is the attempt log: it lists deliveries with their attempts, and sends them again (D18, D20). It reads only while Run runs.
+// DeliveryLog is the attempt log: it lists deliveries with their attempts, and sends them again
+// (D18, D20). It reads only while Run runs.
 type DeliveryLog struct {
 	DeliveryLogConfig
 	stream  *deliverylog.Stream
@@ -59,8 +62,9 @@ func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, er
 	return l, l.resetIfForeign(ctx)
 }
 
-// Run updates the index, continues replays and drops old deliveries until ctx ends (nil), or until a record cannot be read.
-// In that case the notifier is not healthy, and List returns an error. The next start continues the replays.
+// Run updates the index, continues replays and drops old deliveries until ctx ends (nil), or until
+// a record cannot be read. In that case the notifier is not healthy, and List returns an error. The
+// next start continues the replays.
 func (l *DeliveryLog) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -82,8 +86,8 @@ func (l *DeliveryLog) Run(ctx context.Context) error {
 	return err
 }
 
-// List returns a page of an account's deliveries, newest first, after the place from; nil: from the newest on. The page has every record
-// that was durable before the call.
+// List returns a page of an account's deliveries, newest first, after the place from; nil: from the
+// newest on. The page has every record that was durable before the call.
 func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *listing.Place, limit int) (page listing.Page[deliveries.Row], err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -101,8 +105,9 @@ func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f delive
 	return page, nil
 }
 
-// Delivery returns one delivery with its attempts and its body. A dropped delivery has neither; that of a deleted endpoint has no body.
-// A delivery that is unknown or belongs to another account is EntityNotFound.
+// Delivery returns one delivery with its attempts and its body. A dropped delivery has neither;
+// that of a deleted endpoint has no body. A delivery that is unknown or belongs to another account
+// is EntityNotFound.
 func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -120,7 +125,8 @@ func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id s
 	return detail, nil
 }
 
-// body renders the body of a delivery with the time of the newest attempt, or now if there is none; nil if the endpoint is deleted.
+// body renders the body of a delivery with the time of the newest attempt, or now if there is none;
+// nil if the endpoint is deleted.
 func (l *DeliveryLog) body(ctx context.Context, d delivery.Delivery) ([]byte, error) {
 	at := l.Now()
 	if n := len(d.Attempts); n > 0 {
@@ -133,7 +139,8 @@ func (l *DeliveryLog) body(ctx context.Context, d delivery.Delivery) ([]byte, er
 	return body, err
 }
 
-// Records is DeliveryReader.Records for the deliveries of an account. A place that no record has is EntityNotFound.
+// Records is DeliveryReader.Records for the deliveries of an account. A place that no record has is
+// EntityNotFound.
 func (l *DeliveryLog) Records(ctx context.Context, owner domain.AccountID, after uint64, limit int, emit func(deliveries.Recorded) error) (uint64, error) {
 	next, err := DeliveryReader{l.stream}.Records(ctx, owner, after, limit, emit)
 	if errors.Is(err, ErrNoPlace) {
@@ -144,7 +151,8 @@ func (l *DeliveryLog) Records(ctx context.Context, owner domain.AccountID, after
 	return next, err
 }
 
-// Resend is Notifier.ResendOnce, and returns the delivery after it (D18). A repeat with the same key records nothing.
+// Resend is Notifier.ResendOnce, and returns the delivery after it (D18). A repeat with the same
+// key records nothing.
 func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error) {
 	row, err := l.row(ctx, owner, id)
 	if err != nil {
@@ -167,7 +175,8 @@ func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id str
 	return detail, err
 }
 
-// row returns a delivery's row by its id. It waits for the index if the index does not have the id yet.
+// row returns a delivery's row by its id. It waits for the index if the index does not have the id
+// yet.
 func (l *DeliveryLog) row(ctx context.Context, owner domain.AccountID, id string) (deliveries.Row, error) {
 	row, found, err := l.Index.Find(ctx, owner, id)
 	if err == nil && !found {
@@ -196,19 +205,22 @@ func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (delivery.
 	return d, detailOf(stored.Seq, d), nil
 }
 
-// StartReplay counts the webhooks of a replay, and starts the replay unless dry is set (replay.Replayer.Start).
+// StartReplay counts the webhooks of a replay, and starts the replay unless dry is set
+// (replay.Replayer.Start).
 func (l *DeliveryLog) StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
 	return l.replays.Start(ctx, q, dry)
 }
 
-// Replay returns a replay's progress. A replay that is unknown or belongs to another account is EntityNotFound.
+// Replay returns a replay's progress. A replay that is unknown or belongs to another account is
+// EntityNotFound.
 func (l *DeliveryLog) Replay(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	return l.replays.Find(ctx, owner, id)
 }
 
-// waitForIndex waits until the index shows every record that is in the stream now. It returns the place of the last one.
+// waitForIndex waits until the index shows every record that is in the stream now. It returns the
+// place of the last one.
 func (l *DeliveryLog) waitForIndex(ctx context.Context) (uint64, error) {
 	end, err := l.stream.End(ctx)
 	if err != nil {

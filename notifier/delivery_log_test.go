@@ -96,7 +96,8 @@ func switching(bad *atomic.Bool) http.HandlerFunc {
 	}
 }
 
-// TestLogResend: an exhausted delivery and a succeeded one are sent again, and the attempts are its history (D18, D20).
+// TestLogResend: an exhausted delivery and a succeeded one are sent again, and the attempts are its
+// history (D18, D20).
 func TestLogResend(t *testing.T) {
 	t.Parallel()
 	bad := &atomic.Bool{}
@@ -145,8 +146,8 @@ func TestLogResend(t *testing.T) {
 	inbox.none()
 }
 
-// TestLogAnew checks that an index that is lost, or belongs to another stream, is made again with the same content, and that a good index
-// is continued.
+// TestLogAnew checks that an index that is lost, or belongs to another stream, is made again with
+// the same content, and that a good index is continued.
 func TestLogAnew(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -190,7 +191,8 @@ func TestLogAnew(t *testing.T) {
 	}
 }
 
-// TestLogPoison: a record that cannot be read stops the index in front of it, loudly; lists are refused then.
+// TestLogPoison: a record that cannot be read stops the index in front of it, loudly; lists are
+// refused then.
 func TestLogPoison(t *testing.T) {
 	t.Parallel()
 	r := newLogRig(t)

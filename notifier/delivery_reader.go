@@ -14,7 +14,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// DeliveryReader reads the deliveries of single events, and the records of all in their order. It needs no notifier, so that it also reads a stopped server's folder.
+// DeliveryReader reads the deliveries of single events, and the records of all in their order. It
+// needs no notifier, so that it also reads a stopped server's folder.
 type DeliveryReader struct{ stream *deliverylog.Stream }
 
 // NewDeliveryReader returns the reader of a store.
@@ -22,7 +23,8 @@ func NewDeliveryReader(s interface{ Deliveries() *deliverylog.Stream }) Delivery
 	return DeliveryReader{s.Deliveries()}
 }
 
-// Find returns the delivery of an event's webhook to an endpoint, with its attempts. It returns false if there is no record.
+// Find returns the delivery of an event's webhook to an endpoint, with its attempts. It returns
+// false if there is no record.
 func (r DeliveryReader) Find(ctx context.Context, e *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind) (deliveries.Detail, bool, error) {
 	name := delivery.Delivery{Account: e.Account, Endpoint: endpoint, EventID: e.EventID, Kind: kind}.Name()
 	stored, err := r.stream.Last(ctx, name)
@@ -51,10 +53,11 @@ var ErrNoPlace = errors.New("no record of a delivery has this place yet")
 // errFull ends a page early. Records does not return it.
 var errFull = errors.New("the page is full")
 
-// Records calls emit with the deliveries of an account ("": of all accounts) as their records after a place have them, in the order of the
-// records: a delivery with several records comes several times. It calls emit at most limit times (0: without a limit), and reads at most
-// examinedRecords records. next is the place up to which it has read, if more records may follow; else 0. Dropped records are left out.
-// ErrNoPlace: the stream has not reached the place.
+// Records calls emit with the deliveries of an account ("": of all accounts) as their records after
+// a place have them, in the order of the records: a delivery with several records comes several
+// times. It calls emit at most limit times (0: without a limit), and reads at most examinedRecords
+// records. next is the place up to which it has read, if more records may follow; else 0. Dropped
+// records are left out. ErrNoPlace: the stream has not reached the place.
 func (r DeliveryReader) Records(ctx context.Context, account domain.AccountID, after uint64, limit int, emit func(deliveries.Recorded) error) (next uint64, err error) {
 	end, err := r.stream.End(ctx)
 	if err != nil {

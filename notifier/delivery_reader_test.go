@@ -12,8 +12,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// TestSent checks that an event's delivery is found by the event until it is dropped. Then the event is among the events whose deliveries
-// may be dropped; a later event is not.
+// TestSent checks that an event's delivery is found by the event until it is dropped. Then the
+// event is among the events whose deliveries may be dropped; a later event is not.
 func TestSent(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -49,8 +49,9 @@ func TestSent(t *testing.T) {
 	find(later, row, true, false)
 }
 
-// TestRecords checks that the records of deliveries are read in order and in pages, of one account or all, also after a drop: then without the
-// dropped records. A place that the stream has not reached is refused.
+// TestRecords checks that the records of deliveries are read in order and in pages, of one account
+// or all, also after a drop: then without the dropped records. A place that the stream has not
+// reached is refused.
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

@@ -14,7 +14,8 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// TestNames: of one delivery one attempt is under way at a time; who waits goes when its time is over.
+// TestNames: of one delivery one attempt is under way at a time; who waits goes when its time is
+// over.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,8 +65,8 @@ func (b *bubble) record(at uint64, d delivery.Delivery) uint64 {
 	return seq
 }
 
-// TestEndedMeanwhile: a delivery that was just planned, and succeeds by hand while its first automatic attempt waits
-// for that one, is not sent again.
+// TestEndedMeanwhile: a delivery that was just planned, and succeeds by hand while its first
+// automatic attempt waits for that one, is not sent again.
 func TestEndedMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +89,8 @@ func TestEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestConflict checks that the outcome of another process counts if it was recorded first: the delivery continues from it.
+// TestConflict checks that the outcome of another process counts if it was recorded first: the
+// delivery continues from it.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +115,8 @@ func TestConflict(t *testing.T) {
 	})
 }
 
-// TestSuccessAfterAResend checks that a success is recorded behind a failed resend of another node: the webhook does not come again.
+// TestSuccessAfterAResend checks that a success is recorded behind a failed resend of another node:
+// the webhook does not come again.
 func TestSuccessAfterAResend(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -135,7 +138,8 @@ func TestSuccessAfterAResend(t *testing.T) {
 	})
 }
 
-// manualPlans is the real stream. It calls meanwhile between the storing of a delivery and the answer.
+// manualPlans is the real stream. It calls meanwhile between the storing of a delivery and the
+// answer.
 type manualPlans struct {
 	stream
 	meanwhile func(at uint64) error
@@ -149,8 +153,8 @@ func (m *manualPlans) Put(ctx context.Context, name string, expected uint64, bod
 	return at, err
 }
 
-// TestPlanMeanwhile checks that a start finds a delivery that is being planned by hand as soon as it is stored. A delivery is also sent if
-// its storing is uncertain.
+// TestPlanMeanwhile checks that a start finds a delivery that is being planned by hand as soon as
+// it is stored. A delivery is also sent if its storing is uncertain.
 func TestPlanMeanwhile(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

@@ -62,7 +62,8 @@ func goldenRecords() []delivery.Delivery {
 	return []delivery.Delivery{goldenDelivery, waits, exhausted, won, waits.Cancel()}
 }
 
-// TestDeliveryBytes: the bytes of a delivery are those of the golden file, and read back as the same delivery.
+// TestDeliveryBytes: the bytes of a delivery are those of the golden file, and read back as the
+// same delivery.
 func TestDeliveryBytes(t *testing.T) {
 	t.Parallel()
 	var lines []string
@@ -118,7 +119,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDecodeDelivery checks that no bytes make it panic, and that accepted bytes are the same after decoding and encoding.
+// FuzzDecodeDelivery checks that no bytes make it panic, and that accepted bytes are the same after
+// decoding and encoding.
 func FuzzDecodeDelivery(f *testing.F) {
 	body, err := goldenDelivery.Encode()
 	if err != nil {

@@ -79,7 +79,8 @@ func say(text string, then func(net.Conn, <-chan struct{})) func(net.Conn, <-cha
 	}
 }
 
-// TestHostile checks that an attempt at any receiver ends in time, with the outcome of the status line (D18).
+// TestHostile checks that an attempt at any receiver ends in time, with the outcome of the status
+// line (D18).
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	flood := strings.Repeat("x", 1<<16)
@@ -143,7 +144,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestHostileBody checks that the bytes after the status line take at most a moment, however long an attempt may take.
+// TestHostileBody checks that the bytes after the status line take at most a moment, however long
+// an attempt may take.
 func TestHostileBody(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(net.Conn, <-chan struct{}){"hangs": hang, "drips": drip("z")} {

@@ -14,8 +14,9 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// follow applies the stream to the index until ctx ends or a record cannot be read: the error names the record. After a page that is not
-// full, follow lets records gather: the record of a delivery that is sent meanwhile replaces the record of its planning.
+// follow applies the stream to the index until ctx ends or a record cannot be read: the error names
+// the record. After a page that is not full, follow lets records gather: the record of a delivery
+// that is sent meanwhile replaces the record of its planning.
 func (l *DeliveryLog) follow(ctx context.Context) error {
 	return l.stream.Follow(ctx, l.Index.Mark().Seq+1, func(page []deliverylog.Record) error {
 		if err := l.apply(ctx, page); err != nil || len(page) >= deliverylog.FullPage {
@@ -25,7 +26,8 @@ func (l *DeliveryLog) follow(ctx context.Context) error {
 	})
 }
 
-// resetIfForeign empties the index if the stream does not have its mark: it is of another stream, or the record was lost or dropped.
+// resetIfForeign empties the index if the stream does not have its mark: it is of another stream,
+// or the record was lost or dropped.
 func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
 	mark := l.Index.Mark()
 	if mark.Seq == 0 {
@@ -59,7 +61,8 @@ func (l *DeliveryLog) apply(ctx context.Context, page []deliverylog.Record) erro
 	return nil
 }
 
-// noteLag hands the lags of records that the index shows now to Lagged. A start applies older records, which waited for the start.
+// noteLag hands the lags of records that the index shows now to Lagged. A start applies older
+// records, which waited for the start.
 func (l *DeliveryLog) noteLag(page []deliverylog.Record) {
 	if l.Lagged == nil {
 		return
@@ -88,7 +91,8 @@ func rowsOf(page []deliverylog.Record) (rows []deliveries.Row, mark deliveries.M
 	return rows, deliveries.Mark{Seq: last.Seq, Name: last.Name, Hash: sha256.Sum256(last.Body)}, nil
 }
 
-// RebuildIndex makes an index again from the stream of deliveries, and then uses the new file. progress gets the reached place and the last.
+// RebuildIndex makes an index again from the stream of deliveries, and then uses the new file.
+// progress gets the reached place and the last.
 func RebuildIndex(ctx context.Context, index *deliveries.Index, stream *deliverylog.Stream, progress func(at, end uint64)) error {
 	return index.Rebuild(ctx, deliveries.Source{
 		First: func() uint64 { return format.At(stream.Floor().Seq+1, 0) },

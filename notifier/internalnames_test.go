@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestHostsAreNormalized: a host is judged by the name that a connection would use, however it is written (D18).
+// TestHostsAreNormalized: a host is judged by the name that a connection would use, however it is
+// written (D18).
 func TestHostsAreNormalized(t *testing.T) {
 	t.Parallel()
 	dns := guard.Guard{Resolver: rebind([]string{"93.184.216.34"}).resolver()}
@@ -32,8 +33,9 @@ func TestHostsAreNormalized(t *testing.T) {
 	}
 }
 
-// TestInternalNames: names of private networks and of metadata services are refused even where they lead to a public
-// address or are not known at the moment; the operator's networks are the exception (D18).
+// TestInternalNames: names of private networks and of metadata services are refused even where they
+// lead to a public address or are not known at the moment; the operator's networks are the
+// exception (D18).
 func TestInternalNames(t *testing.T) {
 	t.Parallel()
 	internal := []string{

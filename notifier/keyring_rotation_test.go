@@ -26,8 +26,8 @@ func (r *rig) rotate() {
 	})
 }
 
-// TestDestroyedPrevious checks that a previous secret that was destroyed early signs nothing more, and that webhooks go on with the
-// current secret alone (§5.2 rule 3, D18).
+// TestDestroyedPrevious checks that a previous secret that was destroyed early signs nothing more,
+// and that webhooks go on with the current secret alone (§5.2 rule 3, D18).
 func TestDestroyedPrevious(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

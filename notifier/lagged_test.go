@@ -8,7 +8,8 @@ import (
 	"payledger/eventstore/deliverylog"
 )
 
-// TestLagged checks that the lag of each record counts that was written since the start, also of one by a clock that is ahead: it has none.
+// TestLagged checks that the lag of each record counts that was written since the start, also of
+// one by a clock that is ahead: it has none.
 func TestLagged(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)

@@ -16,19 +16,24 @@ import (
 const (
 	// AttemptsAtOnce bounds the attempts of one endpoint that are under way at the same time.
 	AttemptsAtOnce = 16
-	// laneUnrecorded bounds the outcomes of one endpoint that wait for the disk while further attempts are made.
+	// laneUnrecorded bounds the outcomes of one endpoint that wait for the disk while further
+	// attempts are made.
 	laneUnrecorded = 128
-	// laneQueue bounds the first attempts of one endpoint that wait in memory. Further ones wait in the stream.
+	// laneQueue bounds the first attempts of one endpoint that wait in memory. Further ones wait in
+	// the stream.
 	laneQueue = 1024
-	// laneWaiting bounds the retries that wait in memory, as time and place. Further ones wait in the stream.
+	// laneWaiting bounds the retries that wait in memory, as time and place. Further ones wait in
+	// the stream.
 	laneWaiting = 32 << 10
 	lanePage    = 256
-	// laneReread is the shortest time between two passes over the stream for retries that did not fit into memory.
+	// laneReread is the shortest time between two passes over the stream for retries that did not
+	// fit into memory.
 	laneReread = 15 * time.Second
 )
 
-// lane is the queue of one endpoint: a slow or dead endpoint fills its own lane and no other. Deliveries that do not fit into memory stay
-// in the stream, and the lane reads them back later. So planning never waits for an endpoint, and a lane's memory is bounded.
+// lane is the queue of one endpoint: a slow or dead endpoint fills its own lane and no other.
+// Deliveries that do not fit into memory stay in the stream, and the lane reads them back later. So
+// planning never waits for an endpoint, and a lane's memory is bounded.
 type lane struct {
 	shared
 	name string
@@ -71,7 +76,8 @@ func newLane(name string, s shared) *lane {
 	return &lane{shared: s, name: name, made: time.Now(), wake: make(chan struct{}, 1), known: map[uint64]bool{}}
 }
 
-// offer adds a delivery that was just planned. It never waits. A lane that reads back may have found it, and even sent it, before.
+// offer adds a delivery that was just planned. It never waits. A lane that reads back may have
+// found it, and even sent it, before.
 func (l *lane) offer(d plannedDelivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +93,8 @@ func (l *lane) offer(d plannedDelivery) {
 	l.signal()
 }
 
-// found adds a delivery that was found at a place. The delivery waits until this node may send it, unless another node owns it.
+// found adds a delivery that was found at a place. The delivery waits until this node may send it,
+// unless another node owns it.
 func (l *lane) found(at uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +149,8 @@ func (l *lane) holds(place uint64) bool {
 // leave removes the delivery at a place from the lane.
 func (l *lane) leave(place uint64) { l.moved(place, 0, delivery.Delivery{}) }
 
-// moved replaces record from by the durable record d at to. An open delivery waits for its next attempt, a finished one leaves the lane.
+// moved replaces record from by the durable record d at to. An open delivery waits for its next
+// attempt, a finished one leaves the lane.
 func (l *lane) moved(from, to uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +170,8 @@ func (l *lane) movedInFlight(from, to uint64) {
 	l.known[to] = true
 }
 
-// ownedByOther reports whether another node owns a delivery, and notes the owner: when that owner is gone, the lane reads the stream.
+// ownedByOther reports whether another node owns a delivery, and notes the owner: when that owner
+// is gone, the lane reads the stream.
 func (l *lane) ownedByOther(d delivery.Delivery) bool {
 	if l.ownership.MayTake(d) {
 		return false
@@ -171,7 +180,8 @@ func (l *lane) ownedByOther(d delivery.Delivery) bool {
 	return true
 }
 
-// park makes a delivery wait until it may be sent: in memory if there is room, else in the stream. The caller holds the lock.
+// park makes a delivery wait until it may be sent: in memory if there is room, else in the stream.
+// The caller holds the lock.
 func (l *lane) park(at uint64, d delivery.Delivery) {
 	if l.ownedByOther(d) {
 		return
@@ -187,7 +197,8 @@ func (l *lane) park(at uint64, d delivery.Delivery) {
 	l.signal()
 }
 
-// tidy drops the waiters whose delivery left the lane, if they are more than twice the known deliveries.
+// tidy drops the waiters whose delivery left the lane, if they are more than twice the known
+// deliveries.
 func (l *lane) tidy() {
 	if len(l.waiting) <= 2*len(l.known) {
 		return
@@ -204,8 +215,8 @@ func (l *lane) pushWaiter(at uint64, until time.Time) {
 
 func (l *lane) micros(monotonic time.Time) int64 { return monotonic.Sub(l.made).Microseconds() }
 
-// sendAt returns when a delivery may be sent, by the monotonic clock. The zero time means that the first attempt may be made now. The
-// caller holds the lock.
+// sendAt returns when a delivery may be sent, by the monotonic clock. The zero time means that the
+// first attempt may be made now. The caller holds the lock.
 func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	now := l.now()
 	l.shortenWaits(now)
@@ -219,7 +230,8 @@ func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	return time.Now().Add(left)
 }
 
-// shortenWaits shortens all waits by the time that the clock was set forward. The caller holds the lock.
+// shortenWaits shortens all waits by the time that the clock was set forward. The caller holds the
+// lock.
 func (l *lane) shortenWaits(now time.Time) {
 	jump := l.clockJumps.Forward(now)
 	if jump == 0 {
@@ -276,7 +288,8 @@ func (l *lane) pick() picked {
 	return picked{wakeAt: wakeAt}
 }
 
-// forget removes deliveries that left the lane from the heads of queue and heap. The caller holds the lock.
+// forget removes deliveries that left the lane from the heads of queue and heap. The caller holds
+// the lock.
 func (l *lane) forget() {
 	for len(l.queue) > 0 && !l.known[l.queue[0].at] {
 		l.queue = l.queue[1:]

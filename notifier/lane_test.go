@@ -144,8 +144,8 @@ func (l *lane) first() (place uint64, open bool) {
 	return place, open
 }
 
-// TestLane checks that an overflowing queue loses nothing and sends nothing twice, even if deliveries are offered again. The number of
-// attempts under way is bounded.
+// TestLane checks that an overflowing queue loses nothing and sends nothing twice, even if
+// deliveries are offered again. The number of attempts under way is bounded.
 func TestLane(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -225,8 +225,8 @@ type teleported struct{}
 
 func (teleported) Type() string { return "payment.teleported" }
 
-// TestPoison checks that an unknown event stops the planner at its place. Earlier plans are sent, and nothing after the event is planned,
-// before and after a restart.
+// TestPoison checks that an unknown event stops the planner at its place. Earlier plans are sent,
+// and nothing after the event is planned, before and after a restart.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -258,7 +258,8 @@ func TestPoison(t *testing.T) {
 
 func contains(err error, part string) bool { return strings.Contains(err.Error(), part) }
 
-// TestLaneMemory: a dead endpoint's waiting deliveries take a bounded part of memory, however many they are.
+// TestLaneMemory: a dead endpoint's waiting deliveries take a bounded part of memory, however many
+// they are.
 func TestLaneMemory(t *testing.T) {
 	l := newLane("acct1.end1", sharedOf(newMemory(), limits{laneQueue, laneWaiting, lanePage}))
 	heap := func() uint64 {
@@ -282,7 +283,8 @@ func TestLaneMemory(t *testing.T) {
 	}
 }
 
-// TestLaneAlternates: due retries and first attempts take turns, so that neither waits for all of the other.
+// TestLaneAlternates: due retries and first attempts take turns, so that neither waits for all of
+// the other.
 func TestLaneAlternates(t *testing.T) {
 	t.Parallel()
 	l := newLane("acct1.end1", sharedOf(newMemory(), limits{laneQueue, laneWaiting, lanePage}))
@@ -307,8 +309,8 @@ func TestLaneAlternates(t *testing.T) {
 	}
 }
 
-// TestLaneInOrder checks that later plans do not overtake first attempts that did not fit into memory, so that no attempt waits for ever
-// while an endpoint's queue is never empty.
+// TestLaneInOrder checks that later plans do not overtake first attempts that did not fit into
+// memory, so that no attempt waits for ever while an endpoint's queue is never empty.
 func TestLaneInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBubble(t)

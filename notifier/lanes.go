@@ -25,7 +25,8 @@ type stream interface {
 	Floor() deliverylog.Floor
 }
 
-// lanes holds the lanes of all endpoints that have had a delivery. A lane without deliveries has no goroutine.
+// lanes holds the lanes of all endpoints that have had a delivery. A lane without deliveries has no
+// goroutine.
 type lanes struct {
 	shared
 	workers *workers.Workers // of all lanes
@@ -101,11 +102,12 @@ func (ls *lanes) wait() {
 	ls.workers.Close()
 }
 
-// sendFunc attempts an entry's delivery until the outcome is recorded or the notifier ends. It calls free when the next attempt may begin.
+// sendFunc attempts an entry's delivery until the outcome is recorded or the notifier ends. It
+// calls free when the next attempt may begin.
 type sendFunc func(ctx context.Context, l *lane, e entry, free func())
 
-// run calls send on workers for each delivery when it is due, until the lane has no delivery or ctx ends, and the calls have returned. At
-// most AttemptsAtOnce calls have not called free.
+// run calls send on workers for each delivery when it is due, until the lane has no delivery or ctx
+// ends, and the calls have returned. At most AttemptsAtOnce calls have not called free.
 func (l *lane) run(ctx context.Context, w *workers.Workers, send sendFunc) {
 	var flights sync.WaitGroup
 	defer flights.Wait()
@@ -135,7 +137,8 @@ type slot struct {
 	freed             bool
 }
 
-// free gives the slot back before the outcome is recorded, unless laneUnrecorded outcomes already wait to be recorded.
+// free gives the slot back before the outcome is recorded, unless laneUnrecorded outcomes already
+// wait to be recorded.
 func (f *slot) free() {
 	select {
 	case f.unrecorded <- struct{}{}:
@@ -153,7 +156,8 @@ func (f *slot) release() {
 	}
 }
 
-// next waits for a delivery that is due and returns it. It reports false if the lane has no delivery, or ctx ends first.
+// next waits for a delivery that is due and returns it. It reports false if the lane has no
+// delivery, or ctx ends first.
 func (l *lane) next(ctx context.Context) (entry, bool) {
 	for failures := 0; ctx.Err() == nil; {
 		picked := l.pick()

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestLanesEnd checks that a lane that is made after the end of all lanes starts no goroutine that would stay.
+// TestLanesEnd checks that a lane that is made after the end of all lanes starts no goroutine that
+// would stay.
 func TestLanesEnd(t *testing.T) {
 	t.Parallel()
 	ls := newLanes(sharedOf(newMemory(), limits{}))
@@ -22,8 +23,8 @@ func TestLanesEnd(t *testing.T) {
 	}
 }
 
-// TestLanesRest checks that a lane without deliveries has no goroutine, and sends again when it gets one: otherwise each endpoint that was
-// deleted would keep a goroutine for ever.
+// TestLanesRest checks that a lane without deliveries has no goroutine, and sends again when it
+// gets one: otherwise each endpoint that was deleted would keep a goroutine for ever.
 func TestLanesRest(t *testing.T) {
 	t.Parallel()
 	const endpoints, each = 200, 3

@@ -47,8 +47,8 @@ func came(hooks []received) (names []string) {
 	return names
 }
 
-// TestWholeLife: of one payment's events each endpoint gets exactly the kinds that it wants and that the
-// events cause, with the status at the event (§6.2, D7, D17).
+// TestWholeLife: of one payment's events each endpoint gets exactly the kinds that it wants and
+// that the events cause, with the status at the event (§6.2, D7, D17).
 func TestWholeLife(t *testing.T) {
 	t.Parallel()
 	all, refunds := newReceiver(t, nil), newReceiver(t, nil)
@@ -86,8 +86,8 @@ func TestWholeLife(t *testing.T) {
 	refunds.none()
 }
 
-// TestPlannedAgain checks a crash before the planner's place was written: an event has the same deliveries again, every delivery exists
-// once, and no webhook is repeated.
+// TestPlannedAgain checks a crash before the planner's place was written: an event has the same
+// deliveries again, every delivery exists once, and no webhook is repeated.
 func TestPlannedAgain(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -126,8 +126,8 @@ func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// TestKeyClaimCausesNoWebhook: the claim of an idempotency key is no payment (D9). It causes no webhook, and later events
-// cause theirs.
+// TestKeyClaimCausesNoWebhook: the claim of an idempotency key is no payment (D9). It causes no
+// webhook, and later events cause theirs.
 func TestKeyClaimCausesNoWebhook(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -146,8 +146,8 @@ func TestKeyClaimCausesNoWebhook(t *testing.T) {
 	inbox.none()
 }
 
-// TestFailedCapture: a capture that the processor refuses comes as a signed webhook, which names the very
-// event that the payment shows (§6.3).
+// TestFailedCapture: a capture that the processor refuses comes as a signed webhook, which names
+// the very event that the payment shows (§6.3).
 func TestFailedCapture(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

@@ -12,8 +12,9 @@ import (
 	"payledger/notifier/signature"
 )
 
-// TestListenerSignatures checks that a listener's reader gets the same signatures as an endpoint, in the same headers, also during a
-// rotation (§5.2 rule 3). The listener's own secret signs in its own header, and in the second one while no previous secret uses it (D18).
+// TestListenerSignatures checks that a listener's reader gets the same signatures as an endpoint,
+// in the same headers, also during a rotation (§5.2 rule 3). The listener's own secret signs in its
+// own header, and in the second one while no previous secret uses it (D18).
 func TestListenerSignatures(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

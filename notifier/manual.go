@@ -22,12 +22,14 @@ import (
 
 func noRecord(context.Context) error { return nil }
 
-// ResendOnce makes one manual attempt of a delivery now, in any status, and records it (D18). A success ends the delivery; a failure changes
-// only the list of attempts. A receiver's failure is not returned as an error. eventstore.ErrNotFound means that the account has no such delivery.
+// ResendOnce makes one manual attempt of a delivery now, in any status, and records it (D18). A
+// success ends the delivery; a failure changes only the list of attempts. A receiver's failure is
+// not returned as an error. eventstore.ErrNotFound means that the account has no such delivery.
 // ErrNoEndpoint and ErrDisabled mean that nothing was sent.
 //
-// key is the request's idempotency key; "" for none. If an attempt with the key is recorded, ResendOnce makes none. Otherwise it calls
-// record first. If record fails, nothing is sent. From that call on, the end of ctx changes nothing: the attempt is made and recorded.
+// key is the request's idempotency key; "" for none. If an attempt with the key is recorded,
+// ResendOnce makes none. Otherwise it calls record first. If record fails, nothing is sent. From
+// that call on, the end of ctx changes nothing: the attempt is made and recorded.
 func (n *Notifier) ResendOnce(ctx context.Context, owner domain.AccountID, name, key string, record func(context.Context) error) error {
 	return n.resend(ctx, context.WithoutCancel(ctx), owner, name, delivery.RequestOf(key), record)
 }
@@ -104,15 +106,17 @@ func (n *Notifier) recordManual(ctx context.Context, stored deliverylog.Record, 
 	}
 }
 
-// SendTest sends the signed test message to an endpoint, enabled or not (D17, §6.1 rule 7). The message is neither recorded nor repeated.
+// SendTest sends the signed test message to an endpoint, enabled or not (D17, §6.1 rule 7). The
+// message is neither recorded nor repeated.
 func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (delivery.Attempt, error) {
 	a, err := n.send(ctx, ctx, func(ctx context.Context) (sender.Message, error) { return n.messages.ComposeTest(ctx, owner, endpoint) })
 	a.Number, a.Manual = 1, true
 	return a, err
 }
 
-// Plan plans the deliveries that an event causes for one endpoint: the given kinds or, without kinds, those that the endpoint wants. It
-// returns the names of the new ones. ErrNoEndpoint and ErrDisabled mean that the endpoint takes no webhooks.
+// Plan plans the deliveries that an event causes for one endpoint: the given kinds or, without
+// kinds, those that the endpoint wants. It returns the names of the new ones. ErrNoEndpoint and
+// ErrDisabled mean that the endpoint takes no webhooks.
 func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint domain.EndpointID, kinds []webhook.Kind) (created []string, err error) {
 	wanted, err := n.wanted(ctx, r, endpoint, kinds)
 	if err != nil || len(wanted) == 0 {

@@ -58,8 +58,8 @@ func (n *Notifier) Resend(ctx context.Context, owner domain.AccountID, name stri
 	return n.ResendOnce(ctx, owner, name, "", noRecord)
 }
 
-// TestResend: a manual attempt is made at once and recorded, and is none of the six: a failure leaves the delivery as
-// it was, a success ends it, and nothing comes of itself after that (D18).
+// TestResend: a manual attempt is made at once and recorded, and is none of the six: a failure
+// leaves the delivery as it was, a success ends it, and nothing comes of itself after that (D18).
 func TestResend(t *testing.T) {
 	t.Parallel()
 	var answer atomic.Int64
@@ -109,8 +109,9 @@ func TestResend(t *testing.T) {
 	inbox.none()
 }
 
-// TestResendAfterHangUp: the client hangs up while its request is recorded. The attempt is made and recorded, and a repeat with the key makes
-// no other one. A client that has hung up before gets none (D18).
+// TestResendAfterHangUp: the client hangs up while its request is recorded. The attempt is made and
+// recorded, and a repeat with the key makes no other one. A client that has hung up before gets
+// none (D18).
 func TestResendAfterHangUp(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -140,7 +141,8 @@ func TestResendAfterHangUp(t *testing.T) {
 	inbox.none()
 }
 
-// TestResendAfterACrash: the process ends between the record of a request and its attempt. A repeat with the key makes the attempt, once.
+// TestResendAfterACrash: the process ends between the record of a request and its attempt. A repeat
+// with the key makes the attempt, once.
 func TestResendAfterACrash(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -192,7 +194,8 @@ func TestResendWhileWaiting(t *testing.T) {
 	inbox.none()
 }
 
-// TestPlan: a later endpoint gets the webhooks of an earlier event once, and only the requested kinds.
+// TestPlan: a later endpoint gets the webhooks of an earlier event once, and only the requested
+// kinds.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	old, late := newReceiver(t, nil), newReceiver(t, nil)
@@ -236,7 +239,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestSendTest: the test message is its one field, signed by header, and leaves no record (§6.1 rule 7, D17).
+// TestSendTest: the test message is its one field, signed by header, and leaves no record (§6.1
+// rule 7, D17).
 func TestSendTest(t *testing.T) {
 	t.Parallel()
 	bodies := make(chan string, 1)
@@ -268,7 +272,8 @@ func TestSendTest(t *testing.T) {
 	}
 }
 
-// TestRotation: after a rotation webhooks carry both signatures, of the new secret first; the records name them (§5.2).
+// TestRotation: after a rotation webhooks carry both signatures, of the new secret first; the
+// records name them (§5.2).
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	type seen struct{ primary, secondary string }
@@ -296,7 +301,8 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestEndpointGone checks that the open deliveries of a disabled or deleted endpoint end as cancelled.
+// TestEndpointGone checks that the open deliveries of a disabled or deleted endpoint end as
+// cancelled.
 func TestEndpointGone(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []func(*rig, domain.EndpointID){

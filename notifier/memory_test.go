@@ -20,7 +20,8 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// memory is the stream of deliveries without a server, for tests with their own time. TestMemory compares it with the real one.
+// memory is the stream of deliveries without a server, for tests with their own time. TestMemory
+// compares it with the real one.
 type memory struct {
 	mu      sync.Mutex
 	records []deliverylog.Record
@@ -160,7 +161,8 @@ func (m *memory) firstOpen() (first uint64) {
 	return first
 }
 
-// TestMemory checks, for random calls, that the stream in memory answers like the real one, except for the numbers of places.
+// TestMemory checks, for random calls, that the stream in memory answers like the real one, except
+// for the numbers of places.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

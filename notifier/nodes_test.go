@@ -118,7 +118,8 @@ func (r *rig) base() {
 	r.context, r.cancel = context.WithCancel(context.Background())
 }
 
-// TestNodes: of two processes on one log one sends each webhook, at its first attempt and at its retries.
+// TestNodes: of two processes on one log one sends each webhook, at its first attempt and at its
+// retries.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	const payments = 30
@@ -163,8 +164,8 @@ func TestNodes(t *testing.T) {
 	t.Logf("sent by %v", senders)
 }
 
-// TestPlannedByTheAuthor: the process that wrote an event plans its webhooks, another one only what it leaves unplanned. Each passes the
-// events that the other one planned.
+// TestPlannedByTheAuthor: the process that wrote an event plans its webhooks, another one only what
+// it leaves unplanned. Each passes the events that the other one planned.
 func TestPlannedByTheAuthor(t *testing.T) {
 	t.Parallel()
 	const payments = 20
@@ -221,8 +222,8 @@ func (r *rig) isPast(e *eventstore.Recorded) {
 	}, func() string { return "the position does not pass the event" })
 }
 
-// TestNodeGone checks that the unsent plans of a process are sent by another process when the first one is gone, and not before, if no
-// other process had to plan their events.
+// TestNodeGone checks that the unsent plans of a process are sent by another process when the first
+// one is gone, and not before, if no other process had to plan their events.
 func TestNodeGone(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -259,7 +260,8 @@ func neighbours(t *testing.T) (one, two *bubble, living *town) {
 	return one, two, living
 }
 
-// see lets a bubble's lanes read the records of the stream after a number of records. It returns the number of all records.
+// see lets a bubble's lanes read the records of the stream after a number of records. It returns
+// the number of all records.
 func (b *bubble) see(after int) int {
 	b.t.Helper()
 	b.stream.mu.Lock()
@@ -309,7 +311,8 @@ func TestTakeOver(t *testing.T) {
 	})
 }
 
-// TestSlowLaneShared: an endpoint that takes long gets each delivery once: a process that lives keeps its deliveries, however late it is.
+// TestSlowLaneShared: an endpoint that takes long gets each delivery once: a process that lives
+// keeps its deliveries, however late it is.
 func TestSlowLaneShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -345,8 +348,8 @@ func TestSlowLaneShared(t *testing.T) {
 	})
 }
 
-// TestCutOffWhileConnecting: a process connects for a delivery, and is cut off meanwhile. When the connection is there, it sends nothing:
-// another process took the delivery over.
+// TestCutOffWhileConnecting: a process connects for a delivery, and is cut off meanwhile. When the
+// connection is there, it sends nothing: another process took the delivery over.
 func TestCutOffWhileConnecting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -379,8 +382,8 @@ func TestCutOffWhileConnecting(t *testing.T) {
 	})
 }
 
-// TestWatching checks that completed deliveries of another process take no memory, however many they were, and that its open deliveries
-// stay known.
+// TestWatching checks that completed deliveries of another process take no memory, however many
+// they were, and that its open deliveries stay known.
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	me := &citizen{town: newTown(), name: "me"}
@@ -418,7 +421,8 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// TestOwnership: which deliveries a process sends, which ones it may take over, and how long they wait.
+// TestOwnership: which deliveries a process sends, which ones it may take over, and how long they
+// wait.
 func TestOwnership(t *testing.T) {
 	t.Parallel()
 	living := newTown()

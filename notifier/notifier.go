@@ -61,11 +61,12 @@ type Config struct {
 	Production  bool           // https only (D18)
 	// Nodes are the nodes that send webhooks of this event log; nil: there is no cluster.
 	Nodes delivery.Nodes
-	// Listeners deliver webhooks to programs that read a stream (package listener); nil: there are none.
+	// Listeners deliver webhooks to programs that read a stream (package listener); nil: there are
+	// none.
 	Listeners *listener.Hub
 	Resolver  *net.Resolver // of the hosts of endpoints; nil: the machine's
-	// Timed, if set, gets the duration of each recorded attempt, its failure ("" is success), and the correlation id of the event that the webhook
-	// tells about. It must not block.
+	// Timed, if set, gets the duration of each recorded attempt, its failure ("" is success), and
+	// the correlation id of the event that the webhook tells about. It must not block.
 	Timed func(failure delivery.Failure, took time.Duration, request string)
 
 	turn time.Duration // how long other nodes plan the events that they wrote; 0: turns.DefaultPatience
@@ -92,12 +93,13 @@ type Notifier struct {
 	tally     *tally
 	// plannedTime bounds the wait of Planned.
 	plannedTime time.Duration
-	// watchAfter is the end of the stream before New listed the lanes. watch reads the later records.
+	// watchAfter is the end of the stream before New listed the lanes. watch reads the later
+	// records.
 	watchAfter uint64
 }
 
-// New opens the stream of deliveries, finds the endpoints with open deliveries, and registers with the fan-out at the
-// stored position. It fails if the event log is shorter than that position.
+// New opens the stream of deliveries, finds the endpoints with open deliveries, and registers with
+// the fan-out at the stored position. It fails if the event log is shorter than that position.
 func New(ctx context.Context, c Config) (*Notifier, error) {
 	return open(ctx, c, c.Store.Deliveries())
 }
@@ -163,9 +165,10 @@ func (n *Notifier) scanLanes(ctx context.Context) (err error) {
 	return nil
 }
 
-// Run plans and sends until ctx ends (nil), or until an event cannot be planned: the error names the event, and nothing is
-// planned or sent any more. In both cases attempts in flight finish, or are cut after the grace. Run then records outcomes and the
-// position. The next start sends the remaining deliveries.
+// Run plans and sends until ctx ends (nil), or until an event cannot be planned: the error names
+// the event, and nothing is planned or sent any more. In both cases attempts in flight finish, or
+// are cut after the grace. Run then records outcomes and the position. The next start sends the
+// remaining deliveries.
 func (n *Notifier) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -196,8 +199,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return err
 }
 
-// Healthy returns nil while every event is planned and every delivery is sent or waits for its attempt, otherwise the first problem by
-// name. A failing receiver is no problem.
+// Healthy returns nil while every event is planned and every delivery is sent or waits for its
+// attempt, otherwise the first problem by name. A failing receiver is no problem.
 func (n *Notifier) Healthy() error { return n.health.First() }
 
 // Tally counts attempts and ended deliveries since the start, for operators.
@@ -218,8 +221,8 @@ func newTally(timed func(delivery.Failure, time.Duration, string)) *tally {
 	return &tally{Tally: Tally{Attempts: map[delivery.Failure]uint64{}, Ended: map[delivery.Status]uint64{}}, timed: timed}
 }
 
-// record counts the last attempt and the end of d after its record is durable. before is the previous status, and request the id of the request
-// that caused the event.
+// record counts the last attempt and the end of d after its record is durable. before is the
+// previous status, and request the id of the request that caused the event.
 func (t *tally) record(before delivery.Status, d delivery.Delivery, request string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

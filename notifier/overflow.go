@@ -7,8 +7,9 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// overflow describes the deliveries of a lane that are only in the stream. A pass reads the stream from first on, page by
-// page. Deliveries that still do not fit into memory remain for the next pass. Times are by the monotonic clock.
+// overflow describes the deliveries of a lane that are only in the stream. A pass reads the stream
+// from first on, page by page. Deliveries that still do not fit into memory remain for the next
+// pass. Times are by the monotonic clock.
 type overflow struct {
 	open    bool
 	planned bool      // a delivery in overflow waits for its first attempt, so newly planned ones must queue behind it
@@ -25,7 +26,8 @@ type remainder struct {
 	due   time.Time
 }
 
-// note adds a delivery that is only in the stream. due is its due time; zero: it waits for its first attempt.
+// note adds a delivery that is only in the stream. due is its due time; zero: it waits for its
+// first attempt.
 func (o *overflow) note(place uint64, due time.Time) {
 	if !o.open {
 		*o = overflow{open: true, first: place, latest: place, due: due}
@@ -61,8 +63,9 @@ func (o *overflow) shortenWaits(by time.Duration) {
 	}
 }
 
-// reached notes that the records before next were read. complete means that the pass has ended. The next pass, for
-// the remainder, begins at its due time, but not before laneReread has passed unless a first attempt waits.
+// reached notes that the records before next were read. complete means that the pass has ended. The
+// next pass, for the remainder, begins at its due time, but not before laneReread has passed unless
+// a first attempt waits.
 func (o *overflow) reached(next uint64, complete bool, now time.Time) {
 	rest := o.remainder
 	switch {
@@ -80,17 +83,20 @@ func (o *overflow) reached(next uint64, complete bool, now time.Time) {
 	}
 }
 
-// leastAhead is the tolerance for inexact clocks: if an attempt ended further ahead of the clock, the clock was set back since.
+// leastAhead is the tolerance for inexact clocks: if an attempt ended further ahead of the clock,
+// the clock was set back since.
 const leastAhead = time.Second
 
-// ahead holds the start of the delay for deliveries whose last attempt ended ahead of the clock. While such a delivery does
-// not fit into memory, the lane reads it from the stream repeatedly, and its delay must not begin anew each time.
+// ahead holds the start of the delay for deliveries whose last attempt ended ahead of the clock.
+// While such a delivery does not fit into memory, the lane reads it from the stream repeatedly, and
+// its delay must not begin anew each time.
 type ahead struct {
 	since time.Time     // by the monotonic clock
 	most  time.Duration // the longest delay of such a delivery
 }
 
-// after returns when a delivery whose last attempt ended ahead of the clock may be sent, after its delay.
+// after returns when a delivery whose last attempt ended ahead of the clock may be sent, after its
+// delay.
 func (a *ahead) after(delay time.Duration) time.Time {
 	if now := time.Now(); a.since.IsZero() || now.Sub(a.since) > a.most+2*laneReread { // earlier delays have ended: this is another set-back
 		*a = ahead{since: now}
@@ -99,7 +105,8 @@ func (a *ahead) after(delay time.Duration) time.Time {
 	return a.since.Add(delay)
 }
 
-// readBack reads the next page of the stream. Deliveries that are due are queued. The others wait in memory if there is room.
+// readBack reads the next page of the stream. Deliveries that are due are queued. The others wait
+// in memory if there is room.
 func (l *lane) readBack(ctx context.Context) error {
 	l.mu.Lock()
 	if l.overflow.cursor == 0 {
@@ -129,7 +136,8 @@ func (l *lane) readBack(ctx context.Context) error {
 	return nil
 }
 
-// readBackOne adds a record, which may be outdated: dispatcher.current reads it again. The caller holds the lock.
+// readBackOne adds a record, which may be outdated: dispatcher.current reads it again. The caller
+// holds the lock.
 func (l *lane) readBackOne(at uint64, d delivery.Delivery, now time.Time) {
 	if l.known[at] || !d.Status.Open() || l.ownedByOther(d) {
 		return

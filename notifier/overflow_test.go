@@ -10,8 +10,8 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// TestSpill: the first place and the due time of the deliveries in the stream are right before, during and after a
-// pass.
+// TestSpill: the first place and the due time of the deliveries in the stream are right before,
+// during and after a pass.
 func TestSpill(t *testing.T) {
 	t.Parallel()
 	now := goldenTime
@@ -70,7 +70,8 @@ func (s scanned) Waiting(ctx context.Context, lane string, from uint64, limit in
 	return page, end, err
 }
 
-// TestReadBackMeanwhile checks that no delivery is forgotten that is planned, or fails, while the stream is read to its end.
+// TestReadBackMeanwhile checks that no delivery is forgotten that is planned, or fails, while the
+// stream is read to its end.
 func TestReadBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBubble(t)

@@ -47,8 +47,8 @@ func disputeTold(t *testing.T, facts ...dispute.Fact) *eventstore.Recorded {
 	}
 }
 
-// TestDisputePayloads compares the bodies of DISPUTE.OPENED and DISPUTE.STATUS with reviewed files, and their fields with the lists of the
-// contract (§6.2, §6.4, D16, D17).
+// TestDisputePayloads compares the bodies of DISPUTE.OPENED and DISPUTE.STATUS with reviewed files,
+// and their fields with the lists of the contract (§6.2, §6.4, D16, D17).
 func TestDisputePayloads(t *testing.T) {
 	t.Parallel()
 	by := time.Date(2026, 3, 28, 23, 59, 59, 0, time.UTC)

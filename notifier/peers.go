@@ -12,7 +12,8 @@ import (
 
 const goneEvery = 500 * time.Millisecond
 
-// owners are the owner ids of other nodes that own open deliveries. When one is gone, the lanes read its deliveries from the stream.
+// owners are the owner ids of other nodes that own open deliveries. When one is gone, the lanes
+// read its deliveries from the stream.
 type owners struct {
 	mu  sync.Mutex
 	ids map[string]bool
@@ -36,8 +37,9 @@ func (o *owners) takeGone(gone func(string) bool) (found bool) {
 	return found
 }
 
-// watch follows the deliveries that other nodes plan or try, until ctx ends, and takes over the deliveries of nodes that are gone. The
-// planner cannot find them all: replays of other nodes plan deliveries of events that this node has passed.
+// watch follows the deliveries that other nodes plan or try, until ctx ends, and takes over the
+// deliveries of nodes that are gone. The planner cannot find them all: replays of other nodes plan
+// deliveries of events that this node has passed.
 func (n *Notifier) watch(ctx context.Context) {
 	var taking sync.WaitGroup
 	defer taking.Wait()

@@ -21,13 +21,14 @@ const (
 	plannerName = "notifier"
 	// maxBatch is the number of events that are planned before the position moves.
 	maxBatch = 512
-	// planWriters is the number of deliveries that are written concurrently, so that they share a sync.
+	// planWriters is the number of deliveries that are written concurrently, so that they share a
+	// sync.
 	planWriters = 512
 )
 
-// planner turns events into deliveries. The order guarantees that none is lost: first a delivery is durable, then its lane
-// has the delivery, then the position passes the event. In a cluster the node that wrote an event plans its deliveries, and the other nodes plan
-// what it leaves unplanned.
+// planner turns events into deliveries. The order guarantees that none is lost: first a delivery is
+// durable, then its lane has the delivery, then the position passes the event. In a cluster the
+// node that wrote an event plans its deliveries, and the other nodes plan what it leaves unplanned.
 type planner struct {
 	*Notifier
 	reader *eventstore.Reader
@@ -43,7 +44,8 @@ type plannedDelivery struct {
 	again bool // an open record existed before: it may have attempts already
 }
 
-// run plans until ctx ends (nil) or an event cannot be planned: the error names the event. No event is skipped.
+// run plans until ctx ends (nil) or an event cannot be planned: the error names the event. No event
+// is skipped.
 func (p *planner) run(ctx context.Context) error {
 	defer p.reader.Stop()
 	return p.others.Plan(ctx, func(ctx context.Context) ([]*eventstore.Recorded, error) { return p.reader.Next(ctx, maxBatch) }, p.plan)
@@ -113,7 +115,8 @@ func planError(r *eventstore.Recorded, err error) error {
 	return fmt.Errorf("%s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
 }
 
-// deliveries adds one delivery for each kind that the event causes and each endpoint that gets it; only, unless empty, is the one endpoint.
+// deliveries adds one delivery for each kind that the event causes and each endpoint that gets it;
+// only, unless empty, is the one endpoint.
 func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, r *eventstore.Recorded, row []webhook.Candidate, owner string, only domain.EndpointID) ([]delivery.Delivery, error) {
 	at := p.Now().UTC().Truncate(time.Microsecond)
 	for _, c := range row {
@@ -149,7 +152,8 @@ func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, r *eve
 	return to, nil
 }
 
-// owner returns the owner of the deliveries that this node plans now. It waits while this node may not send: another node plans them.
+// owner returns the owner of the deliveries that this node plans now. It waits while this node may
+// not send: another node plans them.
 func (p *planner) owner(ctx context.Context) (string, error) {
 	name, ok := p.ownerID(ctx)
 	if !ok {
@@ -205,8 +209,8 @@ func (p *planner) put(ctx context.Context, d delivery.Delivery) (plannedDelivery
 	return plannedDelivery{Delivery: d, at: at}, err
 }
 
-// planned returns an existing delivery if it is open, else the zero value. After a crash its event is planned again. This node has the record
-// that came first, unless it was dropped.
+// planned returns an existing delivery if it is open, else the zero value. After a crash its event
+// is planned again. This node has the record that came first, unless it was dropped.
 func (p *planner) planned(ctx context.Context, name string) (plannedDelivery, error) {
 	stored, err := p.stream.Known(name)
 	if errors.Is(err, eventstore.ErrNotFound) {
@@ -222,7 +226,8 @@ func (p *planner) planned(ctx context.Context, name string) (plannedDelivery, er
 	return plannedDelivery{Delivery: there, at: stored.Seq, again: true}, nil
 }
 
-// persist repeats an operation on the store until it succeeds, fails for good, or ctx ends. Meanwhile Healthy returns the problem.
+// persist repeats an operation on the store until it succeeds, fails for good, or ctx ends.
+// Meanwhile Healthy returns the problem.
 func (p *planner) persist(ctx context.Context, do func() error) error {
 	var final error
 	err := p.health.Retry(ctx, plannerName, func() error {

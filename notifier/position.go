@@ -9,7 +9,8 @@ import (
 	"payledger/eventstore/position"
 )
 
-// openPosition returns the planner's position. Events whose deliveries were dropped count as planned.
+// openPosition returns the planner's position. Events whose deliveries were dropped count as
+// planned.
 func openPosition(ctx context.Context, s stream, shards int) (*position.Position, error) {
 	p, err := position.Open(ctx, s, plannerName, shards)
 	if err != nil {
@@ -36,12 +37,14 @@ func (n *Notifier) positionSaved(ctx context.Context, err error) {
 }
 
 const (
-	// plannedTime bounds the wait for the planner, and plannedRetry is the time between two reads of its position.
+	// plannedTime bounds the wait for the planner, and plannedRetry is the time between two reads
+	// of its position.
 	plannedTime  = 5 * time.Second
 	plannedRetry = 5 * time.Millisecond
 )
 
-// Planned waits until the planner reaches the current end of the event log, for plannedTime at most, and returns that end.
+// Planned waits until the planner reaches the current end of the event log, for plannedTime at
+// most, and returns that end.
 func (n *Notifier) Planned(ctx context.Context) ([]uint64, error) {
 	ends := make([]uint64, n.Store.Shards())
 	for shard := range ends {

@@ -11,7 +11,8 @@ import (
 	"payledger/notifier/health"
 )
 
-// TestPositionAbove checks that a start plans no dropped event again, whatever the recorded position.
+// TestPositionAbove checks that a start plans no dropped event again, whatever the recorded
+// position.
 func TestPositionAbove(t *testing.T) {
 	t.Parallel()
 	ctx, m := context.Background(), newMemory()
@@ -37,8 +38,8 @@ type floored struct {
 
 func (f floored) Floor() deliverylog.Floor { return f.floor }
 
-// TestPlannedBefore: a delivery that an earlier process planned is known to its lane when its event is planned again, if
-// it is still open; it is not planned twice.
+// TestPlannedBefore: a delivery that an earlier process planned is known to its lane when its event
+// is planned again, if it is still open; it is not planned twice.
 func TestPlannedBefore(t *testing.T) {
 	t.Parallel()
 	b := newBubble(t)
@@ -59,8 +60,8 @@ func TestPlannedBefore(t *testing.T) {
 	}
 }
 
-// TestPlanFails checks that an event whose deliveries could not be made durable is planned at the next start, after a crash and after an
-// orderly stop.
+// TestPlanFails checks that an event whose deliveries could not be made durable is planned at the
+// next start, after a crash and after an orderly stop.
 func TestPlanFails(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*rig, *crashing){

@@ -16,7 +16,8 @@ import (
 	"payledger/notifier/message"
 )
 
-// story has the answer to each call of each delivery, and stops, crashes and rotations between the calls.
+// story has the answer to each call of each delivery, and stops, crashes and rotations between the
+// calls.
 type story struct {
 	events, endpoints int
 	answers           [][]int // per endpoint: of each call in order; the last one repeats
@@ -50,9 +51,10 @@ func stories(t *rapid.T) story {
 	return s
 }
 
-// TestDeliveriesEnd checks, for random answers, stops, crashes and rotations, that every delivery ends with at most six recorded automatic
-// attempts and none after a success, that only an attempt that a stop or a crash interrupted is repeated, and that each request is signed
-// with exactly the valid secrets.
+// TestDeliveriesEnd checks, for random answers, stops, crashes and rotations, that every delivery
+// ends with at most six recorded automatic attempts and none after a success, that only an attempt
+// that a stop or a crash interrupted is repeated, and that each request is signed with exactly the
+// valid secrets.
 func TestDeliveriesEnd(t *testing.T) {
 	t.Parallel()
 	seedtest.Check(t, func(rt *rapid.T) {

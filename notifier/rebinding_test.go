@@ -16,14 +16,16 @@ import (
 	"time"
 )
 
-// names that a resolver answers with one list of addresses after the other, look-up by look-up; the last stays.
+// names that a resolver answers with one list of addresses after the other, look-up by look-up; the
+// last stays.
 type rebinding struct {
 	mu      sync.Mutex
 	answers [][]netip.Addr
 	asked   map[uint16]int // by type of record
 }
 
-// resolver returns a resolver that reaches the rebinding server over pipes; no packet leaves the process.
+// resolver returns a resolver that reaches the rebinding server over pipes; no packet leaves the
+// process.
 func (r *rebinding) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
@@ -57,7 +59,8 @@ const (
 	typeAAAA = 28
 )
 
-// answer returns the answer to a question about one name (RFC 1035): the header and the question again, and the addresses.
+// answer returns the answer to a question about one name (RFC 1035): the header and the question
+// again, and the addresses.
 func (r *rebinding) answer(question []byte) []byte {
 	end := 12
 	for question[end] != 0 {
@@ -98,8 +101,9 @@ func rebind(answers ...[]string) *rebinding {
 	return r
 }
 
-// TestRebinding: a name that leads to a public address when the endpoint is created and elsewhere when the webhook is
-// sent is refused at that moment; also where the address is IPv4 in another form (D18).
+// TestRebinding: a name that leads to a public address when the endpoint is created and elsewhere
+// when the webhook is sent is refused at that moment; also where the address is IPv4 in another
+// form (D18).
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -142,7 +146,8 @@ func TestRebinding(t *testing.T) {
 	inbox.waitFor(1)
 }
 
-// TestControlForms: the address that is dialled is judged by where its packets go, however it is written.
+// TestControlForms: the address that is dialled is judged by where its packets go, however it is
+// written.
 func TestControlForms(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{

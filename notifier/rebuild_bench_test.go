@@ -24,10 +24,11 @@ import (
 
 var benchDeliveries = flag.Int("rebuilddeliveries", 5000, "number of deliveries in the stream of BenchmarkRebuildIndex")
 
-// BenchmarkRebuildIndex compares the rate at which a rebuild applies the records of a stream, two of each delivery, with the rate at
-// which the same process upserts the same records' rows, in the same batches, into an empty index. heapMB is the largest heap that was
-// seen during the rebuild, with that of the server.
-// go test ./notifier -run - -bench RebuildIndex -benchtime 1x -rebuilddeliveries 50000
+// BenchmarkRebuildIndex compares the rate at which a rebuild applies the records of a stream, two
+// of each delivery, with the rate at which the same process upserts the same records' rows, in the
+// same batches, into an empty index. heapMB is the largest heap that was seen during the rebuild,
+// with that of the server. go test ./notifier -run - -bench RebuildIndex -benchtime 1x
+// -rebuilddeliveries 50000
 func BenchmarkRebuildIndex(b *testing.B) {
 	ctx := context.Background()
 	c := eventstoretest.Config(eventstoretest.Server(b, b.TempDir()))

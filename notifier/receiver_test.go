@@ -30,7 +30,8 @@ func hijack(t *testing.T, w http.ResponseWriter, say string) {
 	conn.Close()
 }
 
-// TestReceivers lists what receivers do with the first attempt, and the recorded outcome of each (§6.1, D18).
+// TestReceivers lists what receivers do with the first attempt, and the recorded outcome of each
+// (§6.1, D18).
 func TestReceivers(t *testing.T) {
 	t.Parallel()
 	elsewhere := newReceiver(t, nil)
@@ -129,8 +130,8 @@ func TestTimeout(t *testing.T) {
 	inbox.none()
 }
 
-// TestConnectGuard checks that a connection to a name with a loopback address is refused, and that the proxy of the environment is not
-// used (D18).
+// TestConnectGuard checks that a connection to a name with a loopback address is refused, and that
+// the proxy of the environment is not used (D18).
 func TestConnectGuard(t *testing.T) {
 	proxy := newReceiver(t, nil)
 	t.Setenv("HTTP_PROXY", proxy.url)

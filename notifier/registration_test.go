@@ -46,7 +46,8 @@ func (r *rig) plannedAll() {
 	})
 }
 
-// planned returns the payments whose deliveries to an endpoint were planned, sorted. The planner has planned all events.
+// planned returns the payments whose deliveries to an endpoint were planned, sorted. The planner
+// has planned all events.
 func (r *rig) planned(id domain.EndpointID) []string {
 	r.t.Helper()
 	r.plannedAll()
@@ -78,8 +79,9 @@ func (r *rig) isPlanned(id domain.EndpointID, payments ...payment.State) {
 	}
 }
 
-// TestRegistration checks that a planner that reads events late gives each event to the endpoints that the account had at that event:
-// those that were registered before it, enabled, and subscribed to its kind at that time. Later changes make no difference.
+// TestRegistration checks that a planner that reads events late gives each event to the endpoints
+// that the account had at that event: those that were registered before it, enabled, and subscribed
+// to its kind at that time. Later changes make no difference.
 func TestRegistration(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -121,8 +123,9 @@ func TestRegistration(t *testing.T) {
 	inbox.none()
 }
 
-// TestRegistrationMeanwhile checks that an endpoint gets an event that is appended while its registration is being recorded, also
-// if the planner planned the event before the registration: in the same process, and before a restart.
+// TestRegistrationMeanwhile checks that an endpoint gets an event that is appended while its
+// registration is being recorded, also if the planner planned the event before the registration: in
+// the same process, and before a restart.
 func TestRegistrationMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, restart := range map[string]bool{"running": false, "restarted": true} {
@@ -157,8 +160,9 @@ func TestRegistrationMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRegistrationBesideOthers is TestRegistrationMeanwhile on a node that has determined the endpoints of another node's events, and waits for
-// that node to plan them: its position is before the events.
+// TestRegistrationBesideOthers is TestRegistrationMeanwhile on a node that has determined the
+// endpoints of another node's events, and waits for that node to plan them: its position is before
+// the events.
 func TestRegistrationBesideOthers(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -189,8 +193,8 @@ func TestRegistrationBesideOthers(t *testing.T) {
 	inbox.none()
 }
 
-// TestReplayBeforePlanner checks that a replay covers all events before the call, also those that the planner has not read. The planner
-// adds none for an endpoint that was registered after them.
+// TestReplayBeforePlanner checks that a replay covers all events before the call, also those that
+// the planner has not read. The planner adds none for an endpoint that was registered after them.
 func TestReplayBeforePlanner(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -237,9 +241,10 @@ func (l latest) Known(name string) (deliverylog.Record, error) {
 	return l.r.store.Deliveries().Known(name)
 }
 
-// TestRegistrationBetweenNodes checks that no webhook is lost if all nodes end while one has passed an event and not the registration of an
-// endpoint that gets it, and another has passed the registration and not the event. Each of them has something left to plan, so no start may
-// begin behind both.
+// TestRegistrationBetweenNodes checks that no webhook is lost if all nodes end while one has passed
+// an event and not the registration of an endpoint that gets it, and another has passed the
+// registration and not the event. Each of them has something left to plan, so no start may begin
+// behind both.
 func TestRegistrationBetweenNodes(t *testing.T) {
 	t.Parallel()
 	ctx, inbox := context.Background(), newReceiver(t, nil)

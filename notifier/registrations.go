@@ -16,11 +16,13 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// registrations returns the endpoints that an account had at an event (doc.go, "Which endpoints get an event"). Only the planner uses it.
+// registrations returns the endpoints that an account had at an event (doc.go, "Which endpoints get
+// an event"). Only the planner uses it.
 type registrations struct {
 	*Notifier
 	started []uint64 // the planner's position at the start of this process
-	// evaluated are the addresses of the last events whose endpoints were determined. The position may be behind: it waits for other nodes.
+	// evaluated are the addresses of the last events whose endpoints were determined. The position
+	// may be behind: it waits for other nodes.
 	evaluated *position.Places
 	// read is the newest state of each account that this process has read.
 	read map[domain.AccountID]readAccount
@@ -32,11 +34,13 @@ type readAccount struct {
 	revision  uint64
 	endpoints []account.Endpoint
 	after     []uint64 // the place of their newest change
-	// planned is evaluated when these endpoints were read: events up to it may have been planned with older ones.
+	// planned is evaluated when these endpoints were read: events up to it may have been planned
+	// with older ones.
 	planned []uint64
 }
 
-// timeline has the states of an account, the newest first. Each older one is the state before a change of endpoints.
+// timeline has the states of an account, the newest first. Each older one is the state before a
+// change of endpoints.
 type timeline struct {
 	states []account.State
 	oldest *eventstore.Recorded // of the last state; nil: the account did not exist
@@ -67,7 +71,8 @@ func (g *registrations) at(ctx context.Context, r *eventstore.Recorded, kind web
 	}
 }
 
-// account returns the timeline of an account. Its newest state is from the event log: a view may lag.
+// account returns the timeline of an account. Its newest state is from the event log: a view may
+// lag.
 func (g *registrations) account(ctx context.Context, id domain.AccountID) (*timeline, error) {
 	if t := g.batch[id]; t != nil {
 		return t, nil
@@ -123,7 +128,8 @@ func (g *registrations) before(ctx context.Context, r *eventstore.Recorded) (*ev
 	return previous, err
 }
 
-// widening returns the endpoint that an event created or changed, and the place of the change; "" if the event did neither.
+// widening returns the endpoint that an event created or changed, and the place of the change; ""
+// if the event did neither.
 func widening(r *eventstore.Recorded) (id domain.EndpointID, after []uint64, err error) {
 	if r.Aggregate != eventstore.Accounts.Name {
 		return "", nil, nil
@@ -143,8 +149,9 @@ func widening(r *eventstore.Recorded) (id domain.EndpointID, after []uint64, err
 	return "", nil, err
 }
 
-// planAgain plans the events after the place of an endpoint's change that may have been planned before the change was in the log. Usually
-// there are none. They are planned for this endpoint only.
+// planAgain plans the events after the place of an endpoint's change that may have been planned
+// before the change was in the log. Usually there are none. They are planned for this endpoint
+// only.
 func (p *planner) planAgain(ctx context.Context, changed *eventstore.Recorded, owner string) error {
 	id, after, err := widening(changed)
 	if err != nil || id == "" {
@@ -204,7 +211,8 @@ func (p *planner) planRange(ctx context.Context, shard int, from, through uint64
 
 var errRangeRead = errors.New("notifier: the range is read")
 
-// readRange returns an account's events of a shard, after from and up to through, maxBatch at most, and the address up to which it read.
+// readRange returns an account's events of a shard, after from and up to through, maxBatch at most,
+// and the address up to which it read.
 func (p *planner) readRange(ctx context.Context, shard int, from, through uint64, owner domain.AccountID) (events []*eventstore.Recorded, last uint64, err error) {
 	err = p.Store.Subscribe(ctx, shard, from, func(r *eventstore.Recorded) error {
 		last = r.Seq

@@ -59,9 +59,9 @@ func TestReplayRefused(t *testing.T) {
 	}
 }
 
-// TestReplayCrash: a process that ends between two writes of a replay's start leaves a replay that either never runs and can be
-// dropped, or runs after the next start. Between the two writes of a replay's end it leaves a replay that the next start removes from
-// the list.
+// TestReplayCrash: a process that ends between two writes of a replay's start leaves a replay that
+// either never runs and can be dropped, or runs after the next start. Between the two writes of a
+// replay's end it leaves a replay that the next start removes from the list.
 func TestReplayCrash(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

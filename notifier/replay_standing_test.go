@@ -15,8 +15,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// TestReplayLostIndex checks that a running replay continues from an index that was lost meanwhile. A delivery that the index does not
-// show yet counts as existing (D18, D20).
+// TestReplayLostIndex checks that a running replay continues from an index that was lost meanwhile.
+// A delivery that the index does not show yet counts as existing (D18, D20).
 func TestReplayLostIndex(t *testing.T) {
 	t.Parallel()
 	for name, onlyFailed := range map[string]bool{"all": false, "only failed": true} {
@@ -51,8 +51,8 @@ func TestReplayLostIndex(t *testing.T) {
 	}
 }
 
-// TestReplayFailedAmongLive checks that a replay of failed deliveries leaves out deliveries that were not tried at its start, and
-// completes as many as it counted.
+// TestReplayFailedAmongLive checks that a replay of failed deliveries leaves out deliveries that
+// were not tried at its start, and completes as many as it counted.
 func TestReplayFailedAmongLive(t *testing.T) {
 	t.Parallel()
 	bad, gate := &atomic.Bool{}, make(chan struct{})
@@ -94,8 +94,8 @@ func TestReplayFailedAmongLive(t *testing.T) {
 	inbox.none()
 }
 
-// TestReplayClocks: the deliveries that existed at the start of a replay do not depend on clocks, which differ between
-// machines.
+// TestReplayClocks: the deliveries that existed at the start of a replay do not depend on clocks,
+// which differ between machines.
 func TestReplayClocks(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -117,7 +117,8 @@ func TestReplayClocks(t *testing.T) {
 	inbox.none()
 }
 
-// asIfUnderWay has a replay that is over go on from its beginning at the next start, as change makes its record.
+// asIfUnderWay has a replay that is over go on from its beginning at the next start, as change
+// makes its record.
 func (r *logRig) asIfUnderWay(id string, change func(*storedReplay)) {
 	r.t.Helper()
 	p, at := r.storedReplay(id)
@@ -129,7 +130,8 @@ func (r *logRig) asIfUnderWay(id string, change func(*storedReplay)) {
 	r.putOpen(at, open)
 }
 
-// failing is a started rig with an endpoint to which n deliveries are exhausted, as it fails while bad is set.
+// failing is a started rig with an endpoint to which n deliveries are exhausted, as it fails while
+// bad is set.
 func failing(t *testing.T, n int) (*logRig, *receiver, deliveries.ReplayRequest, *atomic.Bool) {
 	t.Helper()
 	bad := &atomic.Bool{}
@@ -147,8 +149,8 @@ func failing(t *testing.T, n int) (*logRig, *receiver, deliveries.ReplayRequest,
 	return r, inbox, q, bad
 }
 
-// TestReplayOvertaken checks that a delivery that had failed when the replay counted it, and succeeded before its turn, counts as done and
-// is not sent again.
+// TestReplayOvertaken checks that a delivery that had failed when the replay counted it, and
+// succeeded before its turn, counts as done and is not sent again.
 func TestReplayOvertaken(t *testing.T) {
 	t.Parallel()
 	r, inbox, q, bad := failing(t, 5)
@@ -176,8 +178,8 @@ func (f *failingResends) ResendUntil(ctx, cut context.Context, owner domain.Acco
 	return f.Notifier.ResendUntil(ctx, cut, owner, name)
 }
 
-// TestReplayFailsAgain checks that a replay does not send the finished deliveries of its chunk again, if it fails once more before it
-// comes to them.
+// TestReplayFailsAgain checks that a replay does not send the finished deliveries of its chunk
+// again, if it fails once more before it comes to them.
 func TestReplayFailsAgain(t *testing.T) {
 	t.Parallel()
 	const n, finished = 12, 3
@@ -209,8 +211,8 @@ func TestReplayFailsAgain(t *testing.T) {
 	inbox.none()
 }
 
-// TestReplaysUnreadable: a list of replays that cannot be read is a problem of the notifier's health. It stops neither
-// the attempt log nor, once it can be read, the replays.
+// TestReplaysUnreadable: a list of replays that cannot be read is a problem of the notifier's
+// health. It stops neither the attempt log nor, once it can be read, the replays.
 func TestReplaysUnreadable(t *testing.T) {
 	t.Parallel()
 	r, inbox, q, _ := failing(t, 5)

@@ -73,9 +73,10 @@ func plain(t *testing.T, h received) string {
 	return string(text)
 }
 
-// TestBackfill checks that an endpoint that is made after the events gets the webhooks of all of them, with the payloads that an endpoint
-// from the beginning got, in the order of the events except for the deliveries under way at the same time. A second replay sends them once
-// more (D17, D18, D20).
+// TestBackfill checks that an endpoint that is made after the events gets the webhooks of all of
+// them, with the payloads that an endpoint from the beginning got, in the order of the events
+// except for the deliveries under way at the same time. A second replay sends them once more (D17,
+// D18, D20).
 func TestBackfill(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -121,7 +122,8 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// inOrder checks the order of webhooks: none comes before a webhook whose event is older by as many events as a replay has under way.
+// inOrder checks the order of webhooks: none comes before a webhook whose event is older by as many
+// events as a replay has under way.
 func inOrder(t *testing.T, hooks []received) {
 	t.Helper()
 	byDate := func(a, b received) int { return a.Date.Compare(b.Date.Time) }
@@ -133,7 +135,8 @@ func inOrder(t *testing.T, hooks []received) {
 	}
 }
 
-// TestReplayRange: the time bounds the events, ends included; the requested kinds bound the webhooks.
+// TestReplayRange: the time bounds the events, ends included; the requested kinds bound the
+// webhooks.
 func TestReplayRange(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -179,7 +182,8 @@ func TestReplayRange(t *testing.T) {
 	reasonIs(t, err, domain.ReasonRequestValidation)
 }
 
-// TestReplayFailed checks that onlyFailed sends the existing deliveries without success, and makes no delivery.
+// TestReplayFailed checks that onlyFailed sends the existing deliveries without success, and makes
+// no delivery.
 func TestReplayFailed(t *testing.T) {
 	t.Parallel()
 	bad := &atomic.Bool{}
@@ -224,8 +228,8 @@ func TestReplayFailed(t *testing.T) {
 	}
 }
 
-// TestReplayRestart checks that a replay continues at its place, over several restarts, and sends each delivery once. A process that lost
-// the record of its plans plans nothing twice.
+// TestReplayRestart checks that a replay continues at its place, over several restarts, and sends
+// each delivery once. A process that lost the record of its plans plans nothing twice.
 func TestReplayRestart(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -285,8 +289,8 @@ func hanging(t *testing.T) (inbox *receiver, release func()) {
 	}}), func() { close(released) }
 }
 
-// TestReplayLetsLiveThrough: an endpoint that hangs on everything that a replay sends gets its live webhooks
-// meanwhile.
+// TestReplayLetsLiveThrough: an endpoint that hangs on everything that a replay sends gets its live
+// webhooks meanwhile.
 func TestReplayLetsLiveThrough(t *testing.T) {
 	t.Parallel()
 	inbox, release := hanging(t)
@@ -308,7 +312,8 @@ func TestReplayLetsLiveThrough(t *testing.T) {
 	r.isDone(id, 40)
 }
 
-// TestReplayEnds: an endpoint that is disabled meanwhile ends the replay, and says so; as many may be under way as may.
+// TestReplayEnds: an endpoint that is disabled meanwhile ends the replay, and says so; as many may
+// be under way as may.
 func TestReplayEnds(t *testing.T) {
 	t.Parallel()
 	inbox, release := hanging(t)

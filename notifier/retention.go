@@ -19,7 +19,8 @@ const DefaultRetention = 90 * 24 * time.Hour
 
 const (
 	retainEvery = time.Hour
-	// A segment that does not fill up is closed after retention/closeShare: deliveries are kept at most that much longer.
+	// A segment that does not fill up is closed after retention/closeShare: deliveries are kept at
+	// most that much longer.
 	closeShare = 8
 )
 
@@ -40,7 +41,8 @@ func (l *DeliveryLog) retain(ctx context.Context) {
 	}
 }
 
-// dropOld drops every segment whose newest record is older than the retention, and first completes drops of earlier processes.
+// dropOld drops every segment whose newest record is older than the retention, and first completes
+// drops of earlier processes.
 func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) error {
 	for {
 		if err := l.sweep(ctx); err != nil {
@@ -83,7 +85,8 @@ func (l *DeliveryLog) sweep(ctx context.Context) error {
 
 var errUnplanned = errors.New("notifier: the position has not passed an event of the segment")
 
-// drop drops a segment in the steps of doc.go. planned is the durable position: after the drop, events up to it are not planned again.
+// drop drops a segment in the steps of doc.go. planned is the durable position: after the drop,
+// events up to it are not planned again.
 func (l *DeliveryLog) drop(ctx context.Context, s deliverylog.Segment, planned []uint64) error {
 	err := l.stream.Each(ctx, s.Number, func(stored deliverylog.Record, open bool) error {
 		if open {
@@ -114,8 +117,8 @@ func (l *DeliveryLog) drop(ctx context.Context, s deliverylog.Segment, planned [
 	return nil
 }
 
-// copyForward writes an open record again at the end of the stream, closed if no replay needs it. It holds the delivery's lock, so this
-// process makes no attempt.
+// copyForward writes an open record again at the end of the stream, closed if no replay needs it.
+// It holds the delivery's lock, so this process makes no attempt.
 func (l *DeliveryLog) copyForward(ctx context.Context, stored deliverylog.Record) error {
 	unlock, ok := l.Notifier.locks.lock(ctx, stored.Name)
 	if !ok {

@@ -45,8 +45,8 @@ func (r *logRig) dropAll() {
 	}
 }
 
-// TestRetention: old finished deliveries are dropped: lists show that, and they cannot be sent again. An open delivery
-// stays, waits as before, and can be sent.
+// TestRetention: old finished deliveries are dropped: lists show that, and they cannot be sent
+// again. An open delivery stays, waits as before, and can be sent.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	bad := &atomic.Bool{}
@@ -113,8 +113,8 @@ func TestRetentionReplay(t *testing.T) {
 	}
 }
 
-// TestRetentionWatermark checks that events before the dropped ones plan nothing, although the position is lost and the names are free, at
-// the next start, too.
+// TestRetentionWatermark checks that events before the dropped ones plan nothing, although the
+// position is lost and the names are free, at the next start, too.
 func TestRetentionWatermark(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -148,8 +148,8 @@ func (f forgotten) Last(ctx context.Context, name string) (deliverylog.Record, e
 	return f.stream.Last(ctx, name)
 }
 
-// TestRetentionHolds: nothing is dropped before its time, or before the position has passed its event; and it is dropped
-// afterwards.
+// TestRetentionHolds: nothing is dropped before its time, or before the position has passed its
+// event; and it is dropped afterwards.
 func TestRetentionHolds(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -180,8 +180,8 @@ func TestRetentionHolds(t *testing.T) {
 	}
 }
 
-// TestCopiedMeanwhile: an attempt that was under way when its record was copied forward, by another process, is recorded
-// behind the copy, and not made again.
+// TestCopiedMeanwhile: an attempt that was under way when its record was copied forward, by another
+// process, is recorded behind the copy, and not made again.
 func TestCopiedMeanwhile(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -220,8 +220,9 @@ func (c copying) Put(ctx context.Context, name string, expected uint64, body []b
 	return c.stream.Put(ctx, name, expected, body, open)
 }
 
-// TestRetentionPositions checks that the position of a reader without new events stands when the segment of its record is dropped, and that
-// the drops of an idle log come to an end: no position goes from segment to segment.
+// TestRetentionPositions checks that the position of a reader without new events stands when the
+// segment of its record is dropped, and that the drops of an idle log come to an end: no position
+// goes from segment to segment.
 func TestRetentionPositions(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

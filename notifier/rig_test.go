@@ -50,7 +50,8 @@ const (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// rig is a ledger with views and a notifier on a folder; it can be stopped, or crash, and come back.
+// rig is a ledger with views and a notifier on a folder; it can be stopped, or crash, and come
+// back.
 type rig struct {
 	t      testing.TB
 	dir    string
@@ -74,7 +75,8 @@ type rig struct {
 	close    []func() error
 }
 
-// poll calls done every few milliseconds until it returns true. After patience it fails the test with the result of failure.
+// poll calls done every few milliseconds until it returns true. After patience it fails the test
+// with the result of failure.
 func poll(t testing.TB, done func() bool, failure func() string) {
 	t.Helper()
 	again := time.NewTicker(3 * time.Millisecond) // a look costs the processor that the watched work needs
@@ -287,7 +289,8 @@ type received struct {
 	payload.Status
 }
 
-// receiver is a merchant's endpoint: it verifies and records each webhook, and answers as the path requires.
+// receiver is a merchant's endpoint: it verifies and records each webhook, and answers as the path
+// requires.
 type receiver struct {
 	t        *testing.T
 	url      string

@@ -12,8 +12,8 @@ import (
 	"payledger/notifier/message"
 )
 
-// onTime fails unless the gaps between calls are the delays of D18, each within its jitter and late; before is how many
-// attempts were made before those.
+// onTime fails unless the gaps between calls are the delays of D18, each within its jitter and
+// late; before is how many attempts were made before those.
 func onTime(t *testing.T, name string, calls []time.Time, before int, late time.Duration) {
 	t.Helper()
 	for i := range len(calls) - 1 {
@@ -24,8 +24,8 @@ func onTime(t *testing.T, name string, calls []time.Time, before int, late time.
 	}
 }
 
-// TestSchedule checks that six attempts are made at the delays of D18, each within 10 %, none after them, and none after a success. The
-// delays differ.
+// TestSchedule checks that six attempts are made at the delays of D18, each within 10 %, none after
+// them, and none after a success. The delays differ.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestScheduleRestart checks that due times are in the records: an attempt that was due while the process was down is made at the start, a
-// later one at its time.
+// TestScheduleRestart checks that due times are in the records: an attempt that was due while the
+// process was down is made at the start, a later one at its time.
 func TestScheduleRestart(t *testing.T) {
 	t.Parallel()
 	for _, down := range []time.Duration{0, 20 * time.Second, 3 * time.Minute, 24 * time.Hour} {
@@ -97,9 +97,9 @@ func TestScheduleRestart(t *testing.T) {
 	}
 }
 
-// TestScheduleSetBack: a clock that was a day or more ahead when an attempt failed, and is set back then, changes nothing
-// about when the others are made: not in the same process, not after a restart, and not for retries that did not fit into
-// memory.
+// TestScheduleSetBack: a clock that was a day or more ahead when an attempt failed, and is set back
+// then, changes nothing about when the others are made: not in the same process, not after a
+// restart, and not for retries that did not fit into memory.
 func TestScheduleSetBack(t *testing.T) {
 	t.Parallel()
 	for _, jump := range []time.Duration{time.Minute, 25 * time.Hour, 72 * time.Hour} {
@@ -137,8 +137,8 @@ func TestScheduleSetBack(t *testing.T) {
 	}
 }
 
-// TestScheduleSpill: far more retries wait than fit into memory: each is made, six times, at its time or a moment
-// after, and the lane's memory stays bounded.
+// TestScheduleSpill: far more retries wait than fit into memory: each is made, six times, at its
+// time or a moment after, and the lane's memory stays bounded.
 func TestScheduleSpill(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,8 +178,8 @@ func TestScheduleSpill(t *testing.T) {
 	})
 }
 
-// TestCancelled: deliveries of an endpoint that was deleted or disabled end as cancelled when they are due, without
-// another attempt.
+// TestCancelled: deliveries of an endpoint that was deleted or disabled end as cancelled when they
+// are due, without another attempt.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	for _, why := range []error{message.ErrNoEndpoint, message.ErrDisabled} {
@@ -201,8 +201,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestOfferLate checks that a delivery is not sent again if its lane found and sent it before its planner offers it, also while the
-// attempt is under way.
+// TestOfferLate checks that a delivery is not sent again if its lane found and sent it before its
+// planner offers it, also while the attempt is under way.
 func TestOfferLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -231,7 +231,8 @@ func TestOfferLate(t *testing.T) {
 	})
 }
 
-// TestUnrecorded: attempts go on while outcomes wait for the disk, up to a bound: so many are sent again after a crash.
+// TestUnrecorded: attempts go on while outcomes wait for the disk, up to a bound: so many are sent
+// again after a crash.
 func TestUnrecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"payledger/notifier/message"
 )
 
-// TestStop: an attempt in flight when the notifier ends may finish, and is recorded. If it outlasts the grace, it is
-// cut, stays planned, and the next start sends it.
+// TestStop: an attempt in flight when the notifier ends may finish, and is recorded. If it outlasts
+// the grace, it is cut, stays planned, and the next start sends it.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -83,8 +83,8 @@ func (f flaky) Shown(ctx context.Context, aggregate string, shard int, seq uint6
 	}
 }
 
-// TestOwnTrouble: a problem that keeps a webhook from being composed is no attempt: Healthy returns it, the notifier
-// repeats, and the problem ends with its reason.
+// TestOwnTrouble: a problem that keeps a webhook from being composed is no attempt: Healthy returns
+// it, the notifier repeats, and the problem ends with its reason.
 func TestOwnTrouble(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

@@ -25,7 +25,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Workflows implements the ports of package workflows with the members of webhooks and their guard (D19).
+// Workflows implements the ports of package workflows with the members of webhooks and their guard
+// (D19).
 type Workflows struct{ notifier *Notifier }
 
 // Workflows returns the ports. Requests are sent only while the notifier runs.
@@ -37,8 +38,9 @@ type eventVariable struct {
 	Sequence uint64 `json:"sequence"`
 }
 
-// Compilers returns two compilers of conditions: ofPayments for workflows with a trigger of payments, over the Payment JSON
-// (D6, D19), and ofDisputes for workflows with a trigger of disputes, over the dispute and its payment.
+// Compilers returns two compilers of conditions: ofPayments for workflows with a trigger of
+// payments, over the Payment JSON (D6, D19), and ofDisputes for workflows with a trigger of
+// disputes, over the dispute and its payment.
 func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
 	variables := map[string]reflect.Type{"payment": reflect.TypeFor[paymentjson.Payment](), "event": reflect.TypeFor[eventVariable]()}
 	personal := []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"}
@@ -76,7 +78,8 @@ type requestingRun struct {
 	ActionID  string           `json:"actionId"`
 }
 
-// Send posts the request of a run, with the state at the event. Personal data that was erased since is missing.
+// Send posts the request of a run, with the state at the event. Personal data that was erased since
+// is missing.
 func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Response, error) {
 	if err := w.notifier.Views.Shown(ctx, q.Trigger.Aggregate, q.Trigger.Shard, q.Trigger.Seq); err != nil {
 		return workflows.Response{}, err // so that GET shows the event before the request arrives, as with webhooks (D17)
@@ -92,7 +95,8 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 	return workflows.Response{StatusCode: a.StatusCode, Failure: failureText(a)}, nil
 }
 
-// compose returns the request of a run. It is guarded and limited like a webhook, but not signed: a signature marks a body as a webhook (D19).
+// compose returns the request of a run. It is guarded and limited like a webhook, but not signed: a
+// signature marks a body as a webhook (D19).
 func (w Workflows) compose(ctx context.Context, q workflows.Request, about subject) (sender.Message, error) {
 	vault, sealed := w.notifier.Secrets, about.payment.Details().Personal
 	moment := vault.Moment() // before the data is opened
@@ -134,7 +138,8 @@ func failureText(a delivery.Attempt) string {
 	}
 }
 
-// Subject returns the payment of an event and the variables of conditions. A dispute is as in DISPUTE.STATUS (§6.4, D19).
+// Subject returns the payment of an event and the variables of conditions. A dispute is as in
+// DISPUTE.STATUS (§6.4, D19).
 func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (workflows.Subject, error) {
 	about, err := w.subjectOf(ctx, r)
 	if err != nil {
@@ -193,8 +198,9 @@ func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m sub
 	}
 }
 
-// disputed returns a dispute's payment in the state at the time of the dispute's event r. The clocks of two nodes may differ:
-// if the payment does not exist yet at that time, disputed returns its newest state.
+// disputed returns a dispute's payment in the state at the time of the dispute's event r. The
+// clocks of two nodes may differ: if the payment does not exist yet at that time, disputed returns
+// its newest state.
 func (w Workflows) disputed(ctx context.Context, r *eventstore.Recorded, s dispute.State) (payment.State, error) {
 	store, key := w.notifier.Store, eventstore.Payments.Key(s.Account, string(s.Subject.Payment))
 	tip, err := eventstore.Load(ctx, store, eventstore.Payments, key, eventstore.Latest)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BenchmarkApply measures the whole cost of an event for the read model, decoding and commit included,
-// by batch size. Three events of four belong to a payment; the fourth is its session.
+// BenchmarkApply measures the whole cost of an event for the read model, decoding and commit
+// included, by batch size. Three events of four belong to a payment; the fourth is its session.
 func BenchmarkApply(b *testing.B) {
 	for _, size := range []int{1, 4, 16, 64, 512} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {

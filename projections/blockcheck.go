@@ -16,7 +16,8 @@ const (
 	selectPacking = `SELECT ` + packedColumns + `, rowid FROM payments WHERE rowid <= ? ORDER BY rowid`
 )
 
-// CheckBlocks compares the blocks, which filtered lists search, with the rows of payments. It calls fault with each difference.
+// CheckBlocks compares the blocks, which filtered lists search, with the rows of payments. It calls
+// fault with each difference.
 func CheckBlocks(ctx context.Context, db *sql.DB, fault func(difference string) error) error {
 	return checkBlocksOf(ctx, db, usualSizes.block, fault)
 }
@@ -63,7 +64,8 @@ func (c *blockCheck) loadTimes(ctx context.Context) error {
 	})
 }
 
-// checkCounts checks that the rows of payments are numbered without a gap, and that the right number of them is in blocks.
+// checkCounts checks that the rows of payments are numbered without a gap, and that the right
+// number of them is in blocks.
 func (c *blockCheck) checkCounts(ctx context.Context) error {
 	var last, n, columns int64
 	if err := c.tx.QueryRowContext(ctx, countPayments).Scan(&last, &n, &columns); err != nil {

@@ -16,8 +16,8 @@ import (
 
 // sizes are the sizes of packing and searching; tests use smaller ones.
 type sizes struct {
-	// block is the number of payments in a block. For each filtered column a block has one code of codeSize bytes for each
-	// payment, in the order of the rows.
+	// block is the number of payments in a block. For each filtered column a block has one code of
+	// codeSize bytes for each payment, in the order of the rows.
 	block int64
 	walk  int // rows that a list reads along an index, at most, before it searches the blocks
 	chunk int // blocks read at a time, at most: the first chunk is one block, each later chunk twice as long
@@ -42,7 +42,8 @@ const (
 
 const maxAmountCode = math.MaxUint32 // the code of its own amount and of every greater one
 
-// columnKey is the id of a column of a block in block_columns: the blocks of one column are adjacent.
+// columnKey is the id of a column of a block in block_columns: the blocks of one column are
+// adjacent.
 func columnKey(column blockColumn, block int64) int64 { return int64(column)<<40 | block }
 
 // textCode is the code of a text. Different texts may have the same code.
@@ -124,8 +125,8 @@ func (p *packer) changed(row int64, v *view[payment.State]) {
 	}})
 }
 
-// pack brings the blocks up to date with the rows. The newest payments stay outside of blocks, one to two blocks' worth:
-// most changes come soon after the payment and then cost only the row.
+// pack brings the blocks up to date with the rows. The newest payments stay outside of blocks, one
+// to two blocks' worth: most changes come soon after the payment and then cost only the row.
 func (m *model) pack(ctx context.Context) error {
 	if err := m.repack(ctx); err != nil {
 		return err
@@ -250,9 +251,9 @@ func (m *model) packBlock(ctx context.Context) error {
 	return nil
 }
 
-// tableBlocks holds payments packed into blocks. kinds has each kind. blocks has the times of the oldest and the newest
-// payment of each block, in microseconds since 1970 UTC; block n holds the payments of the rowids from n × sizes.block + 1
-// on. block_columns has the codes, under columnKey.
+// tableBlocks holds payments packed into blocks. kinds has each kind. blocks has the times of the
+// oldest and the newest payment of each block, in microseconds since 1970 UTC; block n holds the
+// payments of the rowids from n × sizes.block + 1 on. block_columns has the codes, under columnKey.
 const tableBlocks = `
 CREATE TABLE kinds (
 	id                  INTEGER PRIMARY KEY,

@@ -28,7 +28,8 @@ func smallBlocks(r *rapid.T) sizes {
 	}
 }
 
-// checkBlocks wants each block to have the codes of its rows, and the newest payments outside of them.
+// checkBlocks wants each block to have the codes of its rows, and the newest payments outside of
+// them.
 func checkBlocks(t rapid.TB, m *model) {
 	t.Helper()
 	ctx := context.Background()
@@ -126,8 +127,8 @@ func TestCheckBlocks(t *testing.T) {
 	}
 }
 
-// TestBlocksFollowRows checks that blocks agree with the rows after any later change, for long and short batches, and after the file was
-// opened again. Every page of every list is found with them.
+// TestBlocksFollowRows checks that blocks agree with the rows after any later change, for long and
+// short batches, and after the file was opened again. Every page of every list is found with them.
 func TestBlocksFollowRows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -223,8 +224,8 @@ func beyond(all []payment.State, from *listing.Place, id domain.PaymentID) bool 
 	return way == 0 && from.Here || way > 0 && from.Newer || way < 0 && !from.Newer
 }
 
-// TestBlocksAfterAFailedBatch: a transaction that did not happen leaves nothing in memory either: neither a kind nor a
-// block.
+// TestBlocksAfterAFailedBatch: a transaction that did not happen leaves nothing in memory either:
+// neither a kind nor a block.
 func TestBlocksAfterAFailedBatch(t *testing.T) {
 	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), FileName), 1), log: newLogbook(1)}
 	defer mustClose(t, l.model)

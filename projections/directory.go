@@ -15,8 +15,8 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// directory holds all accounts in memory: every request looks one up. A change builds a new table and swaps it in, so that
-// readers take no lock; accounts are few and change rarely.
+// directory holds all accounts in memory: every request looks one up. A change builds a new table
+// and swaps it in, so that readers take no lock; accounts are few and change rarely.
 type directory struct{ table atomic.Pointer[accountTable] }
 
 type accountTable struct {
@@ -32,7 +32,8 @@ func newDirectory() *directory {
 
 func (d *directory) now() *accountTable { return d.table.Load() }
 
-// update takes in changed accounts, but no older state than its own: it is loaded from the store, which may be ahead of the readers.
+// update takes in changed accounts, but no older state than its own: it is loaded from the store,
+// which may be ahead of the readers.
 func (d *directory) update(changed []view[account.State]) {
 	if len(changed) == 0 {
 		return
@@ -84,17 +85,19 @@ func (p *Projections) Account(id domain.AccountID) (account.State, bool) {
 	return s, found
 }
 
-// APIKey returns an API key as this node's views have it. The hash and the end of a key never change: a wrong text or an
-// expired key can be refused without a read of the log. Only AccountByKey shows whether the key was revoked.
+// APIKey returns an API key as this node's views have it. The hash and the end of a key never
+// change: a wrong text or an expired key can be refused without a read of the log. Only
+// AccountByKey shows whether the key was revoked.
 func (p *Projections) APIKey(id domain.APIKeyID) (account.APIKey, bool) {
 	t := p.directory.now()
 	return t.byID[t.byKey[id]].Key(id)
 }
 
-// AccountByKey returns the account of an API key with every change that was acknowledged before the call: a revoked key is not among its keys,
-// even if the views lag (D2). A change is acknowledged when all nodes have applied it, so this node reads its own state, under its lease. The views
-// must have applied a new key of another node. With a context of eventstore.Reading(ctx, Applied) the account can be old. The caller checks whether
-// the key may be used.
+// AccountByKey returns the account of an API key with every change that was acknowledged before the
+// call: a revoked key is not among its keys, even if the views lag (D2). A change is acknowledged
+// when all nodes have applied it, so this node reads its own state, under its lease. The views must
+// have applied a new key of another node. With a context of eventstore.Reading(ctx, Applied) the
+// account can be old. The caller checks whether the key may be used.
 func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error) {
 	owner, found := p.directory.now().byKey[id]
 	if !found {
@@ -107,8 +110,8 @@ func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (acc
 	return s, true, nil
 }
 
-// AccountNow returns an account with every change that any node recorded before the call, also of those that no caller waits for, such as the end of
-// a user's session; false if there is none.
+// AccountNow returns an account with every change that any node recorded before the call, also of
+// those that no caller waits for, such as the end of a user's session; false if there is none.
 func (p *Projections) AccountNow(ctx context.Context, id domain.AccountID) (account.State, bool, error) {
 	s, err := p.loadAccount(ctx, id, eventstore.Latest)
 	if errors.Is(err, eventstore.ErrNotFound) {
@@ -142,7 +145,8 @@ func (p *Projections) AccountCount() int { return len(p.directory.now().byID) }
 // ErrNoRows is the error of reads that need rows on a node that keeps none.
 var ErrNoRows = errors.New("projections: this node keeps no views (--role api)")
 
-// openWithoutRows returns projections that know the accounts, and have no rows. The tip store has the accounts: the log is not read from its beginning.
+// openWithoutRows returns projections that know the accounts, and have no rows. The tip store has
+// the accounts: the log is not read from its beginning.
 func openWithoutRows(ctx context.Context, c Config) (*Projections, error) {
 	m := &model{File: sqlitefile.Absent(ErrNoRows), store: c.Store, directory: newDirectory(), places: make([]place, c.Store.Shards())}
 	events := c.Store.Events()
@@ -186,8 +190,9 @@ func (m *model) applyAccounts(ctx context.Context, events []*eventstore.Recorded
 	return nil
 }
 
-// sessionOwner finds the account of a session without rows: it looks under each account, in what this node has applied, and if nobody has the session, again
-// when it has applied the end of the session's shard as of the call.
+// sessionOwner finds the account of a session without rows: it looks under each account, in what
+// this node has applied, and if nobody has the session, again when it has applied the end of the
+// session's shard as of the call.
 func (p *Projections) sessionOwner(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error) {
 	if !domain.ValidID(string(id)) {
 		return "", false, nil

@@ -14,7 +14,8 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// disputeRow returns nil for a dispute that was never opened: every notification about it was rejected.
+// disputeRow returns nil for a dispute that was never opened: every notification about it was
+// rejected.
 func disputeRow(v *view[dispute.State]) []any {
 	s := &v.state
 	if !s.Exists() {
@@ -35,7 +36,8 @@ func inboxRow(v *view[inbox.State]) []any {
 	return []any{v.key.ID, string(waiting[0].Processor), waiting[0].ReceivedAt.UnixMicro()}
 }
 
-// DisputeFilter selects disputes of an account (D20) that have one of each field's values; an empty field does not filter.
+// DisputeFilter selects disputes of an account (D20) that have one of each field's values; an empty
+// field does not filter.
 type DisputeFilter struct {
 	Types              []string         `json:"type"`
 	Statuses           []string         `json:"status"`
@@ -49,7 +51,8 @@ type DisputeFilter struct {
 	BesideRefund       bool             `json:"-"` // no parameter of D20: those that are open or lost (D22.2)
 }
 
-// ListDisputes reads a page of at most limit disputes of an account after from, with all that this node recorded. Every dispute fits.
+// ListDisputes reads a page of at most limit disputes of an account after from, with all that this
+// node recorded. Every dispute fits.
 func (p *Projections) ListDisputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *listing.Place, limit int) (listing.Page[dispute.State], error) {
 	return current(ctx, p, func(ctx context.Context) (page listing.Page[dispute.State], err error) {
 		found, err := p.disputes(ctx, account, f, from, limit+1)
@@ -63,8 +66,8 @@ func (p *Projections) ListDisputes(ctx context.Context, account domain.AccountID
 // refundDisputes is the greatest number of disputes of DisputesBesideRefund.
 const refundDisputes = 20
 
-// DisputesBesideRefund returns the newest disputes of a payment that are open or lost (D22.2). It waits for the read model to show every
-// event that any node acknowledged before the call.
+// DisputesBesideRefund returns the newest disputes of a payment that are open or lost (D22.2). It
+// waits for the read model to show every event that any node acknowledged before the call.
 func (p *Projections) DisputesBesideRefund(ctx context.Context, account domain.AccountID, id domain.PaymentID) ([]dispute.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -93,7 +96,8 @@ func disputePlace(s dispute.State) *listing.Place {
 	return &listing.Place{At: s.CreatedAt, ID: string(s.ID)}
 }
 
-// holds reports whether the changeable fields of a dispute fit the filter: type, status and reason code.
+// holds reports whether the changeable fields of a dispute fit the filter: type, status and reason
+// code.
 func (f DisputeFilter) holds(s dispute.State) bool {
 	if f.BesideRefund && !s.BesideRefund() {
 		return false
@@ -102,7 +106,8 @@ func (f DisputeFilter) holds(s dispute.State) bool {
 	return oneOf(string(s.Current.Type), f.Types) && oneOf(string(s.Current.Status), f.Statuses) && oneOf(s.Current.ReasonCode, f.ReasonCodes)
 }
 
-// Dispute reads one dispute, linearizable as Payment. A dispute that is unknown or of another account is EntityNotFound.
+// Dispute reads one dispute, linearizable as Payment. A dispute that is unknown or of another
+// account is EntityNotFound.
 func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error) {
 	s, err := newest(ctx, p, eventstore.Disputes, account, string(id))
 	if err == nil && !s.Exists() { // it was never opened
@@ -111,7 +116,8 @@ func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id 
 	return s, err
 }
 
-// disputeQuery returns the query of a page, along the most selective index. Several statuses are read in the order of time.
+// disputeQuery returns the query of a page, along the most selective index. Several statuses are
+// read in the order of time.
 func disputeQuery(account domain.AccountID, f DisputeFilter, from *listing.Place, n int) (string, []any) {
 	index, w := "disputes_created", sqlitefile.Where{}
 	w.And("account = ?", string(account))

@@ -55,8 +55,9 @@ func tellDispute(t *testing.T, store *engine.Store, account domain.AccountID, ab
 	return id
 }
 
-// TestListDisputes checks that every filter and every length of page returns the same disputes as a loop over all disputes, newest first,
-// while more are opened, and after a restart and a rebuild (D20).
+// TestListDisputes checks that every filter and every length of page returns the same disputes as a
+// loop over all disputes, newest first, while more are opened, and after a restart and a rebuild
+// (D20).
 func TestListDisputes(t *testing.T) {
 	t.Parallel()
 	store, dir := openStore(t), t.TempDir()
@@ -142,8 +143,8 @@ func pages(t *testing.T, n *node, f DisputeFilter, limit int) (all []dispute.Sta
 	}
 }
 
-// TestDispute checks that one dispute is read as of the call. A dispute that does not exist, belongs to another account, or was never
-// opened is not found.
+// TestDispute checks that one dispute is read as of the call. A dispute that does not exist,
+// belongs to another account, or was never opened is not found.
 func TestDispute(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -167,8 +168,9 @@ func TestDispute(t *testing.T) {
 	}
 }
 
-// TestWaitingInboxes checks that the list has the inboxes that can be processed, the longest waiting first: those of known payments, and
-// those whose payments have not appeared in time. The number of other inboxes does not matter (D14).
+// TestWaitingInboxes checks that the list has the inboxes that can be processed, the longest
+// waiting first: those of known payments, and those whose payments have not appeared in time. The
+// number of other inboxes does not matter (D14).
 func TestWaitingInboxes(t *testing.T) {
 	t.Parallel()
 	store, dir := openStore(t), t.TempDir()

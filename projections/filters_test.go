@@ -24,8 +24,8 @@ type filterCase struct {
 	fits        func(p *manyFact) bool
 }
 
-// filterCases are filters by each field of D11: by values that most payments have, few, only the oldest, and none, and by
-// several values.
+// filterCases are filters by each field of D11: by values that most payments have, few, only the
+// oldest, and none, and by several values.
 func filterCases() []filterCase {
 	var all []filterCase
 	values := func(field string, set func(*PaymentFilter, []string), of func(*manyFact) string, several ...[]string) {
@@ -102,8 +102,9 @@ type question struct {
 	from   *listing.Place
 }
 
-// questions returns look-ups with all filters alone and in pairs: of each the first page, the one from the middle of the time, the last one from
-// shortly before the oldest payment, and the last one on the way back.
+// questions returns look-ups with all filters alone and in pairs: of each the first page, the one
+// from the middle of the time, the last one from shortly before the oldest payment, and the last
+// one on the way back.
 func questions(facts []manyFact) (alone, pairs []question) {
 	place := func(i int, newer bool) *listing.Place {
 		return &listing.Place{At: time.UnixMicro(facts[i].at).UTC(), ID: facts[i].id, Newer: newer}
@@ -168,8 +169,9 @@ type timing struct {
 	rows int
 }
 
-// testFilters reads pages of many payments by every filter of D11, alone and in pairs, and bounds the data that is read for a page: some
-// rows along an index, four bytes a payment for each field of the filter, and few more rows than the page has. It prints the slowest.
+// testFilters reads pages of many payments by every filter of D11, alone and in pairs, and bounds
+// the data that is read for a page: some rows along an index, four bytes a payment for each field
+// of the filter, and few more rows than the page has. It prints the slowest.
 func testFilters(t *testing.T, m *model, facts []manyFact) {
 	alone, pairs := questions(facts)
 	if seedtest.Sampled() {

@@ -15,8 +15,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// TestFirstEvents: the views of a log whose aggregates have one event each have no zero time, and no empty text in a column that each row
-// has a value for.
+// TestFirstEvents: the views of a log whose aggregates have one event each have no zero time, and
+// no empty text in a column that each row has a value for.
 func TestFirstEvents(t *testing.T) {
 	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())
@@ -49,7 +49,8 @@ func TestFirstEvents(t *testing.T) {
 	}
 }
 
-// mayBeEmpty are the columns whose empty text means that there is no value. A list selects by them, and shows none of them.
+// mayBeEmpty are the columns whose empty text means that there is no value. A list selects by them,
+// and shows none of them.
 var mayBeEmpty = []string{"payments.customer_id", "payments.session", "payments.email_hash", "sessions.customer", "persons.session"}
 
 // noValues checks the rows of a table, and returns their number.

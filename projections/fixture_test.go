@@ -43,7 +43,8 @@ func newLogbook(shards int) *logbook {
 
 func (l *logbook) tick() time.Time { l.now = l.now.Add(time.Millisecond); return l.now }
 
-// addresses is how far the addresses of a logbook's events are apart, about: they grow, but not by one.
+// addresses is how far the addresses of a logbook's events are apart, about: they grow, but not by
+// one.
 const addresses = 256
 
 // record appends the decided event, with the state after it.
@@ -205,8 +206,9 @@ func approved() processor.Answer {
 	}
 }
 
-// openTestModel opens a model on the file at path. It has no store: no event of an older schema comes. A new file is a copy of one
-// without rows, because to create its tables takes longer than most tests do.
+// openTestModel opens a model on the file at path. It has no store: no event of an older schema
+// comes. A new file is a copy of one without rows, because to create its tables takes longer than
+// most tests do.
 func openTestModel(tb testing.TB, path string, shards int) *model {
 	tb.Helper()
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

@@ -23,7 +23,8 @@ import (
 	"payledger/projections/transactions"
 )
 
-// place is the position of a shard: address and number of its last applied event, and the event's hash to recognise the log.
+// place is the position of a shard: address and number of its last applied event, and the event's
+// hash to recognise the log.
 type place struct {
 	seq    uint64 // address: addresses grow, but not by one
 	number uint64 // of events, without a gap
@@ -49,10 +50,12 @@ func decode[S any, E domain.Event](a *eventstore.Aggregate[S, E], v *view[S]) (e
 	return err
 }
 
-// errIncomplete means that an event of an older schema has no usable state, and that the state before it is not in memory.
+// errIncomplete means that an event of an older schema has no usable state, and that the state
+// before it is not in memory.
 var errIncomplete = errors.New("projections: the state before the event is needed")
 
-// apply folds one event into a view, and leaves the state to decode. It is pure; an event that the view shows changes nothing.
+// apply folds one event into a view, and leaves the state to decode. It is pure; an event that the
+// view shows changes nothing.
 func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *eventstore.Recorded) (view[S], error) {
 	if v.seq != 0 && r.Seq <= v.seq {
 		return v, nil
@@ -82,7 +85,8 @@ func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *e
 	return next, nil
 }
 
-// views are the newest views of one kind in a batch, in the order of their first event. A batch writes each row once.
+// views are the newest views of one kind in a batch, in the order of their first event. A batch
+// writes each row once.
 type views[S any] struct {
 	list []view[S]
 	at   map[string]int
@@ -136,7 +140,8 @@ type batch struct {
 	charged     []transactions.Row
 }
 
-// fold adds one event. An event at or below the shard's place was applied before and changes nothing; a gap is an error.
+// fold adds one event. An event at or below the shard's place was applied before and changes
+// nothing; a gap is an error.
 func (b *batch) fold(ctx context.Context, r *eventstore.Recorded) error {
 	at := &b.places[r.Shard]
 	if r.Seq <= at.seq {
@@ -192,8 +197,9 @@ func (b *batch) decode() error {
 	return nil
 }
 
-// folded returns the batch of some events that follow places. The state is decoded once for each aggregate. At an event that cannot
-// be applied, folded returns the batch of the events before it, and a *poison.
+// folded returns the batch of some events that follow places. The state is decoded once for each
+// aggregate. At an event that cannot be applied, folded returns the batch of the events before it,
+// and a *poison.
 func folded(ctx context.Context, store eventstore.Store, places []place, events []*eventstore.Recorded) (*batch, error) {
 	b, err := foldEach(ctx, &batch{store: store, places: slices.Clone(places)}, events)
 	if b.decode() != nil { // find the first event that is unreadable
@@ -211,7 +217,8 @@ func foldEach(ctx context.Context, b *batch, events []*eventstore.Recorded) (*ba
 	return b, nil
 }
 
-// aggregate is a kind of aggregate that this build knows. The functions are nil if the kind has no table.
+// aggregate is a kind of aggregate that this build knows. The functions are nil if the kind has no
+// table.
 type aggregate struct {
 	schema int
 	knows  func(eventType string) bool
@@ -226,7 +233,8 @@ type aggregate struct {
 	state func(context.Context, eventstore.Store, *eventstore.Recorded) (any, error)
 }
 
-// aggregates lists every aggregate of the log. An unknown event stops the projection: it may change a view unknown to this build.
+// aggregates lists every aggregate of the log. An unknown event stops the projection: it may change
+// a view unknown to this build.
 var aggregates = map[string]aggregate{
 	eventstore.Payments.Name: projected(eventstore.Payments, "payments", paymentRow, func(b *batch) *views[payment.State] { return &b.payments }),
 	eventstore.Persons.Name:  projected(eventstore.Persons, "persons", personRow, func(b *batch) *views[person.State] { return &b.persons }),
@@ -249,7 +257,8 @@ var aggregates = map[string]aggregate{
 	eventstore.Webhooks.Name:  {schema: eventstore.Webhooks.Schema, knows: eventstore.Webhooks.Core.Knows},
 }
 
-// projected returns a kind of aggregate with a table. row returns the values of its row, nil for none, and in the place of its views.
+// projected returns a kind of aggregate with a table. row returns the values of its row, nil for
+// none, and in the place of its views.
 func projected[S any, E domain.Event](a *eventstore.Aggregate[S, E], table string, row func(*view[S]) []any, in func(*batch) *views[S], statements ...string) aggregate {
 	return aggregate{
 		schema: a.Schema, knows: a.Core.Knows, table: table, statements: statements,
@@ -296,8 +305,9 @@ type Row struct {
 	Values []any // in the order of the columns, the aggregate's id first; nil: the aggregate has no row
 }
 
-// RowOf returns the row that the read model must have for an aggregate, given its newest event and the state after it; false: it has no
-// table. A payment's row has no e-mail hash if the person was erased: this is not known here.
+// RowOf returns the row that the read model must have for an aggregate, given its newest event and
+// the state after it; false: it has no table. A payment's row has no e-mail hash if the person was
+// erased: this is not known here.
 func RowOf(key eventstore.Key, shard int, seq, revision uint64, state any) (Row, bool) {
 	a := aggregates[key.Aggregate]
 	if a.row == nil {

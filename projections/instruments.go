@@ -46,7 +46,8 @@ func attemptRow(v *view[attempt.State]) []any {
 	return []any{v.key.ID, string(v.key.Account), v.state.DecidedAt.UnixMicro()}
 }
 
-// Instruments returns all instruments that were ever vaulted for a customer, in no order, with all that this node acknowledged.
+// Instruments returns all instruments that were ever vaulted for a customer, in no order, with all
+// that this node acknowledged.
 func (p *Projections) Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error) {
 	return current(ctx, p, func(ctx context.Context) ([]instrument.State, error) {
 		list, err := p.instrumentsAt(ctx, account, customer, selectEverVaulted)
@@ -70,8 +71,8 @@ func (p *Projections) instrumentsAt(ctx context.Context, account domain.AccountI
 	return list, nil
 }
 
-// ListInstruments reads a page of at most limit vaulted instruments of a customer after from, oldest first (D5.12), with all that this
-// node acknowledged.
+// ListInstruments reads a page of at most limit vaulted instruments of a customer after from,
+// oldest first (D5.12), with all that this node acknowledged.
 func (p *Projections) ListInstruments(ctx context.Context, account domain.AccountID, customer string, from *listing.Place, limit int) (listing.Page[instrument.State], error) {
 	return current(ctx, p, func(ctx context.Context) (page listing.Page[instrument.State], err error) {
 		start := listing.Place{At: time.UnixMicro(math.MinInt64)}
@@ -87,7 +88,8 @@ func instrumentPlace(s instrument.State) *listing.Place {
 	return &listing.Place{At: s.CreatedAt, ID: string(s.Token)}
 }
 
-// instruments reads up to n instruments of a customer that fit, from a place on, in the order of the query.
+// instruments reads up to n instruments of a customer that fit, from a place on, in the order of
+// the query.
 func (p *Projections) instruments(ctx context.Context, account domain.AccountID, customer, query string, from listing.Place, n int,
 	fits func(instrument.State) bool,
 ) ([]instrument.State, error) {
@@ -104,8 +106,8 @@ func (p *Projections) instruments(ctx context.Context, account domain.AccountID,
 	return found, nil
 }
 
-// NewestInstruments returns the newest vaulted instruments of a customer that fit, at most so many, oldest first. The default is among
-// them if it fits. more reports that there are others.
+// NewestInstruments returns the newest vaulted instruments of a customer that fit, at most so many,
+// oldest first. The default is among them if it fits. more reports that there are others.
 func (p *Projections) NewestInstruments(ctx context.Context, account domain.AccountID, customer string, most int,
 	fits func(instrument.State) bool,
 ) (found []instrument.State, more bool, err error) {
@@ -126,7 +128,8 @@ func (p *Projections) NewestInstruments(ctx context.Context, account domain.Acco
 	return found, more, err
 }
 
-// DefaultInstrument returns the token of a customer's default instrument (D5.12), with all that this node acknowledged; "" without one.
+// DefaultInstrument returns the token of a customer's default instrument (D5.12), with all that
+// this node acknowledged; "" without one.
 func (p *Projections) DefaultInstrument(ctx context.Context, account domain.AccountID, customer string) (domain.Token, error) {
 	return current(ctx, p, func(ctx context.Context) (domain.Token, error) {
 		found, err := p.instrumentsAt(ctx, account, customer, selectDefault)
@@ -137,8 +140,9 @@ func (p *Projections) DefaultInstrument(ctx context.Context, account domain.Acco
 	})
 }
 
-// SavedCards returns cards that were saved as they were entered (D22): those of a client session, and those of a customer after a time. Cards
-// that were deleted since are among them. The read model waits for one shard only: damage of another one stops nobody from saving.
+// SavedCards returns cards that were saved as they were entered (D22): those of a client session,
+// and those of a customer after a time. Cards that were deleted since are among them. The read
+// model waits for one shard only: damage of another one stops nobody from saving.
 func (p *Projections) SavedCards(ctx context.Context, of commands.SavedCards) ([]commands.SavedCard, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -159,7 +163,8 @@ func (p *Projections) SavedCards(ctx context.Context, of commands.SavedCards) ([
 	return cards, nil
 }
 
-// EndedInstruments lists at most limit vaulted tokens that ended, after a token, in their order. Their cards must be destroyed.
+// EndedInstruments lists at most limit vaulted tokens that ended, after a token, in their order.
+// Their cards must be destroyed.
 func (p *Projections) EndedInstruments(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error) {
 	return rowsOf(ctx, p, "ended instruments", func(scan sqlitefile.Scan) (c secrets.CardRef, err error) {
 		var created int64

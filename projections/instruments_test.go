@@ -126,8 +126,8 @@ func tokensOf(list []instrument.State) (tokens []string) {
 	return tokens
 }
 
-// TestSavedCardsWaitForOneShard: what was saved for a customer is in one shard. The answer does not wait for the others, of which one may be
-// damaged.
+// TestSavedCardsWaitForOneShard: what was saved for a customer is in one shard. The answer does not
+// wait for the others, of which one may be damaged.
 func TestSavedCardsWaitForOneShard(t *testing.T) {
 	store := openStore(t)
 	p, err := Open(context.Background(), Config{

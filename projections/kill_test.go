@@ -64,7 +64,8 @@ func applyUntilKilled(dir string) {
 	}
 }
 
-// TestKill checks that a process that is killed repeatedly while it writes leaves the same rows as a process that is not killed.
+// TestKill checks that a process that is killed repeatedly while it writes leaves the same rows as
+// a process that is not killed.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	l := longStory()

@@ -8,7 +8,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestLagged checks that the lag of each event counts that was recorded since the start, also of one by a clock that is ahead: it has none.
+// TestLagged checks that the lag of each event counts that was recorded since the start, also of
+// one by a clock that is ahead: it has none.
 func TestLagged(t *testing.T) {
 	t.Parallel()
 	var lags []time.Duration

@@ -14,7 +14,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// PaymentFilter selects payments of an account (D11) with one of each field's values; an empty field does not filter. Bounds are inclusive.
+// PaymentFilter selects payments of an account (D11) with one of each field's values; an empty
+// field does not filter. Bounds are inclusive.
 type PaymentFilter struct {
 	Statuses    []string `json:"status"`
 	MethodTypes []string `json:"payment_method_type"`
@@ -35,7 +36,8 @@ type PaymentFilter struct {
 	MaxAmount *domain.Amount `json:"max_amount"`
 }
 
-// PaymentPage is one page of a list, newest first. Older and Newer are the places of the adjacent pages; nil: no page.
+// PaymentPage is one page of a list, newest first. Older and Newer are the places of the adjacent
+// pages; nil: no page.
 type PaymentPage struct {
 	Data  []PaymentSummary
 	Older *listing.Place
@@ -60,12 +62,14 @@ type PaymentSummary struct {
 // listTimeout bounds the wait for the read model and the reading of one page.
 const listTimeout = 10 * time.Second
 
-// ListPayments reads a page of at most limit payments of an account after from; nil is the newest end (D11). The page has
-// everything that this node acknowledged before the call, and every payment in it fits the filter. Events of other nodes
-// follow when they arrive. If the read model does not answer within 10 s, the error is ServiceUnavailable.
+// ListPayments reads a page of at most limit payments of an account after from; nil is the newest
+// end (D11). The page has everything that this node acknowledged before the call, and every payment
+// in it fits the filter. Events of other nodes follow when they arrive. If the read model does not
+// answer within 10 s, the error is ServiceUnavailable.
 //
-// E-mail addresses are found by their keyed hash. A found payment is listed only if its personal data opens and has the
-// address: after a customer's key is destroyed, the list by address no longer shows that there were payments.
+// E-mail addresses are found by their keyed hash. A found payment is listed only if its personal
+// data opens and has the address: after a customer's key is destroyed, the list by address no
+// longer shows that there were payments.
 func (p *Projections) ListPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, from *listing.Place, limit int) (PaymentPage, error) {
 	return current(ctx, p, func(ctx context.Context) (PaymentPage, error) {
 		found, err := p.listed(ctx, account, f, from, limit+1)
@@ -76,8 +80,8 @@ func (p *Projections) ListPayments(ctx context.Context, account domain.AccountID
 	})
 }
 
-// current returns what read returns once the read model shows every event that this node knows to be in the log. Every error, also that
-// of a wait beyond listTimeout, is ServiceUnavailable.
+// current returns what read returns once the read model shows every event that this node knows to
+// be in the log. Every error, also that of a wait beyond listTimeout, is ServiceUnavailable.
 func current[T any](ctx context.Context, p *Projections, read func(context.Context) (T, error)) (found T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -90,7 +94,8 @@ func current[T any](ctx context.Context, p *Projections, read func(context.Conte
 	return found, nil
 }
 
-// appendedHere returns when the read model shows every event that this node knows: it knows those of a call before it answers.
+// appendedHere returns when the read model shows every event that this node knows: it knows those
+// of a call before it answers.
 func (p *Projections) appendedHere(ctx context.Context) error {
 	seqs := make([]uint64, p.Store.Shards())
 	for shard := range seqs {
@@ -118,8 +123,9 @@ func (p *Projections) listed(ctx context.Context, account domain.AccountID, f Pa
 	}, func(s *payment.State) (bool, error) { return p.fits(ctx, s, f, emails) })
 }
 
-// filled reads up to n states that fit. next finds at most so many rows after a state, or the first rows; the store has their newest
-// states. A state that no longer fits is left out, and the next ones take its place.
+// filled reads up to n states that fit. next finds at most so many rows after a state, or the first
+// rows; the store has their newest states. A state that no longer fits is left out, and the next
+// ones take its place.
 func filled[S any, E domain.Event](ctx context.Context, p *Projections, a *eventstore.Aggregate[S, E], n int,
 	next func(m *model, last *S, most int) ([]rowKey, error), fits func(*S) (bool, error),
 ) ([]S, error) {
@@ -164,7 +170,8 @@ func (p *Projections) emailHashes(account domain.AccountID, addresses []string) 
 	return emails, hashes, nil
 }
 
-// fits reports whether the newest state of a payment is in the list. A filter by addresses needs personal data that opens.
+// fits reports whether the newest state of a payment is in the list. A filter by addresses needs
+// personal data that opens.
 func (p *Projections) fits(ctx context.Context, s *payment.State, f PaymentFilter, emails []string) (bool, error) {
 	if !f.holds(s) || len(emails) == 0 {
 		return f.holds(s), nil
@@ -177,7 +184,8 @@ func (p *Projections) fits(ctx context.Context, s *payment.State, f PaymentFilte
 	return c != nil && slices.Contains(emails, secrets.NormalEmail(c.Email)), nil
 }
 
-// holds reports whether the fields that later events can change fit the filter: status, processor, merchant id and amount.
+// holds reports whether the fields that later events can change fit the filter: status, processor,
+// merchant id and amount.
 func (f PaymentFilter) holds(s *payment.State) bool {
 	oneOf := func(value string, values []string) bool { return len(values) == 0 || slices.Contains(values, value) }
 	target := targetOf(s)
@@ -189,8 +197,9 @@ func placeOf(s payment.State, newer bool) *listing.Place {
 	return &listing.Place{At: s.CreatedAt, ID: string(s.ID), Newer: newer}
 }
 
-// newPage builds a page from the payments found; more than limit payments mean that another page follows. In the opposite
-// direction is the page that the caller came from, even if nothing on it fits the filter any more.
+// newPage builds a page from the payments found; more than limit payments mean that another page
+// follows. In the opposite direction is the page that the caller came from, even if nothing on it
+// fits the filter any more.
 func newPage(found []payment.State, from *listing.Place, limit int) PaymentPage {
 	newer := from != nil && from.Newer
 	ahead, behind := (*listing.Place)(nil), (*listing.Place)(nil)

@@ -117,7 +117,8 @@ func (f *filter) amountTest() []*codeTest {
 
 const sieveBits = 1 << 13 // the number of bits of a sieve: far more than a filter has values
 
-// codeTest is a test of the codes of one column. Every payment that fits the filter passes; others may pass, too.
+// codeTest is a test of the codes of one column. Every payment that fits the filter passes; others
+// may pass, too.
 type codeTest struct {
 	column blockColumn
 	// Depending on the column, kinds, oneOf with sieve, or the bounds decide.

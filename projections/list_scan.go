@@ -13,16 +13,19 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// blockTimes are the times of the oldest and the newest payment of a block, microseconds since 1970.
+// blockTimes are the times of the oldest and the newest payment of a block, microseconds
+// since 1970.
 type blockTimes struct{ oldest, newest int64 }
 
-// blockList keeps the times of blocks in memory: 16 bytes for each thousand payments. They never change.
+// blockList keeps the times of blocks in memory: 16 bytes for each thousand payments. They never
+// change.
 type blockList struct {
 	sync.Mutex
 	times []blockTimes
 }
 
-// scan finds the rest of the page: among the newest payments, then block by block until no other block can have one before the page's.
+// scan finds the rest of the page: among the newest payments, then block by block until no other
+// block can have one before the page's.
 func (s *search) scan(ctx context.Context) error {
 	blocks, err := s.blocks(ctx)
 	if err != nil {
@@ -102,7 +105,8 @@ func (s *search) collect(ctx context.Context, q query) error {
 	return err
 }
 
-// tests returns the column tests that the filter needs; none if no payment was ever of a kind that fits.
+// tests returns the column tests that the filter needs; none if no payment was ever of a kind that
+// fits.
 func (s *search) tests(ctx context.Context) ([]*codeTest, error) {
 	w := s.kindConditions()
 	var list string
@@ -126,7 +130,8 @@ func (s *search) tests(ctx context.Context) ([]*codeTest, error) {
 	return append(tests, s.amountTest()...), nil
 }
 
-// step is a block of the search. bound is the earliest place, in the search's order, of the payments in it and in later blocks.
+// step is a block of the search. bound is the earliest place, in the search's order, of the
+// payments in it and in later blocks.
 type step struct{ block, bound int64 }
 
 func (s *search) ahead(blocks []blockTimes) (steps []step) {
@@ -151,7 +156,8 @@ func (s *search) ahead(blocks []blockTimes) (steps []step) {
 	return steps
 }
 
-// complete reports whether the page is full and no block ahead has a payment that comes before its last one.
+// complete reports whether the page is full and no block ahead has a payment that comes before its
+// last one.
 func (s *search) complete(ahead []step) bool {
 	if len(s.found) < s.n {
 		return false

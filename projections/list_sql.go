@@ -38,7 +38,8 @@ type search struct {
 	work  listWork
 }
 
-// listPayments finds up to n payments from a place, in its direction. hashes are those of the filter's e-mail addresses.
+// listPayments finds up to n payments from a place, in its direction. hashes are those of the
+// filter's e-mail addresses.
 func (m *model) listPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *listing.Place, n int) ([]rowKey, error) {
 	found, _, err := m.findPayments(ctx, account, f, hashes, from, n)
 	keys := make([]rowKey, len(found))
@@ -48,7 +49,8 @@ func (m *model) listPayments(ctx context.Context, account domain.AccountID, f Pa
 	return keys, err
 }
 
-// findPayments is listPayments with counts of its reads. It walks an index, and searches the blocks if that leaves the page open.
+// findPayments is listPayments with counts of its reads. It walks an index, and searches the blocks
+// if that leaves the page open.
 func (m *model) findPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *listing.Place, n int) (found []listedPayment, work listWork, err error) {
 	if len(f.WalletEmails) > 0 {
 		return nil, work, nil
@@ -84,7 +86,8 @@ func (s *search) arrange() {
 	s.found = s.found[:min(len(s.found), s.n)]
 }
 
-// walk reads at most sizes.walk rows along an index. over: the page is full, or there are no more rows; else s.from has the next place.
+// walk reads at most sizes.walk rows along an index. over: the page is full, or there are no more
+// rows; else s.from has the next place.
 func (s *search) walk(ctx context.Context) (over bool, err error) {
 	q, ordered := s.walkQuery()
 	rows, err := s.tx.QueryContext(ctx, q.sql, q.args...)
@@ -119,7 +122,8 @@ func (s *search) walk(ctx context.Context) (over bool, err error) {
 	return false, nil
 }
 
-// walkQuery returns the query of walk, and of each row whether it fits. ordered is false for several values of the index's column.
+// walkQuery returns the query of walk, and of each row whether it fits. ordered is false for
+// several values of the index's column.
 func (s *search) walkQuery() (q query, ordered bool) {
 	all, index, order := sqlitefile.Where{}, "payments_created", s.order()
 	all.And("account = ?", s.account)
@@ -170,7 +174,8 @@ func (s *search) span() (least, most int64) {
 	return least, most
 }
 
-// times adds the bounds of the filter's dates and of the place. An index can use one lower and one upper bound.
+// times adds the bounds of the filter's dates and of the place. An index can use one lower and one
+// upper bound.
 func (s *search) times(w *sqlitefile.Where) {
 	least, most := s.span()
 	if least != math.MinInt64 {

@@ -33,8 +33,8 @@ func (n *node) list(t *testing.T, account domain.AccountID, f PaymentFilter, lim
 	}
 }
 
-// TestListShowsAcknowledged checks that each of many concurrent callers finds its record in the list as soon as it is acknowledged, in a
-// status that is not older (D11).
+// TestListShowsAcknowledged checks that each of many concurrent callers finds its record in the
+// list as soon as it is acknowledged, in a status that is not older (D11).
 func TestListShowsAcknowledged(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
@@ -90,8 +90,9 @@ func TestListUnavailable(t *testing.T) {
 	}
 }
 
-// TestListByEmail checks that payments are found by their customer's address in any spelling, by no other address, and no longer after the
-// customer's key is destroyed. The remaining payments fill the pages.
+// TestListByEmail checks that payments are found by their customer's address in any spelling, by no
+// other address, and no longer after the customer's key is destroyed. The remaining payments fill
+// the pages.
 func TestListByEmail(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -161,7 +162,8 @@ func TestEmailHash(t *testing.T) {
 	}
 }
 
-// TestListMerchantOfTheNewestTry checks that the filters processor and merchant_id match the payment's newest try.
+// TestListMerchantOfTheNewestTry checks that the filters processor and merchant_id match the
+// payment's newest try.
 func TestListMerchantOfTheNewestTry(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())

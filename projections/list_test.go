@@ -173,8 +173,8 @@ func (l *lister) page(t rapid.TB, from *listing.Place, limit int) PaymentPage {
 
 func (l *lister) fitting() []domain.PaymentID { return newestFirst(l.all, l.filter, l.hashes) }
 
-// TestListPages checks that pages of any length show every payment that matches a filter once, in order, while payments are added and
-// change. The way back shows all payments that match by then.
+// TestListPages checks that pages of any length show every payment that matches a filter once, in
+// order, while payments are added and change. The way back shows all payments that match by then.
 func TestListPages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -244,8 +244,8 @@ func (l *lister) checkOrder(t rapid.TB, seen []domain.PaymentID) {
 	}
 }
 
-// TestListEmptyPage checks that a page without any matching payment left leads back to the page before it, and that the way forward from
-// an empty page works, too.
+// TestListEmptyPage checks that a page without any matching payment left leads back to the page
+// before it, and that the way forward from an empty page works, too.
 func TestListEmptyPage(t *testing.T) {
 	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), FileName), 1), log: newLogbook(1)}
 	defer mustClose(t, l.model)
@@ -282,8 +282,9 @@ func TestListEmptyPage(t *testing.T) {
 	want(l.page(t, nil, 2), false, false, 4)
 }
 
-// TestListPlans: each filter walks along its index from the place on; one value's rows come in order, so that nothing is
-// sorted but payments of the same microsecond. The search after the walk reads rows by their numbers.
+// TestListPlans: each filter walks along its index from the place on; one value's rows come in
+// order, so that nothing is sorted but payments of the same microsecond. The search after the walk
+// reads rows by their numbers.
 func TestListPlans(t *testing.T) {
 	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)
@@ -348,7 +349,8 @@ func explain(t *testing.T, m *model, q query) (lines []string) {
 	return lines
 }
 
-// TestListSaysWhatThePaymentSays: the fields of a list are those of the Payment JSON, value by value.
+// TestListSaysWhatThePaymentSays: the fields of a list are those of the Payment JSON, value by
+// value.
 func TestListSaysWhatThePaymentSays(t *testing.T) {
 	l := newLogbook(1)
 	for _, s := range []payment.State{l.create(1), l.answer(l.create(2), approved()), l.recordPayment(3, start, func(c *payment.Create) { c.CustomerID, c.Metadata = "", nil })} {

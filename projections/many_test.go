@@ -33,7 +33,8 @@ var manyBegin = time.Date(2024, 3, 14, 9, 26, 53, 0, time.UTC)
 
 var manyPayments = flag.Int("payments", 0, "how many payments TestManyPayments has; 0: 20,000, or 10,000 if it takes a sample")
 
-// TestManyPayments lists many payments, and counts them. For figures: -payments 1000000 -timeout 1h.
+// TestManyPayments lists many payments, and counts them. For figures: -payments 1000000 -timeout
+// 1h.
 func TestManyPayments(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -56,8 +57,9 @@ func TestManyPayments(t *testing.T) {
 	t.Run("statistics", func(t *testing.T) { testManyStatistics(t, m, facts) })
 }
 
-// many creates the payments of a busy merchant, the same in every run, and writes their rows with the projector's own code. It writes two
-// rows a payment, after its creation and after its last event, some of them much later.
+// many creates the payments of a busy merchant, the same in every run, and writes their rows with
+// the projector's own code. It writes two rows a payment, after its creation and after its last
+// event, some of them much later.
 type many struct {
 	t       testing.TB
 	m       *model
@@ -153,8 +155,8 @@ func (f *many) live(i int) {
 	f.late[after] = append(f.late[after], view[payment.State]{key: key, revision: s.Revision, before: first, state: s})
 }
 
-// command draws a payment. Some large parts of it never meet: no USD at ADYEN, no card 4242 in USD, no
-// large customer with card 1111.
+// command draws a payment. Some large parts of it never meet: no USD at ADYEN, no card 4242 in USD,
+// no large customer with card 1111.
 func (f *many) command(r *rand.Rand, i int, age float64) payment.Create {
 	at := manyBegin.Add(time.Duration(math.Pow(age, 0.7) * float64(manyYears)))
 	if r.IntN(1000) == 0 {
@@ -190,7 +192,8 @@ func (f *many) command(r *rand.Rand, i int, age float64) payment.Create {
 	return c
 }
 
-// customer draws the customer: many pay once, few very often, and a fifth of the payments has no known customer.
+// customer draws the customer: many pay once, few very often, and a fifth of the payments has no
+// known customer.
 func (f *many) customer(r *rand.Rand, c *payment.Create) {
 	n := 0
 	switch at := r.IntN(100); {

@@ -22,7 +22,8 @@ import (
 	"payledger/projections/transactions"
 )
 
-// model is one read model: the file and its places. One goroutine calls apply; any may read. A rebuild is a second model.
+// model is one read model: the file and its places. One goroutine calls apply; any may read. A
+// rebuild is a second model.
 type model struct {
 	*sqlitefile.File
 	store     eventstore.Store
@@ -37,7 +38,8 @@ type model struct {
 	retired bool // another model is in use
 }
 
-// openModel opens the read model at path. An absent, damaged or other file is created: the log has to be applied from the start.
+// openModel opens the read model at path. An absent, damaged or other file is created: the log has
+// to be applied from the start.
 func openModel(ctx context.Context, path string, store eventstore.Store, shards int, log zerolog.Logger) (*model, error) {
 	return sqlitefile.Rebuilt(path, log, func() (*model, error) {
 		file, err := sqlitefile.Open(ctx, path, Identity(shards), Tables, log)
@@ -116,8 +118,9 @@ func (p *poison) Error() string {
 
 func (p *poison) Unwrap() error { return p.err }
 
-// apply folds events and writes the resulting rows and places in one transaction: a crash leaves all of it or nothing. At an
-// event that cannot be applied it stops, writes everything before the event, and returns a *poison.
+// apply folds events and writes the resulting rows and places in one transaction: a crash leaves
+// all of it or nothing. At an event that cannot be applied it stops, writes everything before the
+// event, and returns a *poison.
 func (m *model) apply(ctx context.Context, events []*eventstore.Recorded) error {
 	b, bad := folded(ctx, m.store, m.places, events)
 	if ctx.Err() != nil {
@@ -172,7 +175,8 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 	return m.writeNotes(ctx, b) // after payments: it names their rows
 }
 
-// writeRowsOf writes the newest rows of one kind of aggregate. Without a row it runs the second statement, if there is one.
+// writeRowsOf writes the newest rows of one kind of aggregate. Without a row it runs the second
+// statement, if there is one.
 func writeRowsOf[S any](ctx context.Context, m *model, vs *views[S], row func(*view[S]) []any, statements []string) (err error) {
 	for i := range vs.list {
 		v := &vs.list[i]
@@ -270,7 +274,8 @@ func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error
 
 const emailColumn = 18
 
-// paymentRow returns the values of a payment's row, in the order of the table's columns; nil for the claim of an idempotency key.
+// paymentRow returns the values of a payment's row, in the order of the table's columns; nil for
+// the claim of an idempotency key.
 func paymentRow(v *view[payment.State]) []any {
 	s := &v.state
 	if !s.Exists() {
@@ -287,7 +292,8 @@ func paymentRow(v *view[payment.State]) []any {
 	}
 }
 
-// updatePayment updates the row of a payment. It also gives the packer the row of a payment that is old enough for a block.
+// updatePayment updates the row of a payment. It also gives the packer the row of a payment that is
+// old enough for a block.
 func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error {
 	s := &v.state
 	target, due := targetOf(s), waitingOf(s)

@@ -54,7 +54,8 @@ func story(shards int) *logbook {
 	return l
 }
 
-// TestAnyPrefix checks that the rows are the same after any applied prefix of the log, and however often events are delivered again.
+// TestAnyPrefix checks that the rows are the same after any applied prefix of the log, and however
+// often events are delivered again.
 func TestAnyPrefix(t *testing.T) {
 	t.Parallel()
 	l := story(3)
@@ -78,8 +79,8 @@ func TestAnyPrefix(t *testing.T) {
 	}
 }
 
-// TestCrashBeforeCommit: a file as it is on disk while a batch is being written has nothing of the batch,
-// neither rows nor places.
+// TestCrashBeforeCommit: a file as it is on disk while a batch is being written has nothing of the
+// batch, neither rows nor places.
 func TestCrashBeforeCommit(t *testing.T) {
 	ctx := context.Background()
 	l := story(3)
@@ -138,8 +139,8 @@ func copyDatabase(t *testing.T, from, to string) {
 	}
 }
 
-// TestPoison: in front of an event that cannot be applied everything is applied once, and nothing after
-// it.
+// TestPoison: in front of an event that cannot be applied everything is applied once, and nothing
+// after it.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	for name, corrupt := range map[string]func(*eventstore.Recorded){
@@ -180,7 +181,8 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// TestUnreadableOldState: an unreadable state stops a model, unless the same batch has a newer state of the aggregate.
+// TestUnreadableOldState: an unreadable state stops a model, unless the same batch has a newer
+// state of the aggregate.
 func TestUnreadableOldState(t *testing.T) {
 	l := newLogbook(1)
 	l.answer(l.create(1), approved())
@@ -202,8 +204,8 @@ func TestUnreadableOldState(t *testing.T) {
 	}
 }
 
-// TestRevisionGap: an event that does not follow the newest one of its aggregate is refused, in the batch
-// of that one and after it.
+// TestRevisionGap: an event that does not follow the newest one of its aggregate is refused, in the
+// batch of that one and after it.
 func TestRevisionGap(t *testing.T) {
 	for _, together := range []bool{true, false} {
 		l := newLogbook(1)
@@ -224,8 +226,8 @@ func TestRevisionGap(t *testing.T) {
 	}
 }
 
-// TestOlderSchema: the state in an event of an older schema is not used; the fold from the state before
-// it is.
+// TestOlderSchema: the state in an event of an older schema is not used; the fold from the state
+// before it is.
 func TestOlderSchema(t *testing.T) {
 	older := eventstore.Payments.Schema
 	newer := format.NewAggregate("payment", older+1, payment.Events(), payment.Evolve)
@@ -255,8 +257,8 @@ func TestOlderSchema(t *testing.T) {
 	}
 }
 
-// TestFileMadeAnew: a file of another version, of another number of shards, of another program, or with
-// a damaged page is made anew; the log is then applied from the start.
+// TestFileMadeAnew: a file of another version, of another number of shards, of another program, or
+// with a damaged page is made anew; the log is then applied from the start.
 func TestFileMadeAnew(t *testing.T) {
 	l := story(3)
 	for name, corrupt := range map[string]func(t *testing.T, path string){
@@ -303,8 +305,8 @@ func execute(t *testing.T, path, statement string) {
 	}
 }
 
-// TestDamagedPages: a file that turns out to be damaged while it is used is an error, and is gone after
-// Close: the next start makes it anew.
+// TestDamagedPages: a file that turns out to be damaged while it is used is an error, and is gone
+// after Close: the next start makes it anew.
 func TestDamagedPages(t *testing.T) {
 	l := story(1)
 	path := filepath.Join(t.TempDir(), FileName)
@@ -349,7 +351,8 @@ func pageOf(t *testing.T, path, table string) int {
 	return page
 }
 
-// TestPathIsNoOption checks that a folder's name may contain characters that have a meaning in a connection string.
+// TestPathIsNoOption checks that a folder's name may contain characters that have a meaning in a
+// connection string.
 func TestPathIsNoOption(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b?mode=memory&c%20#d")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -367,7 +370,8 @@ func TestPathIsNoOption(t *testing.T) {
 	}
 }
 
-// TestVocabulary checks that the projection knows every event type of every aggregate, also the types without a view.
+// TestVocabulary checks that the projection knows every event type of every aggregate, also the
+// types without a view.
 func TestVocabulary(t *testing.T) {
 	knows(t, eventstore.Payments.Name, payment.Events())
 	knows(t, eventstore.Sessions.Name, session.Events())

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestNoRows: without rows, reads of one aggregate and positions are as with rows, there is no file, and lists fail.
+// TestNoRows: without rows, reads of one aggregate and positions are as with rows, there is no
+// file, and lists fail.
 func TestNoRows(t *testing.T) {
 	store, dir := openStore(t), t.TempDir()
 	createPayment(t, store, 1)

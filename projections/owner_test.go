@@ -11,8 +11,9 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestPaymentAccountWithoutViews checks that a payment's account is known as soon as the payment is acknowledged, even if the views do not
-// advance. That a payment does not exist is known at once, too. So a processor that notifies about a payment does not wait.
+// TestPaymentAccountWithoutViews checks that a payment's account is known as soon as the payment is
+// acknowledged, even if the views do not advance. That a payment does not exist is known at once,
+// too. So a processor that notifies about a payment does not wait.
 func TestPaymentAccountWithoutViews(t *testing.T) {
 	store, dir := openStore(t), t.TempDir()
 	first := startNode(t, store, dir)

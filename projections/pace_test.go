@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestPace checks how long events gather into the next batch, depending on the callers that wait for them.
+// TestPace checks how long events gather into the next batch, depending on the callers that wait
+// for them.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

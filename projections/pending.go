@@ -18,7 +18,8 @@ const (
 		AND (due_slot, id) > (?, ?) AND due_slot <= ? AND (due_at <= ? OR due_at > ?) ORDER BY due_slot, id LIMIT ?`
 	selectActions = `SELECT due_at, id, account FROM payments INDEXED BY payments_action WHERE due_state = 'ACTION' AND processor = ?
 		AND (due_at, id) > (?, ?) AND due_at <= ? ORDER BY due_at, id LIMIT ?`
-	// A notification can be applied when its payment is known, and rejected when it has waited long enough.
+	// A notification can be applied when its payment is known, and rejected when it has waited long
+	// enough.
 	selectInboxes = `SELECT since, reference, '' FROM inboxes INDEXED BY inboxes_since WHERE processor = ? AND (since, reference) > (?, ?)
 		AND (since < ? OR EXISTS (SELECT 1 FROM payments WHERE id = reference)) ORDER BY since, reference LIMIT ?`
 	selectAttempts = `SELECT decided_at, id, account FROM attempts INDEXED BY attempts_decided WHERE (decided_at, id) > (?, ?)
@@ -27,7 +28,8 @@ const (
 		WHERE due_slot IS NOT NULL GROUP BY due_kind, due_state`
 )
 
-// OpenOperations lists the payments with an operation at a processor that has no outcome (D8); see pending.Views.
+// OpenOperations lists the payments with an operation at a processor that has no outcome (D8); see
+// pending.Views.
 func (p *Projections) OpenOperations(ctx context.Context, name processor.Name, slots pending.Slots, after pending.Place, limit int) ([]pending.Item, error) {
 	ahead := maxMicros
 	if !slots.Ahead.IsZero() {
@@ -36,12 +38,14 @@ func (p *Projections) OpenOperations(ctx context.Context, name processor.Name, s
 	return p.items(ctx, "open operations", selectSlots, string(name), after.At, after.ID, slots.Through, slots.Requested.UnixMicro(), ahead, limit)
 }
 
-// ExpiredActions lists the payments at a processor whose action expired by now (D7); see pending.Views.
+// ExpiredActions lists the payments at a processor whose action expired by now (D7); see
+// pending.Views.
 func (p *Projections) ExpiredActions(ctx context.Context, name processor.Name, now time.Time, after pending.Place, limit int) ([]pending.Item, error) {
 	return p.items(ctx, "expired actions", selectActions, string(name), after.At, after.ID, now.UnixMicro(), limit)
 }
 
-// WaitingInboxes lists the inboxes with a waiting notification of a processor (D14.6) whose payment is known, or did not appear in time.
+// WaitingInboxes lists the inboxes with a waiting notification of a processor (D14.6) whose payment
+// is known, or did not appear in time.
 func (p *Projections) WaitingInboxes(ctx context.Context, name processor.Name, now time.Time, after pending.Place, limit int) ([]pending.Item, error) {
 	return p.items(ctx, "inboxes", selectInboxes, string(name), after.At, after.ID, inbox.StaleBefore(now).UnixMicro(), limit)
 }
@@ -67,7 +71,8 @@ type PendingOperations struct {
 	Next  time.Time // the first of their slots after now
 }
 
-// PendingOperations counts the operations without an outcome in this node's views. It reads an index of all of them.
+// PendingOperations counts the operations without an outcome in this node's views. It reads an
+// index of all of them.
 func (p *Projections) PendingOperations(ctx context.Context, now time.Time) ([]PendingOperations, error) {
 	round := pending.Cycle.Microseconds()
 	return rowsOf(ctx, p, "pending operations", func(scan sqlitefile.Scan) (o PendingOperations, err error) {

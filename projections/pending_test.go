@@ -36,8 +36,8 @@ func (n *node) payment(t *testing.T, id string) payment.State {
 	return s
 }
 
-// pendingModel is a model with payments that were requested a minute apart, of which every third has its outcome, and
-// every fifth waits for its customer.
+// pendingModel is a model with payments that were requested a minute apart, of which every third
+// has its outcome, and every fifth waits for its customer.
 func pendingModel(t *testing.T, count int) (*Projections, []payment.State) {
 	t.Helper()
 	l := newLogbook(1)
@@ -59,8 +59,9 @@ func pendingModel(t *testing.T, count int) (*Projections, []payment.State) {
 	return &Projections{model: m}, states
 }
 
-// TestOpenOperations checks that operations without an outcome are found by their slot, with any size of page. Operations that were
-// requested later, belong to another processor, have their outcome, or wait for their customer are not found (D8).
+// TestOpenOperations checks that operations without an outcome are found by their slot, with any
+// size of page. Operations that were requested later, belong to another processor, have their
+// outcome, or wait for their customer are not found (D8).
 func TestOpenOperations(t *testing.T) {
 	p, states := pendingModel(t, 100)
 	for _, c := range []struct {
@@ -132,7 +133,8 @@ func TestExpiredActions(t *testing.T) {
 	}
 }
 
-// TestPendingOperations: how many wait, since when, and when the wheel comes to the first of them (D8).
+// TestPendingOperations: how many wait, since when, and when the wheel comes to the first of them
+// (D8).
 func TestPendingOperations(t *testing.T) {
 	p, states := pendingModel(t, 100)
 	now := start.Add(30 * time.Hour)
@@ -155,7 +157,8 @@ func TestPendingOperations(t *testing.T) {
 	}
 }
 
-// TestPendingPlans checks that due operations are found along an index, in its order, however many others wait.
+// TestPendingPlans checks that due operations are found along an index, in its order, however many
+// others wait.
 func TestPendingPlans(t *testing.T) {
 	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)

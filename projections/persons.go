@@ -37,7 +37,8 @@ func (m *model) writePersons(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// erasePayments takes the e-mail hash out of the payments that have data under an erased key of a person.
+// erasePayments takes the e-mail hash out of the payments that have data under an erased key of a
+// person.
 func (m *model) erasePayments(ctx context.Context, v *view[person.State]) error {
 	if err := m.loadPacker(ctx); err != nil {
 		return err
@@ -68,7 +69,8 @@ func (m *model) erasePayments(ctx context.Context, v *view[person.State]) error 
 	return nil
 }
 
-// erasedBefore reports whether a new payment's personal data was erased before: the erasure may be an event of another shard.
+// erasedBefore reports whether a new payment's personal data was erased before: the erasure may be
+// an event of another shard.
 func (m *model) erasedBefore(ctx context.Context, v *view[payment.State]) (bool, error) {
 	if !m.erasures || v.state.EmailHash == "" {
 		return false, nil
@@ -103,8 +105,9 @@ func (p *Projections) forget(events []*eventstore.Recorded) error {
 	return nil
 }
 
-// CustomerSessions returns the client sessions that name or named a customer, and those in which the customer paid or entered a vaulted
-// card. known: the log has a session, a payment or a vaulted instrument of the customer. Everything in the log at the call counts.
+// CustomerSessions returns the client sessions that name or named a customer, and those in which
+// the customer paid or entered a vaulted card. known: the log has a session, a payment or a vaulted
+// instrument of the customer. Everything in the log at the call counts.
 func (p *Projections) CustomerSessions(ctx context.Context, account domain.AccountID, customer string) (sessions []domain.LinkedSession, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -128,7 +131,8 @@ func (p *Projections) CustomerSessions(ctx context.Context, account domain.Accou
 	return sessions, known, nil
 }
 
-// HasCustomer reports whether the read model has a session, a payment or a vaulted instrument of a customer. It does not wait.
+// HasCustomer reports whether the read model has a session, a payment or a vaulted instrument of a
+// customer. It does not wait.
 func (p *Projections) HasCustomer(ctx context.Context, account domain.AccountID, customer string) (known bool, err error) {
 	m, done := p.reading()
 	defer done()
@@ -146,7 +150,8 @@ type naming struct {
 	since    time.Time
 }
 
-// noteNaming remembers the customer of a session after an event that can name one: later events of the batch may name another one.
+// noteNaming remembers the customer of a session after an event that can name one: later events of
+// the batch may name another one.
 func (b *batch) noteNaming(r *eventstore.Recorded) error {
 	if r.Type != (session.Created{}).Type() && r.Type != (session.Changed{}).Type() {
 		return nil
@@ -167,7 +172,8 @@ type NamingRow struct {
 	Since                      int64 // microseconds since 1970 UTC; of an event that is not the first with the customer: the time of that event
 }
 
-// NamingOf returns the row of namings that an event makes, or that an earlier event of the session made, with this event's time.
+// NamingOf returns the row of namings that an event makes, or that an earlier event of the session
+// made, with this event's time.
 func NamingOf(r *eventstore.Recorded) (row NamingRow, is bool, err error) {
 	if r.Aggregate != eventstore.Sessions.Name || r.Type != (session.Created{}).Type() && r.Type != (session.Changed{}).Type() {
 		return row, false, nil
@@ -185,7 +191,8 @@ type ErasedPerson struct {
 	Account domain.AccountID
 }
 
-// ErasedPersons lists at most limit persons after one, by id, whose newest erasure is not older than since, or not finished.
+// ErasedPersons lists at most limit persons after one, by id, whose newest erasure is not older
+// than since, or not finished.
 func (p *Projections) ErasedPersons(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]ErasedPerson, error) {
 	return rowsOf(ctx, p, "erased persons", func(scan sqlitefile.Scan) (e ErasedPerson, err error) {
 		err = scan(&e.ID, &e.Account)
@@ -193,8 +200,9 @@ func (p *Projections) ErasedPersons(ctx context.Context, since time.Time, after 
 	}, selectErasedPersons, since.UnixMicro(), string(after), limit)
 }
 
-// tablePersons has the persons that were ever erased, with the customer's id or the guest's session, and the customers whom client
-// sessions name, or named earlier, with the time of the first event that does. Times are microseconds since 1970 UTC.
+// tablePersons has the persons that were ever erased, with the customer's id or the guest's
+// session, and the customers whom client sessions name, or named earlier, with the time of the
+// first event that does. Times are microseconds since 1970 UTC.
 const tablePersons = `
 CREATE TABLE persons (
 	id        TEXT    NOT NULL PRIMARY KEY,

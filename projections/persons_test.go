@@ -81,8 +81,9 @@ func hashesOf(t *testing.T, m *model) (numbers []string) {
 	return numbers
 }
 
-// TestErasedRows: the rows of a person's payments lose the e-mail hash with the person's key, whichever event is applied first,
-// in blocks, too; those of other persons and of the person's later keys keep it.
+// TestErasedRows: the rows of a person's payments lose the e-mail hash with the person's key,
+// whichever event is applied first, in blocks, too; those of other persons and of the person's
+// later keys keep it.
 func TestErasedRows(t *testing.T) {
 	t.Parallel()
 	l, all := newLogbook(3), persons{}
@@ -135,8 +136,9 @@ func TestErasedRows(t *testing.T) {
 	}
 }
 
-// TestErasureOnAnotherNode checks that a node with the key in memory reads the data as erased once its views have the erasure, before the
-// key is destroyed. The node's clock does not advance, so the key does not expire in its memory.
+// TestErasureOnAnotherNode checks that a node with the key in memory reads the data as erased once
+// its views have the erasure, before the key is destroyed. The node's clock does not advance, so
+// the key does not expire in its memory.
 func TestErasureOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore"
 )
 
-// ErrStopped means that the projection applies nothing any more: it was stopped, or it failed as Healthy says.
+// ErrStopped means that the projection applies nothing any more: it was stopped, or it failed as
+// Healthy says.
 var ErrStopped = errors.New("projections: stopped")
 
 type progress struct {
@@ -102,13 +103,15 @@ func (p *progress) wait(ctx context.Context, shard int, seq uint64) error {
 	}
 }
 
-// WaitFor returns when this node's read model shows the events of shard up to seq; with ErrStopped if it never will.
+// WaitFor returns when this node's read model shows the events of shard up to seq; with ErrStopped
+// if it never will.
 func (p *Projections) WaitFor(ctx context.Context, shard int, seq uint64) error {
 	return p.progress.wait(ctx, shard, seq)
 }
 
-// Shown returns when GET shows the event at seq of shard, which this node has read from the log (D17). GET reads payments and disputes
-// from the store, and lists wait for themselves, so that only the events of other aggregates must reach the read model first.
+// Shown returns when GET shows the event at seq of shard, which this node has read from the log
+// (D17). GET reads payments and disputes from the store, and lists wait for themselves, so that
+// only the events of other aggregates must reach the read model first.
 func (p *Projections) Shown(ctx context.Context, aggregate string, shard int, seq uint64) error {
 	switch aggregate {
 	case eventstore.Payments.Name, eventstore.Disputes.Name:
@@ -117,21 +120,24 @@ func (p *Projections) Shown(ctx context.Context, aggregate string, shard int, se
 	return p.WaitFor(ctx, shard, seq)
 }
 
-// Positions returns the address of the newest event that this node's read model shows, for each shard.
+// Positions returns the address of the newest event that this node's read model shows, for each
+// shard.
 func (p *Projections) Positions() []uint64 {
 	p.progress.mu.Lock()
 	defer p.progress.mu.Unlock()
 	return slices.Clone(p.progress.seqs)
 }
 
-// CaughtUp returns when the read model shows every event that any node acknowledged before the call. It fails as WaitFor does.
+// CaughtUp returns when the read model shows every event that any node acknowledged before the
+// call. It fails as WaitFor does.
 func (p *Projections) CaughtUp(ctx context.Context) error {
 	_, err := p.caughtUp(ctx, true)
 	return err
 }
 
-// KeepUp is CaughtUp without haste: with several nodes it asks them after the next beat (nodes.Registry.Ends). The read model shows every
-// event that any node acknowledged more than age before the return.
+// KeepUp is CaughtUp without haste: with several nodes it asks them after the next beat
+// (nodes.Registry.Ends). The read model shows every event that any node acknowledged more than age
+// before the return.
 func (p *Projections) KeepUp(ctx context.Context) (age time.Duration, err error) {
 	at, err := p.caughtUp(ctx, false)
 	return p.Now().Sub(at), err
@@ -156,14 +162,16 @@ func (p *Projections) caughtUp(ctx context.Context, hurry bool) (at time.Time, e
 	return at, nil
 }
 
-// Ends returns an address for each shard: a node that has applied the log up to there has every event that any node acknowledged more than age
-// ago. hurry: age is less than the time of the call.
+// Ends returns an address for each shard: a node that has applied the log up to there has every
+// event that any node acknowledged more than age ago. hurry: age is less than the time of the call.
 type Ends func(ctx context.Context, hurry bool) (position []uint64, age time.Duration, err error)
 
-// AskNodes makes CaughtUp ask the other nodes. Before, and without other nodes, it waits for the end of the log as Barrier does.
+// AskNodes makes CaughtUp ask the other nodes. Before, and without other nodes, it waits for the
+// end of the log as Barrier does.
 func (p *Projections) AskNodes(ends Ends) { p.ends.Store(&ends) }
 
-// Barrier is CaughtUp by the log itself: with several nodes, it appends an empty group to each shard.
+// Barrier is CaughtUp by the log itself: with several nodes, it appends an empty group to each
+// shard.
 func (p *Projections) Barrier(ctx context.Context) error {
 	_, err := p.barrier(ctx)
 	return err
@@ -186,8 +194,9 @@ type Lag struct {
 	Age    time.Duration // the read model shows every event that any node acknowledged earlier than Age before the call
 }
 
-// Lag waits until the read model shows the events that this node knows, and returns how far a list after the call may be behind. Age is 0
-// on a log with one writer; on a replicated log it is the time since the moment that the newest CaughtUp or KeepUp proved.
+// Lag waits until the read model shows the events that this node knows, and returns how far a list
+// after the call may be behind. Age is 0 on a log with one writer; on a replicated log it is the
+// time since the moment that the newest CaughtUp or KeepUp proved.
 func (p *Projections) Lag(ctx context.Context) (Lag, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -206,7 +215,8 @@ func (p *Projections) Lag(ctx context.Context) (Lag, error) {
 	return lag, nil
 }
 
-// Fresh returns a time up to which the read model shows every event that any node acknowledged: with one writer, that of the call.
+// Fresh returns a time up to which the read model shows every event that any node acknowledged:
+// with one writer, that of the call.
 func (p *Projections) Fresh(ctx context.Context) (time.Time, error) {
 	if p.Store.Sole() {
 		return p.Now(), nil
@@ -219,7 +229,8 @@ func (p *Projections) Fresh(ctx context.Context) (time.Time, error) {
 	return *p.freshness.at.Load(), nil
 }
 
-// freshness has the newest time of which it is known that the read model shows every event acknowledged before it.
+// freshness has the newest time of which it is known that the read model shows every event
+// acknowledged before it.
 type freshness struct{ at atomic.Pointer[time.Time] }
 
 func (f *freshness) shown(t time.Time) {

@@ -22,11 +22,11 @@ import (
 const (
 	// readerName names this reader of the log in messages.
 	readerName = "projections"
-	// maxBatch is the largest number of events in a transaction. A batch has the events that are there: batches are small
-	// at low load and grow with the lag.
+	// maxBatch is the largest number of events in a transaction. A batch has the events that are
+	// there: batches are small at low load and grow with the lag.
 	maxBatch = 512
-	// batchEvery is the least time between batches: events gather, and share the fixed cost of a transaction (measured in
-	// the package comment). An event after a pause is applied at once.
+	// batchEvery is the least time between batches: events gather, and share the fixed cost of a
+	// transaction (measured in the package comment). An event after a pause is applied at once.
 	batchEvery = 2 * time.Millisecond
 	// batchIdle is the longest time to the next batch while no caller waits.
 	batchIdle = 100 * time.Millisecond
@@ -41,14 +41,16 @@ type Config struct {
 	Logger  zerolog.Logger
 	Now     func() time.Time
 	Cache   int64 // bytes of the writer's page cache; 0 takes 32 MiB
-	// NoRows keeps no file: accounts are in memory, reads of one aggregate come from the store, and all other reads fail with ErrNoRows.
+	// NoRows keeps no file: accounts are in memory, reads of one aggregate come from the store, and
+	// all other reads fail with ErrNoRows.
 	NoRows bool
-	// Lagged, if set, gets the time from the recording of each event to its being shown, and the event's correlation id: of events that were
-	// recorded since Run began. It must not block.
+	// Lagged, if set, gets the time from the recording of each event to its being shown, and the
+	// event's correlation id: of events that were recorded since Run began. It must not block.
 	Lagged func(lag time.Duration, request string)
 }
 
-// Projections are the read models of this node, safe for concurrent use but Run and Close. Reads that wait for the log need Run.
+// Projections are the read models of this node, safe for concurrent use but Run and Close. Reads
+// that wait for the log need Run.
 type Projections struct {
 	Config
 	model     *model // in use; switching guards it
@@ -66,7 +68,8 @@ type Projections struct {
 
 }
 
-// Open opens the read model, and registers it with the fan-out. A damaged file, or one of another version, is rebuilt by Run.
+// Open opens the read model, and registers it with the fan-out. A damaged file, or one of another
+// version, is rebuilt by Run.
 func Open(ctx context.Context, c Config) (*Projections, error) {
 	if c.NoRows {
 		return openWithoutRows(ctx, c)
@@ -95,8 +98,9 @@ func projectionsOf(c Config, m *model) *Projections {
 	}
 }
 
-// Run applies the log until ctx ends, and returns nil. It fails if the log is shorter than the file or differs from it, if an event cannot
-// be applied (the error names it; everything before it is applied), or if the file cannot be written. Healthy returns the same. It runs once.
+// Run applies the log until ctx ends, and returns nil. It fails if the log is shorter than the file
+// or differs from it, if an event cannot be applied (the error names it; everything before it is
+// applied), or if the file cannot be written. Healthy returns the same. It runs once.
 func (p *Projections) Run(ctx context.Context) error {
 	defer p.reader.Stop()
 	p.began = p.Now()
@@ -114,7 +118,8 @@ func (p *Projections) Run(ctx context.Context) error {
 	return err
 }
 
-// pace lets events gather after a batch that was not full: batchEvery at least, and up to batchIdle while no caller waits.
+// pace lets events gather after a batch that was not full: batchEvery at least, and up to batchIdle
+// while no caller waits.
 func (p *Projections) pace(ctx context.Context) error {
 	least, most := time.NewTimer(batchEvery), time.NewTimer(batchIdle)
 	defer least.Stop()
@@ -160,8 +165,8 @@ func (p *Projections) step(ctx context.Context) (int, error) {
 	return len(events), err
 }
 
-// noteLag hands the lags of events that are shown now to Lagged. A start applies older events, which waited for the start and not for this
-// projection.
+// noteLag hands the lags of events that are shown now to Lagged. A start applies older events,
+// which waited for the start and not for this projection.
 func (p *Projections) noteLag(events []*eventstore.Recorded) {
 	if p.Lagged == nil {
 		return
@@ -174,8 +179,9 @@ func (p *Projections) noteLag(events []*eventstore.Recorded) {
 	}
 }
 
-// check compares the read model with the log before anything is added: the log must not be shorter (it lost events), and
-// the newest applied event of each shard must still be the same (otherwise the log was replaced, or lost events and grew).
+// check compares the read model with the log before anything is added: the log must not be shorter
+// (it lost events), and the newest applied event of each shard must still be the same (otherwise
+// the log was replaced, or lost events and grew).
 func (p *Projections) check(ctx context.Context) error {
 	if p.NoRows { // Open has read the log's end
 		return nil

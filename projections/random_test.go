@@ -113,8 +113,8 @@ func (s *shop) stepAttempt(l *logbook, r *rapid.T) {
 	}
 }
 
-// corrupted returns the log with some events that cannot be applied, and these events. An event that only lost its state may pass if a
-// newer event of its aggregate is in the same batch.
+// corrupted returns the log with some events that cannot be applied, and these events. An event
+// that only lost its state may pass if a newer event of its aggregate is in the same batch.
 func (l *logbook) corrupted(r *rapid.T) (bad *logbook, events map[*eventstore.Recorded]bool) {
 	bad, events = newLogbook(l.shards), map[*eventstore.Recorded]bool{}
 	chosen := rapid.SliceOfNDistinct(rapid.IntRange(0, len(l.all)-1), 1, 3, rapid.ID[int]).Draw(r, "corrupted")
@@ -154,9 +154,10 @@ func (l *logbook) rowsAt(t *testing.T, positions []uint64) []string {
 	return dump(t, m)
 }
 
-// TestUnreadableEvents checks, for any unreadable events and any cut of the log into batches, that the rows are those of the sound log up
-// to the model's positions, that the model stops right before an unreadable event, and that a build that can read the event continues. The
-// model passes no unreadable event that is the newest of its aggregate.
+// TestUnreadableEvents checks, for any unreadable events and any cut of the log into batches, that
+// the rows are those of the sound log up to the model's positions, that the model stops right
+// before an unreadable event, and that a build that can read the event continues. The model passes
+// no unreadable event that is the newest of its aggregate.
 func TestUnreadableEvents(t *testing.T) {
 	t.Parallel()
 	stopped := 0

@@ -22,8 +22,8 @@ import (
 
 var testAccounts = []domain.AccountID{"acct1", "acct2", "acct3"}
 
-// randomStory draws a log: payments, sessions, tokens, attempts, accounts, disputes, erasures and processors' notifications in any order,
-// with any outcome of each payment.
+// randomStory draws a log: payments, sessions, tokens, attempts, accounts, disputes, erasures and
+// processors' notifications in any order, with any outcome of each payment.
 func randomStory(r *rapid.T) *logbook {
 	l := newLogbook(3)
 	var payments []payment.State
@@ -100,8 +100,9 @@ func randomAnswer(r *rapid.T) processor.Answer {
 	}).Draw(r, "answer")
 }
 
-// TestRebuildEqualsLive: a read model that was kept up to date in any batches, the shards interleaved in
-// any way, reopened at any moment and handed old events again, has the rows of one made from zero.
+// TestRebuildEqualsLive: a read model that was kept up to date in any batches, the shards
+// interleaved in any way, reopened at any moment and handed old events again, has the rows of one
+// made from zero.
 func TestRebuildEqualsLive(t *testing.T) {
 	t.Parallel()
 	seedtest.Check(t, func(r *rapid.T) {

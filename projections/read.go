@@ -34,8 +34,9 @@ func unavailable(err error) error {
 	}
 }
 
-// Payment reads one payment from the store, linearizable (see the package comment). A payment that is unknown or of another account is
-// the domain's PaymentError; a store that does not answer before ctx ends is ServiceUnavailable.
+// Payment reads one payment from the store, linearizable (see the package comment). A payment that
+// is unknown or of another account is the domain's PaymentError; a store that does not answer
+// before ctx ends is ServiceUnavailable.
 func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
 	s, err := newest(ctx, p, eventstore.Payments, account, string(id))
 	if err == nil && !s.Exists() { // the claim of a key is no payment (D9)
@@ -57,7 +58,8 @@ func load[S any, E domain.Event](ctx context.Context, p *Projections, a *eventst
 	return tip.State, nil
 }
 
-// Settings reads an account's settings, with every change that was acknowledged before the call; an unknown account has zero settings.
+// Settings reads an account's settings, with every change that was acknowledged before the call; an
+// unknown account has zero settings.
 func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (account.Settings, error) {
 	s, err := load(ctx, p, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.Leased)
 	return s.Settings, err
@@ -65,8 +67,8 @@ func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (accoun
 
 const ownerWait = 2 * time.Second
 
-// SessionAccount returns the account of a client session; false: there is no such session. If the read model has no row, it
-// waits for the log's end as of the call, 2 s at most.
+// SessionAccount returns the account of a client session; false: there is no such session. If the
+// read model has no row, it waits for the log's end as of the call, 2 s at most.
 func (p *Projections) SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error) {
 	if p.NoRows {
 		return p.sessionOwner(ctx, id)
@@ -78,11 +80,13 @@ func (p *Projections) SessionAccount(ctx context.Context, id domain.SessionID) (
 	return p.awaitOwner(ctx, "session", selectSession, string(id))
 }
 
-// maxOwners bounds the accounts under which an unknown payment is looked up: microseconds each, all of them milliseconds.
+// maxOwners bounds the accounts under which an unknown payment is looked up: microseconds each, all
+// of them milliseconds.
 const maxOwners = 100
 
-// PaymentAccount returns the account of a payment; false: there is none. Without a row it looks under each account in the store, which has
-// every acknowledged creation; with more than maxOwners accounts it waits for the log's end as of the call, 2 s at most.
+// PaymentAccount returns the account of a payment; false: there is none. Without a row it looks
+// under each account in the store, which has every acknowledged creation; with more than maxOwners
+// accounts it waits for the log's end as of the call, 2 s at most.
 func (p *Projections) PaymentAccount(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
 	if !p.NoRows {
 		account, found, err := p.ownerRow(ctx, "payment", selectPaymentAccount, string(id))
@@ -123,7 +127,8 @@ func (p *Projections) ownerRow(ctx context.Context, what, query, id string) (dom
 	return domain.AccountID(account), true, nil
 }
 
-// awaitOwner waits for the end of an id's shard as of the call, ownerWait at most, and reads the row again.
+// awaitOwner waits for the end of an id's shard as of the call, ownerWait at most, and reads the
+// row again.
 func (p *Projections) awaitOwner(ctx context.Context, what, query, id string) (domain.AccountID, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, ownerWait)
 	defer cancel()
@@ -145,7 +150,8 @@ func readRows[T any](ctx context.Context, m *model, read func(sqlitefile.Scan) (
 	return all, m.Noticed(err)
 }
 
-// rowsOf runs a query of the model in use and reads each of its rows. what names the rows in an error.
+// rowsOf runs a query of the model in use and reads each of its rows. what names the rows in an
+// error.
 func rowsOf[T any](ctx context.Context, p *Projections, what string, read func(sqlitefile.Scan) (T, error), query string, args ...any) ([]T, error) {
 	m, done := p.reading()
 	defer done()
@@ -165,7 +171,8 @@ func readKeys(ctx context.Context, m *model, key func(id string) eventstore.Key,
 	}, query, args...)
 }
 
-// tips reads the newest states of the rows' aggregates, in the order of the rows. No state is older than its row.
+// tips reads the newest states of the rows' aggregates, in the order of the rows. No state is older
+// than its row.
 func tips[S any, E domain.Event](ctx context.Context, store eventstore.Store, a *eventstore.Aggregate[S, E], rows []rowKey) ([]S, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -188,7 +195,8 @@ func tips[S any, E domain.Event](ctx context.Context, store eventstore.Store, a 
 
 var errAhead = errors.New("projections: the read model is ahead of the log")
 
-// tipOf reads one state. If a replica of the log is behind this node's views, it reads from the leader.
+// tipOf reads one state. If a replica of the log is behind this node's views, it reads from the
+// leader.
 func tipOf[S any, E domain.Event](ctx context.Context, store eventstore.Store, a *eventstore.Aggregate[S, E], row rowKey) (S, error) {
 	tip, err := eventstore.Load(ctx, store, a, row.key, eventstore.Applied)
 	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < row.revision {
@@ -200,7 +208,8 @@ func tipOf[S any, E domain.Event](ctx context.Context, store eventstore.Store, a
 	return tip.State, err
 }
 
-// Statistics counts the payments of an account created from one day to another, both included (D20), with all that this node acknowledged.
+// Statistics counts the payments of an account created from one day to another, both included
+// (D20), with all that this node acknowledged.
 func (p *Projections) Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error) {
 	return current(ctx, p, func(ctx context.Context) (statistics.Report, error) {
 		m, done := p.reading()
@@ -210,7 +219,8 @@ func (p *Projections) Statistics(ctx context.Context, account domain.AccountID, 
 	})
 }
 
-// ListAudit reads a page of at most limit entries of an account's audit log after from, with all that this node acknowledged.
+// ListAudit reads a page of at most limit entries of an account's audit log after from, with all
+// that this node acknowledged.
 func (p *Projections) ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *listing.Place, limit int) (listing.Page[auditlog.Entry], error) {
 	return current(ctx, p, func(ctx context.Context) (page listing.Page[auditlog.Entry], err error) {
 		m, done := p.reading()
@@ -227,7 +237,8 @@ func (p *Projections) ListAudit(ctx context.Context, account domain.AccountID, f
 	})
 }
 
-// PaymentsOfTransaction reads at most limit payments with a processor's transaction id, newest first, with all that this node acknowledged.
+// PaymentsOfTransaction reads at most limit payments with a processor's transaction id, newest
+// first, with all that this node acknowledged.
 func (p *Projections) PaymentsOfTransaction(ctx context.Context, account domain.AccountID, id string, limit int) (all []payment.State, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

@@ -44,9 +44,10 @@ func (p *Projections) discard(m *model) {
 	}
 }
 
-// Rebuild makes the read model again from the log, in a file beside the file in use. When the new file has everything that the old
-// file has, it takes the place of the old file. Reads under way end on the old file. A crash before leaves the old file in use. progress
-// gets the number of applied events and the number of all events.
+// Rebuild makes the read model again from the log, in a file beside the file in use. When the new
+// file has everything that the old file has, it takes the place of the old file. Reads under way
+// end on the old file. A crash before leaves the old file in use. progress gets the number of
+// applied events and the number of all events.
 func (p *Projections) Rebuild(ctx context.Context, progress func(done, of uint64)) error {
 	if !p.rebuilding.TryLock() {
 		return ErrRebuilding
@@ -132,7 +133,8 @@ func (f *filler) run(ctx context.Context) error {
 	return nil
 }
 
-// fill applies events until the new model has all up to an end. While a batch is written, the next one is read and folded.
+// fill applies events until the new model has all up to an end. While a batch is written, the next
+// one is read and folded.
 func (f *filler) fill(ctx context.Context, end []uint64) error {
 	ctx, stop := context.WithCancel(ctx)
 	batches := make(chan *batch, 1)
@@ -162,7 +164,8 @@ func (f *filler) fill(ctx context.Context, end []uint64) error {
 	return cmp.Or(err, <-ended)
 }
 
-// fold reads and folds events from places to an end. Events gather while an earlier batch waits to be written.
+// fold reads and folds events from places to an end. Events gather while an earlier batch waits to
+// be written.
 func (f *filler) fold(ctx context.Context, at []place, end []uint64, batches chan<- *batch) error {
 	read := seqsOf(at)
 	for !reached(read, end) {

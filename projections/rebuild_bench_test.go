@@ -20,9 +20,10 @@ import (
 
 var benchPayments = flag.Int("rebuildpayments", 500, "number of payments in the log of BenchmarkRebuild, if it makes one")
 
-// BenchmarkRebuild compares the rate of rows of a rebuild with the rate at which the same process upserts the same rows into an empty file
-// of the same tables and indexes, in batches of maxBatch and in the order of their times. heapMB is the largest heap during the rebuild,
-// including the server's. With -benchlog the benchmark reads the log in that folder.
+// BenchmarkRebuild compares the rate of rows of a rebuild with the rate at which the same process
+// upserts the same rows into an empty file of the same tables and indexes, in batches of maxBatch
+// and in the order of their times. heapMB is the largest heap during the rebuild, including the
+// server's. With -benchlog the benchmark reads the log in that folder.
 func BenchmarkRebuild(b *testing.B) {
 	store, ctx := benchlog.Open(b, *benchPayments), context.Background()
 	p, err := Open(ctx, Config{
@@ -58,8 +59,8 @@ func BenchmarkRebuild(b *testing.B) {
 	b.ReportMetric(float64(heap)/1e6, "heapMB")
 }
 
-// upsertAgain upserts the rows of a model into a new file, a batch of all tables at a time, and returns their number and the time of the
-// upserts alone.
+// upsertAgain upserts the rows of a model into a new file, a batch of all tables at a time, and
+// returns their number and the time of the upserts alone.
 func upsertAgain(b *testing.B, of *model) (rows int, took time.Duration) {
 	b.Helper()
 	ctx := context.Background()

@@ -108,7 +108,8 @@ func (w *town) erase(customer string, guest domain.SessionID) {
 	})
 }
 
-// rows opens the read model of a folder as a start does, applies the rest of the log event by event, and returns the rows.
+// rows opens the read model of a folder as a start does, applies the rest of the log event by
+// event, and returns the rows.
 func (w *town) rows(ctx context.Context, dir string) []string {
 	w.t.Helper()
 	path, err := sqlitefile.Settle(ctx, filepath.Join(dir, FileName), Identity(w.store.Shards()))
@@ -148,8 +149,9 @@ func (w *town) rows(ctx context.Context, dir string) []string {
 // smallSizes give blocks to a few payments.
 var smallSizes = sizes{block: 3, walk: 4, chunk: 2}
 
-// TestRebuildAmongRandomEvents: the rows of a read model that is rebuilt while events are recorded, between any two of its batches,
-// are those of the log applied event by event. So are those of a start after a crash between two batches.
+// TestRebuildAmongRandomEvents: the rows of a read model that is rebuilt while events are recorded,
+// between any two of its batches, are those of the log applied event by event. So are those of a
+// start after a crash between two batches.
 func TestRebuildAmongRandomEvents(t *testing.T) {
 	t.Parallel()
 	store, dir, ctx := openStore(t), t.TempDir(), testContext(t)

@@ -58,8 +58,9 @@ func generationsOf(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestRebuild: while the read model is rebuilt again and again, every list has every payment once, also by filters that search the
-// blocks, and no read fails. Afterwards the rows are those of a model that was made at a start.
+// TestRebuild: while the read model is rebuilt again and again, every list has every payment once,
+// also by filters that search the blocks, and no read fails. Afterwards the rows are those of a
+// model that was made at a start.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	store, dir, ctx := openStore(t), t.TempDir(), testContext(t)
@@ -167,8 +168,9 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// TestRebuildEndsEarly: a rebuild that is cancelled, or ends with the process, leaves the old file in use, and the next start removes
-// the half file. A crash after the new file is whole continues with it.
+// TestRebuildEndsEarly: a rebuild that is cancelled, or ends with the process, leaves the old file
+// in use, and the next start removes the half file. A crash after the new file is whole continues
+// with it.
 func TestRebuildEndsEarly(t *testing.T) {
 	t.Parallel()
 	store, dir, ctx := openStore(t), t.TempDir(), testContext(t)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRowSize bounds the bytes of a payment in the file, in its table and in all of its indexes: rows contain columns, not states.
+// TestRowSize bounds the bytes of a payment in the file, in its table and in all of its indexes:
+// rows contain columns, not states.
 func TestRowSize(t *testing.T) {
 	t.Parallel()
 	const payments = 2000

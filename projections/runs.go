@@ -13,9 +13,9 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// tableRuns holds the runs of workflows. due_at of an open run is the time of its next step: that of its first action while it
-// waits, else that of its last event. noted_at is the time of the trigger while it waits, else that of its last event. The
-// partial indexes hold open runs only.
+// tableRuns holds the runs of workflows. due_at of an open run is the time of its next step: that
+// of its first action while it waits, else that of its last event. noted_at is the time of the
+// trigger while it waits, else that of its last event. The partial indexes hold open runs only.
 const tableRuns = `
 CREATE TABLE runs (
 	id         TEXT    NOT NULL UNIQUE,
@@ -76,7 +76,8 @@ func notedOf(s *workflow.RunState) int64 {
 	return s.UpdatedAt.UnixMicro()
 }
 
-// Runs reads a page of at most limit runs of a workflow after from; nil is the newest end. It has all that this node acknowledged.
+// Runs reads a page of at most limit runs of a workflow after from; nil is the newest end. It has
+// all that this node acknowledged.
 func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *listing.Place, limit int) (listing.Page[workflow.RunState], error) {
 	return current(ctx, p, func(ctx context.Context) (page listing.Page[workflow.RunState], err error) {
 		at, after := maxMicros, ""
@@ -101,7 +102,8 @@ func (p *Projections) FindRun(ctx context.Context, account domain.AccountID, id 
 
 const maxMicros = int64(1<<63 - 1)
 
-// DueWorkflows lists the workflows with open runs that are due at a time, with everything that this node knew before the call.
+// DueWorkflows lists the workflows with open runs that are due at a time, with everything that this
+// node knew before the call.
 func (p *Projections) DueWorkflows(ctx context.Context, due time.Time) (found []domain.WorkflowID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -126,8 +128,9 @@ func (p *Projections) DueWorkflows(ctx context.Context, due time.Time) (found []
 	}
 }
 
-// OpenRuns lists at most limit open runs of a workflow that are due at a time, the longest due first, after the run that is due since and
-// has the id after; the zero values give the first. A run that has changed since its row was written is left out.
+// OpenRuns lists at most limit open runs of a workflow that are due at a time, the longest due
+// first, after the run that is due since and has the id after; the zero values give the first. A
+// run that has changed since its row was written is left out.
 func (p *Projections) OpenRuns(ctx context.Context, id domain.WorkflowID, due, since time.Time, after domain.RunID, limit int) ([]workflow.RunState, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -155,7 +158,8 @@ func (p *Projections) OpenRuns(ctx context.Context, id domain.WorkflowID, due, s
 	}
 }
 
-// AheadRuns lists at most limit open runs noted after a time and a run, by that time: the clock was set back.
+// AheadRuns lists at most limit open runs noted after a time and a run, by that time: the clock was
+// set back.
 func (p *Projections) AheadRuns(ctx context.Context, noted time.Time, after domain.RunID, limit int) ([]workflow.RunState, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

@@ -9,10 +9,12 @@ import (
 	"payledger/projections/transactions"
 )
 
-// fileVersion has to grow with every change of the tables below or of the values in them: an older file is rebuilt from the log.
+// fileVersion has to grow with every change of the tables below or of the values in them: an older
+// file is rebuilt from the log.
 const fileVersion = 17
 
-// Identity returns the identity of the read model's file: its version, the schemas of the states behind the columns, and the shards.
+// Identity returns the identity of the read model's file: its version, the schemas of the states
+// behind the columns, and the shards.
 func Identity(shards int) string {
 	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; dispute %d; inbox %d; run %d; person %d; shards %d", fileVersion,
 		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Instruments.Schema, eventstore.Attempts.Schema,
@@ -23,22 +25,27 @@ func Identity(shards int) string {
 // FileName is the name of the read model's file in its folder.
 const FileName = "views.sqlite"
 
-// Tables is the whole schema of the read model's file. Times are microseconds since 1970 UTC, amounts minor units. A row holds the fields that lists
-// filter and sort by, and the revision that it shows; the store has the state.
+// Tables is the whole schema of the read model's file. Times are microseconds since 1970 UTC,
+// amounts minor units. A row holds the fields that lists filter and sort by, and the revision that
+// it shows; the store has the state.
 //
-//   - positions: seq is the address of a shard's last applied event, number its number, hash its hash.
-//   - payments: a rowid table, because ids are random and rows are appended in the order of time. due_at is the time of the
-//     request of an open operation, or the time at which the customer's action expires; due_state and due_kind are the
-//     operation's. due_slot is the slot of an open operation (package pending) and NULL for an action. The partial indexes
-//     hold only such payments; payments_slot has every column that the counts need. session is the id of the client
-//     session. email_hash is that of domain.Sealed, or empty; an erasure of the person empties it. key_number is that of
-//     domain.Sealed. Rows of equal times are in the order of their ids. tries is statistics.Tries; captured and refunded are
-//     the confirmed amounts. Triggers count each change in the table statistics.
+//   - positions: seq is the address of a shard's last applied event, number its number, hash its
+//     hash.
+//   - payments: a rowid table, because ids are random and rows are appended in the order of time.
+//     due_at is the time of the request of an open operation, or the time at which the customer's
+//     action expires; due_state and due_kind are the operation's. due_slot is the slot of an open
+//     operation (package pending) and NULL for an action. The partial indexes hold only such
+//     payments; payments_slot has every column that the counts need. session is the id of the
+//     client session. email_hash is that of domain.Sealed, or empty; an erasure of the person
+//     empties it. key_number is that of domain.Sealed. Rows of equal times are in the order of
+//     their ids. tries is statistics.Tries; captured and refunded are the confirmed amounts.
+//     Triggers count each change in the table statistics.
 //   - sessions: customer is the customer's id, or empty.
 //   - persons: those that were ever erased. erased and destroyed are numbers of keys.
-//   - instruments: those that were ever vaulted; ended is 1 once the token was deleted or made invalid. session is the client
-//     session in which the card was entered. vaulted_at equals created_at if the card was saved as it was entered. default_at is
-//     the time at which the token was made the default last, or 0.
+//   - instruments: those that were ever vaulted; ended is 1 once the token was deleted or made
+//     invalid. session is the client session in which the card was entered. vaulted_at equals
+//     created_at if the card was saved as it was entered. default_at is the time at which the token
+//     was made the default last, or 0.
 //   - namings: every customer that a client session names or named, since the first such event.
 //   - attempts: those with work left.
 //   - inboxes: those with a waiting notification, with the processor of the oldest one.
@@ -147,8 +154,8 @@ const (
 	selectPositions = `SELECT shard, seq, number, hash FROM positions ORDER BY shard`
 	upsertPosition  = `INSERT INTO positions (shard, seq, number, hash) VALUES (?, ?, ?, ?)
 		ON CONFLICT (shard) DO UPDATE SET seq = excluded.seq, number = excluded.number, hash = excluded.hash WHERE excluded.seq > seq`
-	// The first event of a payment inserts the whole row. A later event updates the columns that can change, if the row has
-	// the revision before the event.
+	// The first event of a payment inserts the whole row. A later event updates the columns that
+	// can change, if the row has the revision before the event.
 	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
 		order_id, customer_id, session, currency, amount, processor, merchant_id, payment_method_type, last4, network,
 		email_hash, key_number, due_at, due_slot, due_state, due_kind, tries, captured, refunded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

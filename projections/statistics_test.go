@@ -52,8 +52,9 @@ func (l *logbook) routed(n int, at time.Time, currency domain.Currency, amount d
 	return record(l, eventstore.Payments, payment.State{}, eventstore.Payments.Key(testAccount, string(c.ID)), e, err)
 }
 
-// TestStatistics checks that a change of a payment moves it from group to group. Each payment counts on the day of its creation, sums of
-// different currencies stay apart, and a payment that was tried at two processors counts at both.
+// TestStatistics checks that a change of a payment moves it from group to group. Each payment
+// counts on the day of its creation, sums of different currencies stay apart, and a payment that
+// was tried at two processors counts at both.
 func TestStatistics(t *testing.T) {
 	t.Parallel()
 	l := newLogbook(2)
@@ -129,7 +130,8 @@ func TestLargeSums(t *testing.T) {
 	}
 }
 
-// TestLateApproval: an authorization that was recorded as failed, and that the processor approved, moves from failed to approved.
+// TestLateApproval: an authorization that was recorded as failed, and that the processor approved,
+// moves from failed to approved.
 func TestLateApproval(t *testing.T) {
 	t.Parallel()
 	l := newLogbook(1)
@@ -146,10 +148,12 @@ func TestLateApproval(t *testing.T) {
 	}
 }
 
-// statisticsWithin is the longest time that the statistics of 30 days may take, of 1,000,000 payments.
+// statisticsWithin is the longest time that the statistics of 30 days may take, of 1,000,000
+// payments.
 const statisticsWithin = 100 * time.Millisecond
 
-// testManyStatistics bounds the time of the statistics of a day and of 30 days of many payments, and prints the time for a year.
+// testManyStatistics bounds the time of the statistics of a day and of 30 days of many payments,
+// and prints the time for a year.
 func testManyStatistics(t *testing.T, m *model, facts []manyFact) {
 	newest := time.UnixMicro(facts[len(facts)-1].at)
 	measureSearch(t, m, facts)
@@ -173,7 +177,8 @@ func testManyStatistics(t *testing.T, m *model, facts []manyFact) {
 	}
 }
 
-// measureSearch adds two transaction ids to each payment, and prints the time of each look-up of a search.
+// measureSearch adds two transaction ids to each payment, and prints the time of each look-up of a
+// search.
 func measureSearch(t *testing.T, m *model, facts []manyFact) {
 	t.Helper()
 	ctx := context.Background()

@@ -114,8 +114,8 @@ func answerPayment(t testing.TB, store *engine.Store, id domain.PaymentID, a pro
 	})
 }
 
-// TestReadsWithoutViews checks that one payment, one dispute and an account's settings are read at once as they were acknowledged, while
-// no projector runs and the views contain none of them.
+// TestReadsWithoutViews checks that one payment, one dispute and an account's settings are read at
+// once as they were acknowledged, while no projector runs and the views contain none of them.
 func TestReadsWithoutViews(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -149,8 +149,8 @@ func TestReadsWithoutViews(t *testing.T) {
 	}
 }
 
-// TestPaymentIsLinearizable: 64 goroutines append and read at once; each read shows every event that was
-// acknowledged before it began, its own and those of others (see the package comment).
+// TestPaymentIsLinearizable: 64 goroutines append and read at once; each read shows every event
+// that was acknowledged before it began, its own and those of others (see the package comment).
 func TestPaymentIsLinearizable(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
@@ -194,8 +194,8 @@ func TestPaymentIsLinearizable(t *testing.T) {
 	running.Wait()
 }
 
-// TestPaymentRefusals checks that a payment that does not exist, belongs to another account, or has an impossible id is not found. A
-// cancelled context returns ServiceUnavailable.
+// TestPaymentRefusals checks that a payment that does not exist, belongs to another account, or has
+// an impossible id is not found. A cancelled context returns ServiceUnavailable.
 func TestPaymentRefusals(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -222,8 +222,8 @@ func TestPaymentRefusals(t *testing.T) {
 	}
 }
 
-// TestReopenAndRebuild: projections that were stopped go on where they were, and end with the rows of ones
-// made from zero by the same log.
+// TestReopenAndRebuild: projections that were stopped go on where they were, and end with the rows
+// of ones made from zero by the same log.
 func TestReopenAndRebuild(t *testing.T) {
 	store := openStore(t)
 	dir := t.TempDir()
@@ -262,8 +262,8 @@ func TestReopenAndRebuild(t *testing.T) {
 	}
 }
 
-// TestPoisonInTheLog: Run ends with an error that names the event, Healthy returns the same error, earlier events are shown,
-// and waiters for later events get an error.
+// TestPoisonInTheLog: Run ends with an error that names the event, Healthy returns the same error,
+// earlier events are shown, and waiters for later events get an error.
 func TestPoisonInTheLog(t *testing.T) {
 	store := openStore(t)
 	ctx := testContext(t)
@@ -337,8 +337,8 @@ func TestLogReplaced(t *testing.T) {
 	}
 }
 
-// TestSessionAccount: a session is found as soon as its creation was acknowledged; an unknown id is known
-// to be unknown.
+// TestSessionAccount: a session is found as soon as its creation was acknowledged; an unknown id is
+// known to be unknown.
 func TestSessionAccount(t *testing.T) {
 	for _, noRows := range []bool{false, true} {
 		testSessionAccount(t, noRows)

@@ -13,7 +13,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// tailed folds the events of the log's payments with a tail, and returns everything that is shown of each payment after each event.
+// tailed folds the events of the log's payments with a tail, and returns everything that is shown
+// of each payment after each event.
 func tailed(r *rapid.T, all []*eventstore.Recorded, tail int) (shown []string) {
 	defer func(before int) { payment.Tail = before }(payment.Tail)
 	payment.Tail = tail
@@ -41,8 +42,9 @@ func tailed(r *rapid.T, all []*eventstore.Recorded, tail int) (shown []string) {
 	return shown
 }
 
-// TestTailIsNotShown checks that the Payment JSON, the JSON of webhooks, and the columns of views do not depend on the data that left the
-// state of a payment: they are byte for byte equal to those from a state that keeps everything. It is not parallel: it sets payment.Tail.
+// TestTailIsNotShown checks that the Payment JSON, the JSON of webhooks, and the columns of views
+// do not depend on the data that left the state of a payment: they are byte for byte equal to those
+// from a state that keeps everything. It is not parallel: it sets payment.Tail.
 func TestTailIsNotShown(t *testing.T) {
 	longest := 0
 	seedtest.Check(t, func(r *rapid.T) {

@@ -36,8 +36,8 @@ func standing(t *testing.T, store *engine.Store, dir string) *Projections {
 	return p
 }
 
-// TestListsHoldTheirFilter: a payment that no longer fits the filter is not in the list, and the next payments fill the page
-// (D11). The list has the newest states, not those of the rows.
+// TestListsHoldTheirFilter: a payment that no longer fits the filter is not in the list, and the
+// next payments fill the page (D11). The list has the newest states, not those of the rows.
 func TestListsHoldTheirFilter(t *testing.T) {
 	store, dir, ctx := openStore(t), t.TempDir(), testContext(t)
 	n := startNode(t, store, dir)
@@ -84,7 +84,8 @@ func TestListsHoldTheirFilter(t *testing.T) {
 	}
 }
 
-// TestTipsFail: a page of which one state cannot be read is an error, and so is a row ahead of the log.
+// TestTipsFail: a page of which one state cannot be read is an error, and so is a row ahead of the
+// log.
 func TestTipsFail(t *testing.T) {
 	store := openStore(t)
 	var rows []rowKey

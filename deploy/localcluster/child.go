@@ -45,8 +45,8 @@ func spawn(program string, args, env []string, log string) (*child, error) {
 	return c, nil
 }
 
-// run starts the process, hands on the first lines of its output, drops the others, and waits for its end, on one thread: Linux kills a
-// child when the thread that started it ends.
+// run starts the process, hands on the first lines of its output, drops the others, and waits for
+// its end, on one thread: Linux kills a child when the thread that started it ends.
 func (c *child) run(out io.Reader, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread() // a thread that ended would take the children with it that other goroutines started on it before
@@ -107,7 +107,8 @@ func (c *child) signal(s syscall.Signal) error {
 	return c.cmd.Process.Signal(s)
 }
 
-// stop ends the process in order, even if the process is paused. It kills a process that does not end in time.
+// stop ends the process in order, even if the process is paused. It kills a process that does not
+// end in time.
 func (c *child) stop(ctx context.Context) error {
 	if c.signal(syscall.SIGCONT) != nil || c.signal(syscall.SIGTERM) != nil {
 		<-c.ended

@@ -66,12 +66,12 @@ type ready struct {
 	PIDs          map[string]int `json:"pids"`
 }
 
-// loopback is the address of a cluster's listeners. Clusters beside each other may have an address of 127.0.0.0/8 each: a port that one
-// gives up for a moment is not taken by another.
+// loopback is the address of a cluster's listeners. Clusters beside each other may have an address
+// of 127.0.0.0/8 each: a port that one gives up for a moment is not taken by another.
 const loopback = "127.0.0.1"
 
-// newCluster locks the folder and makes the nodes and the links between them. Nothing runs yet. The story of `payledger demo` waits for a
-// processor that never answers: the payment timeout is short.
+// newCluster locks the folder and makes the nodes and the links between them. Nothing runs yet. The
+// story of `payledger demo` waits for a processor that never answers: the payment timeout is short.
 func newCluster(dir, programs, address string, apis int, out io.Writer) (*cluster, error) {
 	c, err := newNodes(dir, programs, address, apis, out)
 	if err != nil {
@@ -84,7 +84,8 @@ func newCluster(dir, programs, address string, apis int, out io.Writer) (*cluste
 	return c, nil
 }
 
-// newDirectCluster is newCluster on loopback and without links, for measurements: nothing stands between the nodes.
+// newDirectCluster is newCluster on loopback and without links, for measurements: nothing stands
+// between the nodes.
 func newDirectCluster(dir, programs string, apis int, out io.Writer) (*cluster, error) {
 	c, err := newNodes(dir, programs, loopback, apis, out)
 	if err != nil {

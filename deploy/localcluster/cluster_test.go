@@ -206,9 +206,10 @@ func (r *running) payments(node int) int {
 	return len(list.Data)
 }
 
-// TestLocalCluster starts a cluster with the one command of RUNBOOK.md, and plays the demo's story with all NATS servers, after one was
-// killed, and with an API node that is cut off. SIGTERM leaves no process and no file of the programs, and neither does kill -9 leave a
-// process. A second start continues the cluster.
+// TestLocalCluster starts a cluster with the one command of RUNBOOK.md, and plays the demo's story
+// with all NATS servers, after one was killed, and with an API node that is cut off. SIGTERM leaves
+// no process and no file of the programs, and neither does kill -9 leave a process. A second start
+// continues the cluster.
 func TestLocalCluster(t *testing.T) {
 	data, programs := t.TempDir(), t.TempDir()
 	r := up(t, "../local-cluster", "--data", data)

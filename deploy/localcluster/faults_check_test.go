@@ -41,7 +41,8 @@ type entry struct {
 // succeeded are the outcomes with an effect.
 var succeeded = []string{"payment.authorized", "payment.captured", "payment.refunded", "payment.voided"}
 
-// check compares the answers to the clients with the ledger, the ledger with the processors' books, and the servers' copies of it.
+// check compares the answers to the clients with the ledger, the ledger with the processors' books,
+// and the servers' copies of it.
 func (r *trial) check() (found findings) {
 	r.t.Helper()
 	if err := r.replicated(nil); err != nil {
@@ -107,7 +108,8 @@ func (f *findings) add(o findings) {
 	f.undecided += o.undecided
 }
 
-// adopt finds the creation of each listed payment that no client knows: its answer was lost. checkPayment then compares the two.
+// adopt finds the creation of each listed payment that no client knows: its answer was lost.
+// checkPayment then compares the two.
 func (r *trial) adopt(listed map[string]bool, found *findings) {
 	r.t.Helper()
 	creations := map[string]*paid{}
@@ -139,7 +141,8 @@ func (r *trial) hash(c *call) string {
 	return domain.KeyHash(domain.AccountID(r.load.account), c.key)
 }
 
-// history reads the changes of a payment from the ledger, by the hash of their idempotency keys, when every change has its outcome.
+// history reads the changes of a payment from the ledger, by the hash of their idempotency keys,
+// when every change has its outcome.
 func (r *trial) history(id string) (changes map[string][]entry) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*recoverLimit)
@@ -193,8 +196,8 @@ func (r *trial) history(id string) (changes map[string][]entry) {
 	return changes
 }
 
-// checkPayment checks one payment: every acknowledged change is in the ledger once, nothing else is there, and the answers fit one
-// order of the requests.
+// checkPayment checks one payment: every acknowledged change is in the ledger once, nothing else is
+// there, and the answers fit one order of the requests.
 func (r *trial) checkPayment(p *paid, found *findings) {
 	r.t.Helper()
 	if p.id == "" {
@@ -275,7 +278,8 @@ func (r *trial) checkOnce(p *paid, c *call, there []entry, found *findings) {
 	}
 }
 
-// operation returns a call as an operation of the model. It leaves out a call without an effect and without an answer.
+// operation returns a call as an operation of the model. It leaves out a call without an effect and
+// without an answer.
 func operation(c *call, there []entry) (o porcupine.Operation, use bool) {
 	o = porcupine.Operation{ClientId: c.client, Input: c, Call: int64(c.from), Output: c, Return: int64(c.to)}
 	effect := len(there) == 1 && slices.Contains(succeeded, there[0].outcome)

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// faultKind is a way to break a node of a cluster. strike breaks it, and returns the function that ends the part of the fault that heal
-// does not end.
+// faultKind is a way to break a node of a cluster. strike breaks it, and returns the function that
+// ends the part of the fault that heal does not end.
 type faultKind struct {
 	name   string
 	strike func(*trial) (mend func() error, leader bool, err error)
@@ -195,8 +195,8 @@ func (r *trial) killAll(apis ...*apiNode) (func() error, bool, error) {
 	return start, false, errors.Join(errs...)
 }
 
-// loseDisk replaces a NATS server's disk by an empty one, as RUNBOOK.md does it: one server at a time, while the two others have
-// everything.
+// loseDisk replaces a NATS server's disk by an empty one, as RUNBOOK.md does it: one server at a
+// time, while the two others have everything.
 func (r *trial) loseDisk() (func() error, bool, error) {
 	if err := r.replicated(nil); err != nil {
 		return nil, false, err
@@ -222,7 +222,8 @@ func (r *trial) loseDisk() (func() error, bool, error) {
 	}, leader, nil
 }
 
-// setClock restarts an API node with a clock that is up to two minutes, or half a day, from the machine's.
+// setClock restarts an API node with a clock that is up to two minutes, or half a day, from the
+// machine's.
 func (r *trial) setClock() (func() error, bool, error) {
 	a := r.c.apis[r.random.IntN(len(r.c.apis))]
 	offset := time.Duration(r.random.Int64N(int64(4*time.Minute))) - 2*time.Minute
@@ -264,7 +265,8 @@ func (r *trial) recovered() error {
 	return nil
 }
 
-// replicated waits until every server but one has every stream, every stream has a leader among them, and no replica lags.
+// replicated waits until every server but one has every stream, every stream has a leader among
+// them, and no replica lags.
 func (r *trial) replicated(but *natsNode) error {
 	ctx, cancel := context.WithTimeout(r.t.Context(), recoverLimit)
 	defer cancel()

@@ -347,8 +347,9 @@ var (
 	errNothing  = errors.New("nothing was recorded")
 )
 
-// persist repeats a call until it is answered or the load ends. A call that is said to have recorded nothing is, half of the time,
-// given up for a new one under another key; next then notes the old one.
+// persist repeats a call until it is answered or the load ends. A call that is said to have
+// recorded nothing is, half of the time, given up for a new one under another key; next then notes
+// the old one.
 func (c *caller) persist(k *call, method, path, body string, next func(*call)) (*call, answer) {
 	open := false // an attempt had no answer
 	for {
@@ -430,8 +431,9 @@ func (c *caller) get(p *paid) string {
 // lagOf finds the milliseconds of Payledger-Lag.
 var lagOf = regexp.MustCompile(`\bms=(\d+)`)
 
-// list reads a list. It checks that each payment of the list is as old as the lag of the answer allows. The list must have the payment
-// sought, whose creation was answered, unless the list may be older than that answer.
+// list reads a list. It checks that each payment of the list is as old as the lag of the answer
+// allows. The list must have the payment sought, whose creation was answered, unless the list may
+// be older than that answer.
 func (c *caller) list(query string, sought *paid) {
 	k, a := c.persist(&call{client: c.client, kind: "list"}, http.MethodGet, "/payments?"+query, "", nil)
 	if k.fate != done {

@@ -49,9 +49,10 @@ type fault struct {
 	from, to time.Duration // until every API node took a change again
 }
 
-// TestFaults breaks a cluster of real processes in random order, while clients create, capture, refund, cancel, read and list payments.
-// At the end the answers fit one order of the requests, every acknowledged change is in the ledger once, every server's copy of the log
-// is whole and the same, and the processors' books equal the ledger.
+// TestFaults breaks a cluster of real processes in random order, while clients create, capture,
+// refund, cancel, read and list payments. At the end the answers fit one order of the requests,
+// every acknowledged change is in the ledger once, every server's copy of the log is whole and the
+// same, and the processors' books equal the ledger.
 //
 //	PAYLEDGER_TEST_SEED=1 go test -tags system ./deploy/localcluster -run TestFaults -timeout 90m -clusterfaults 30m -progress FILE
 func TestFaults(t *testing.T) {

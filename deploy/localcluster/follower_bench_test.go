@@ -24,7 +24,8 @@ import (
 // followSeconds is the time of a profile.
 const followSeconds = 20
 
-// parts are the parts of the work on an event, each with the functions below which it is done. A sample counts for the first part that fits.
+// parts are the parts of the work on an event, each with the functions below which it is done. A
+// sample counts for the first part that fits.
 var parts = []struct{ name, functions string }{
 	{"workflows", `payledger/eventstore/commands/workflows\.`},
 	{"row of a delivery", `payledger/projections/deliveries\.|notifier\.\(\*DeliveryLog\)`},
@@ -41,9 +42,9 @@ var parts = []struct{ name, functions string }{
 	{"rest", `.`},
 }
 
-// BenchmarkFollower measures the CPU that a node takes for each event that another node wrote, by part of the work. One node gets all
-// requests: payments that are created and captured, with a webhook endpoint. The profile is that of a second one, which owns no shard and
-// gets no request.
+// BenchmarkFollower measures the CPU that a node takes for each event that another node wrote, by
+// part of the work. One node gets all requests: payments that are created and captured, with a
+// webhook endpoint. The profile is that of a second one, which owns no shard and gets no request.
 //
 //	go test -tags system ./deploy/localcluster -run - -bench Follower -benchtime 1x
 func BenchmarkFollower(b *testing.B) {

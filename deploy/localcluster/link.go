@@ -77,7 +77,8 @@ func (l *link) close() {
 	l.changed.Broadcast()
 }
 
-// pass returns the address of the other node as soon as the link carries bytes that way or is closed.
+// pass returns the address of the other node as soon as the link carries bytes that way or is
+// closed.
 func (l *link) pass(w way) (target string, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +104,8 @@ func closeWith(ctx context.Context, conn net.Conn) (closed func()) {
 	return func() { unbind(); conn.Close() }
 }
 
-// join connects an accepted connection with the other node, and carries bytes both ways until one side closes.
+// join connects an accepted connection with the other node, and carries bytes both ways until one
+// side closes.
 func (l *link) join(open context.Context, near net.Conn) {
 	defer closeWith(open, near)()
 	target, closed := l.pass(there)

@@ -35,7 +35,8 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestLink: a cut link holds the bytes of open and of new connections, both ways, and delivers them after it is healed.
+// TestLink: a cut link holds the bytes of open and of new connections, both ways, and delivers them
+// after it is healed.
 func TestLink(t *testing.T) {
 	l, err := newLink(t.Context(), loopback)
 	if err != nil {
@@ -90,7 +91,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestLinkOneWay: a link that is held one way carries bytes the other way, and a slow link delivers them late.
+// TestLinkOneWay: a link that is held one way carries bytes the other way, and a slow link delivers
+// them late.
 func TestLinkOneWay(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -115,7 +115,8 @@ func (f *measureFlags) check() error {
 // middle is the number of connections for everything but the creates.
 func (f *measureFlags) middle() int { return f.Connections[len(f.Connections)/2] }
 
-// run prints a table for each run. A figure that fails stands in the table as such, and makes run return an error at its end.
+// run prints a table for each run. A figure that fails stands in the table as such, and makes run
+// return an error at its end.
 func (f *measureFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	dir := f.Data
 	if dir == "" {
@@ -150,7 +151,8 @@ func (f *measureFlags) run(ctx context.Context, stdout, stderr io.Writer) (err e
 	return nil
 }
 
-// column measures one number of API nodes, with an empty cluster and an empty PostgreSQL, and adds the figures to the table.
+// column measures one number of API nodes, with an empty cluster and an empty PostgreSQL, and adds
+// the figures to the table.
 func (f *measureFlags) column(ctx context.Context, dir string, nodes mix, t *table, stderr io.Writer) (err error) {
 	dir = filepath.Join(dir, "payledger-measured")
 	if err := os.RemoveAll(dir); err != nil {
@@ -182,7 +184,8 @@ func (f *measureFlags) column(ctx context.Context, dir string, nodes mix, t *tab
 	return column.run(ctx)
 }
 
-// yardstick is a running deploy/yardstick: the same work on PostgreSQL with two synchronous standbys, with the cluster's processors.
+// yardstick is a running deploy/yardstick: the same work on PostgreSQL with two synchronous
+// standbys, with the cluster's processors.
 type yardstick struct {
 	child *child
 	url   string

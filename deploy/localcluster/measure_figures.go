@@ -117,8 +117,8 @@ const (
 	natsProcesses = "nats"
 )
 
-// bench runs `payledger bench` against all API nodes, and in turn against the yardstick. A failed request is an error; the report has the
-// other requests.
+// bench runs `payledger bench` against all API nodes, and in turn against the yardstick. A failed
+// request is an error; the report has the other requests.
 func (m *measurement) bench(ctx context.Context, scenario string, connections int, beside bool) (r report, err error) {
 	c := m.cluster
 	args := []string{
@@ -171,7 +171,8 @@ func (m *measurement) bench(ctx context.Context, scenario string, connections in
 // pairs is the number of payments from which the groups of a create and its capture are counted.
 const pairs = 20
 
-// groups returns the number of messages of the log for a create and its capture, one after the other, through the first node.
+// groups returns the number of messages of the log for a create and its capture, one after the
+// other, through the first node.
 func (m *measurement) groups(ctx context.Context) (float64, error) {
 	shop := merchant{m.cluster.apis[0].url, m.cluster.settings.Credentials.APIKey}
 	token, err := shop.vault(ctx)
@@ -187,7 +188,8 @@ func (m *measurement) groups(ctx context.Context) (float64, error) {
 	return float64(m.cluster.observe(ctx).groups-before.groups) / pairs, nil
 }
 
-// Limits of the wait for the end of a cluster's work after its last request: until the log has had no message for quietTime.
+// Limits of the wait for the end of a cluster's work after its last request: until the log has had
+// no message for quietTime.
 const (
 	quietTime   = 2 * time.Second
 	settleLimit = 30 * time.Second
@@ -200,7 +202,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// idle returns the messages a second of a cluster without requests: of the log, and of its other streams.
+// idle returns the messages a second of a cluster without requests: of the log, and of its other
+// streams.
 func (m *measurement) idle(ctx context.Context) (log, others float64, err error) {
 	groups, since := m.cluster.observe(ctx).groups, time.Now()
 	for end := time.Now().Add(settleLimit); time.Since(since) < quietTime && time.Now().Before(end) && ctx.Err() == nil; {

@@ -15,8 +15,8 @@ import (
 	"payledger/eventstore/childtest"
 )
 
-// TestMeasure measures one API node beside PostgreSQL, a second for each figure: no figure is missing, is zero or has errors, and no
-// process and no folder stays.
+// TestMeasure measures one API node beside PostgreSQL, a second for each figure: no figure is
+// missing, is zero or has errors, and no process and no folder stays.
 func TestMeasure(t *testing.T) {
 	installed, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil || len(installed) == 0 {

@@ -100,7 +100,8 @@ func (t *table) failures() (all []error) {
 	return all
 }
 
-// medians returns the table of the medians of several runs. The detail of a cell is its smallest and its largest value.
+// medians returns the table of the medians of several runs. The detail of a cell is its smallest
+// and its largest value.
 func medians(runs []*table) *table {
 	first, last := runs[0], runs[len(runs)-1]
 	all := &table{title: fmt.Sprintf("Medians of %d runs (smallest to largest)", len(runs)), machine: first.machine, before: first.before, after: last.after, nodes: first.nodes}

@@ -54,7 +54,8 @@ func sample(by float64) *table {
 	return t
 }
 
-// TestTable: a table has a column for each number of API nodes, and a figure that is missing or has errors shows it.
+// TestTable: a table has a column for each number of API nodes, and a figure that is missing or has
+// errors shows it.
 func TestTable(t *testing.T) {
 	s := sample(0.5)
 	expected := `Run 1 of 1: 2 × CPU; an fsync takes 0.30 ms; load before 0.1 0.2 0.3, after 1.1 1.2 1.3

@@ -52,14 +52,16 @@ func (n *natsNode) clientOf(a *apiNode) string {
 
 const servers = 3 // the log has a replica on each
 
-// nowhere is the address of the routes that servers announce to each other, so that they use the links only.
+// nowhere is the address of the routes that servers announce to each other, so that they use the
+// links only.
 const nowhere = "127.0.0.1:1"
 
 func (c *cluster) startNATS(ctx context.Context, n *natsNode) error {
 	return c.atLast(n.node, c.address+":-1", func(listen string) error { return c.tryNATS(ctx, n, listen) })
 }
 
-// atLast starts a node at the address of its last start, or at a free one if there is none or it is in use.
+// atLast starts a node at the address of its last start, or at a free one if there is none or it is
+// in use.
 func (c *cluster) atLast(n *node, free string, try func(listen string) error) error {
 	last := c.settings.Ports[n.name]
 	if last == "" {

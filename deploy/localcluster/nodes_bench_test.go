@@ -21,9 +21,11 @@ import (
 	"time"
 )
 
-// BenchmarkNodes measures payments over HTTP, each created and captured, through one, two and three API nodes over one cluster of three
-// NATS servers: payments a second, times, CPU of each process, and what a payment leaves on the disks. A node is a process: on one machine
-// they share its processors. It prints a table, from which SCALING.md computes. The CPU of the client includes the links of the cluster.
+// BenchmarkNodes measures payments over HTTP, each created and captured, through one, two and three
+// API nodes over one cluster of three NATS servers: payments a second, times, CPU of each process,
+// and what a payment leaves on the disks. A node is a process: on one machine they share its
+// processors. It prints a table, from which SCALING.md computes. The CPU of the client includes the
+// links of the cluster.
 //
 //	go test -tags system ./deploy/localcluster -run - -bench Nodes -benchtime 3000x
 func BenchmarkNodes(b *testing.B) {
@@ -106,7 +108,8 @@ func benchNodes(b *testing.B, c *cluster, l *load) (row string) {
 	return row + "|"
 }
 
-// payMany makes a payment for each element of times, on all API nodes, and sets the times of the creations.
+// payMany makes a payment for each element of times, on all API nodes, and sets the times of the
+// creations.
 func (l *load) payMany(b *testing.B, times []time.Duration) {
 	var next atomic.Int64
 	var all sync.WaitGroup

@@ -100,8 +100,9 @@ func (n *nodeSight) readAPI(ctx context.Context, admin string) {
 	n.ask(err)
 }
 
-// add adds up the answers of the NATS servers. The leader of a stream knows the lag of its replicas. A server that is cut off believes
-// for some seconds that it leads: a stream can have two leaders.
+// add adds up the answers of the NATS servers. The leader of a stream knows the lag of its
+// replicas. A server that is cut off believes for some seconds that it leads: a stream can have two
+// leaders.
 func (s *sight) add(answers []jsz) {
 	last, led, others := map[string]uint64{}, map[string]bool{}, map[string]uint64{}
 	for i, answer := range answers {

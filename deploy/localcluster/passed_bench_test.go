@@ -12,11 +12,13 @@ import (
 	"time"
 )
 
-// passedRounds is the number of rounds of each kind of request. They take turns, so that other programs on the machine slow all of them alike.
+// passedRounds is the number of rounds of each kind of request. They take turns, so that other
+// programs on the machine slow all of them alike.
 const passedRounds = 8
 
-// BenchmarkPassed measures a list at a node with views, and the same list at a node without views, which passes the request on: times, and the CPU of each
-// process. One client sends one request after the other, b.N of each kind.
+// BenchmarkPassed measures a list at a node with views, and the same list at a node without views,
+// which passes the request on: times, and the CPU of each process. One client sends one request
+// after the other, b.N of each kind.
 //
 //	go test -tags system ./deploy/localcluster -run - -bench Passed -benchtime 800x
 func BenchmarkPassed(b *testing.B) {

@@ -39,7 +39,8 @@ func (c *cluster) startAPI(ctx context.Context, a *apiNode) error {
 	return err
 }
 
-// startAt starts a node of the program payledger at the address of its last start, or at a free one, and reads its ready line.
+// startAt starts a node of the program payledger at the address of its last start, or at a free
+// one, and reads its ready line.
 func (c *cluster) startAt(ctx context.Context, n *node, env []string, line any, args func(listen string) []string) error {
 	return c.atLast(n, c.address+":0", func(listen string) (err error) {
 		if n.child, err = spawn(filepath.Join(c.programs, "payledger"), args(listen), env, c.logOf(n.name)); err != nil {

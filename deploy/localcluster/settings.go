@@ -62,7 +62,8 @@ func openSettings(dir string) (*settings, error) {
 	return s, nil
 }
 
-// newSecret returns a random secret. It begins with a letter, because NATS reads a variable of digits as a number.
+// newSecret returns a random secret. It begins with a letter, because NATS reads a variable of
+// digits as a number.
 func newSecret() string {
 	var b [24]byte
 	rand.Read(b[:]) // it never fails

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestSettings: the settings of a folder are secret, stay the same, and belong to one cluster at a time.
+// TestSettings: the settings of a folder are secret, stay the same, and belong to one cluster at a
+// time.
 func TestSettings(t *testing.T) {
 	dir := t.TempDir()
 	s, err := openSettings(dir)

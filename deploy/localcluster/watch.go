@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// watch shows the cluster each second, and obeys commands. On a terminal it draws over the last picture; elsewhere it prints a picture
-// after each command, and every ten seconds.
+// watch shows the cluster each second, and obeys commands. On a terminal it draws over the last
+// picture; elsewhere it prints a picture after each command, and every ten seconds.
 type watch struct {
 	cluster  *cluster
 	in       io.Reader

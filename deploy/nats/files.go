@@ -1,5 +1,5 @@
-// Package natsconf has the configuration files of the NATS servers, for deploy/local-cluster and for tests. README.md in this folder
-// describes them.
+// Package natsconf has the configuration files of the NATS servers, for deploy/local-cluster and
+// for tests. README.md in this folder describes them.
 package natsconf
 
 import "embed"

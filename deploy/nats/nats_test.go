@@ -159,7 +159,8 @@ func start(t *testing.T, a *authority) (servers []*server.Server) {
 	return servers
 }
 
-// network returns the beginning of loopback addresses that no other test uses: the servers have the ports of the configuration.
+// network returns the beginning of loopback addresses that no other test uses: the servers have the
+// ports of the configuration.
 func network(t *testing.T) string {
 	t.Helper()
 	var b [2]byte
@@ -186,8 +187,9 @@ func eventually(t *testing.T, check func() error) {
 	}
 }
 
-// TestTLS: servers of the configuration form a cluster over TLS. They take no client without TLS and no server without a certificate of
-// their authority; a client finds a server of another authority out.
+// TestTLS: servers of the configuration form a cluster over TLS. They take no client without TLS
+// and no server without a certificate of their authority; a client finds a server of another
+// authority out.
 func TestTLS(t *testing.T) {
 	own, foreign := newAuthority(t), newAuthority(t)
 	servers := start(t, own)
@@ -259,7 +261,8 @@ func refuses(t *testing.T, address, hello string, config *tls.Config) {
 	}
 }
 
-// TestPermissions: the service's user can do what the service does, and nothing else; operators see the servers and not the log.
+// TestPermissions: the service's user can do what the service does, and nothing else; operators see
+// the servers and not the log.
 func TestPermissions(t *testing.T) {
 	a := newAuthority(t)
 	servers := start(t, a)

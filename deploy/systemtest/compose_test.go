@@ -59,8 +59,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestCertificates: the script makes certificates that the servers accept of each other, again for an authority that is there, and a
-// key that others cannot read.
+// TestCertificates: the script makes certificates that the servers accept of each other, again for
+// an authority that is there, and a key that others cannot read.
 func TestCertificates(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		toolMissing(t, "openssl is not installed")

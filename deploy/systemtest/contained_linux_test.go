@@ -68,7 +68,8 @@ func namespaces(t *testing.T, uid string) *syscall.SysProcAttr {
 // containLimit bounds the life of a container.
 const containLimit = 5 * time.Minute
 
-// contain sets the container up, runs the image's programs, and prints what they do, one pair of texts a line.
+// contain sets the container up, runs the image's programs, and prints what they do, one pair of
+// texts a line.
 func contain(order string) error {
 	var c contained
 	if err := json.Unmarshal([]byte(order), &c); err != nil {
@@ -163,7 +164,8 @@ func readyLines(lines *bufio.Scanner) (m made, api string, err error) {
 	return m, "", errors.New("serve ended before it was ready")
 }
 
-// enter makes the image's files the read-only root, with the volume and the kernel's view of the processes.
+// enter makes the image's files the read-only root, with the volume and the kernel's view of the
+// processes.
 func enter(c contained) error {
 	flags := uintptr(unix.MS_BIND | unix.MS_REC)
 	for _, step := range []struct {

@@ -29,7 +29,8 @@ type image struct {
 	Command    []string
 }
 
-// readImage reads the last stage of the Dockerfile. It fails the test at an instruction that it does not know.
+// readImage reads the last stage of the Dockerfile. It fails the test at an instruction that it
+// does not know.
 func readImage(t *testing.T) (i image) {
 	t.Helper()
 	text, err := os.ReadFile("../Dockerfile")
@@ -80,7 +81,8 @@ func readImage(t *testing.T) (i image) {
 	return i
 }
 
-// builds returns the arguments of the go build command of the Dockerfile, without its -o, and its environment.
+// builds returns the arguments of the go build command of the Dockerfile, without its -o, and its
+// environment.
 func builds(t *testing.T) (env, args []string) {
 	t.Helper()
 	text, err := os.ReadFile("../Dockerfile")
@@ -94,9 +96,10 @@ func builds(t *testing.T) (env, args []string) {
 	return []string{m[1]}, append(strings.Fields(m[2]), "-ldflags="+m[3], m[4])
 }
 
-// TestImage builds the binary as the Dockerfile does, and runs it as the image would run: in namespaces of its own, with a read-only
-// root that has the image's files and nothing else, not as root, without capabilities. The health check fails before the service
-// is ready and succeeds then, the demo's story passes, and SIGTERM ends it with status 0.
+// TestImage builds the binary as the Dockerfile does, and runs it as the image would run: in
+// namespaces of its own, with a read-only root that has the image's files and nothing else, not as
+// root, without capabilities. The health check fails before the service is ready and succeeds then,
+// the demo's story passes, and SIGTERM ends it with status 0.
 func TestImage(t *testing.T) {
 	i := readImage(t)
 	root, volume := t.TempDir(), t.TempDir()
@@ -145,7 +148,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// runContained runs the test binary as the first process of new namespaces, which reports line by line.
+// runContained runs the test binary as the first process of new namespaces, which reports line by
+// line.
 func runContained(t *testing.T, c contained) map[string]string {
 	t.Helper()
 	order, err := json.Marshal(c)

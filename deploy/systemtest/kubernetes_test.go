@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestKubernetes: the manifests decode strictly into the types of Kubernetes, and unknown fields do not.
+// TestKubernetes: the manifests decode strictly into the types of Kubernetes, and unknown fields do
+// not.
 func TestKubernetes(t *testing.T) {
 	check, there := checker(t)
 	if !there {

@@ -119,7 +119,8 @@ func neverTakes(t *testing.T, api, key string) {
 
 var sample = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*`)
 
-// TestMetrics: the alerts and the dashboard are valid, read only metrics that the service has, and read all of payledger's own.
+// TestMetrics: the alerts and the dashboard are valid, read only metrics that the service has, and
+// read all of payledger's own.
 func TestMetrics(t *testing.T) {
 	check, there := checker(t)
 	if !there {

@@ -79,7 +79,8 @@ type found struct {
 	Kinds   []string `json:"kinds"`
 }
 
-// checker builds the program of testdata/manifests, or returns false where its modules cannot be had.
+// checker builds the program of testdata/manifests, or returns false where its modules cannot be
+// had.
 func checker(t *testing.T) (func(stdin string, args ...string) (found, error), bool) {
 	t.Helper()
 	at, err := manifests()

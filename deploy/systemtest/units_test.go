@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/childtest"
 )
 
-// maxExposure is the exposure, times 10, that systemd-analyze may find in a unit. Services without hardening have 96.
+// maxExposure is the exposure, times 10, that systemd-analyze may find in a unit. Services without
+// hardening have 96.
 const maxExposure = "15"
 
 // TestUnits: systemd takes the units, and finds them hardened.

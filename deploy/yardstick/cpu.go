@@ -9,10 +9,12 @@ import (
 	"syscall"
 )
 
-// ticksPerSecond is the unit of processor time in /proc, the same on every machine that Go supports.
+// ticksPerSecond is the unit of processor time in /proc, the same on every machine that Go
+// supports.
 const ticksPerSecond = 100
 
-// used returns cpuSeconds while every standby is synchronous: a load without them measures something else.
+// used returns cpuSeconds while every standby is synchronous: a load without them measures
+// something else.
 func (p *postgres) used(ctx context.Context, db querier) (float64, error) {
 	if err := p.synchronous(ctx, db); err != nil {
 		return 0, err
@@ -20,7 +22,8 @@ func (p *postgres) used(ctx context.Context, db querier) (float64, error) {
 	return p.cpuSeconds()
 }
 
-// cpuSeconds returns the processor time of yardstick and of all processes of the server and its standbys, those that ended included.
+// cpuSeconds returns the processor time of yardstick and of all processes of the server and its
+// standbys, those that ended included.
 func (p *postgres) cpuSeconds() (float64, error) {
 	var self syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {

@@ -59,8 +59,9 @@ func serverSettings(socket string, pool int) []string {
 
 const defaultPort = 5432 // of a server that has a Unix socket only
 
-// startPostgres makes the cluster in the data folder if there is none, starts the server, and waits until it takes connections. With
-// standbys it then makes them, and waits until every one is synchronous.
+// startPostgres makes the cluster in the data folder if there is none, starts the server, and waits
+// until it takes connections. With standbys it then makes them, and waits until every one is
+// synchronous.
 func startPostgres(ctx context.Context, s settings) (*postgres, error) {
 	bin, err := findPostgres(s.postgresBin)
 	if err != nil {
@@ -82,7 +83,8 @@ func startPostgres(ctx context.Context, s settings) (*postgres, error) {
 
 const primary = "postgres" // the name of its folder
 
-// start starts a server on a folder that exists, with further settings, and waits until it takes connections.
+// start starts a server on a folder that exists, with further settings, and waits until it takes
+// connections.
 func (i installation) start(ctx context.Context, name string, port int, further ...string) (*postgres, error) {
 	socket, err := os.MkdirTemp("", "yardstick-")
 	if err != nil {
@@ -108,7 +110,8 @@ func (i installation) start(ctx context.Context, name string, port int, further 
 	return p, nil
 }
 
-// start starts the server on a thread that lives as long as the server: the kernel stops the server when that thread ends.
+// start starts the server on a thread that lives as long as the server: the kernel stops the server
+// when that thread ends.
 func (p *postgres) start() error {
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -148,7 +151,8 @@ func (p *postgres) await(ctx context.Context) error {
 	}
 }
 
-// stop ends the server in order, and then its standbys. It removes the sockets, and the folders of the standbys.
+// stop ends the server in order, and then its standbys. It removes the sockets, and the folders of
+// the standbys.
 func (p *postgres) stop() error {
 	err := p.end(stopLimit, syscall.SIGINT, syscall.SIGQUIT) // fast, then at once
 	for _, s := range p.standbys {
@@ -217,7 +221,8 @@ func findPostgres(given string) (string, error) {
 
 const capDACOverride = 1 // lets the server enter folders that only root may enter
 
-// unprivileged returns the attributes of the server's processes: PostgreSQL refuses to run as root, and runs as postgres or nobody then.
+// unprivileged returns the attributes of the server's processes: PostgreSQL refuses to run as root,
+// and runs as postgres or nobody then.
 func unprivileged() (*syscall.SysProcAttr, error) {
 	attributes := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT} // a terminal's Ctrl-C goes to yardstick only
 	if os.Geteuid() != 0 {

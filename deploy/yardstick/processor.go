@@ -64,8 +64,8 @@ type outcome struct {
 	body          []byte // the answer itself
 }
 
-// authorize requests an authorization. A repeat has the same key, and gets the outcome of the first request. An error leaves the outcome
-// unknown.
+// authorize requests an authorization. A repeat has the same key, and gets the outcome of the first
+// request. An error leaves the outcome unknown.
 func (p *processors) authorize(ctx context.Context, payment *payment) (o outcome, err error) {
 	body, err := json.Marshal(operation{
 		Kind: "authorize", MerchantID: merchantID, Reference: payment.ID.String(), Amount: payment.Amount, Currency: payment.CurrencyCode,
@@ -108,8 +108,8 @@ func (o *outcome) read() error {
 	return nil
 }
 
-// openPayments returns the store without a processor. With one, the payments of an earlier process that have no outcome get it first.
-// life ends the payments under way.
+// openPayments returns the store without a processor. With one, the payments of an earlier process
+// that have no outcome get it first. life ends the payments under way.
 func openPayments(ctx, life context.Context, s *store, url string) (creator, error) {
 	if url == "" {
 		return s, nil
@@ -118,8 +118,8 @@ func openPayments(ctx, life context.Context, s *store, url string) (creator, err
 	return d, d.resume(ctx)
 }
 
-// withProcessor makes a payment in two transactions with the call between them: the request is durable before the processor gets it,
-// and the outcome before the client does.
+// withProcessor makes a payment in two transactions with the call between them: the request is
+// durable before the processor gets it, and the outcome before the client does.
 type withProcessor struct {
 	store      *store
 	processors *processors
@@ -141,7 +141,8 @@ with payment as (
 )
 insert into outbox (id, payment_id, event_type, created_at, due) select $4, id, $5, $6, $6 from payment`
 
-// create answers with a PENDING payment if the outcome is unknown. The next start of yardstick finds it out.
+// create answers with a PENDING payment if the outcome is unknown. The next start of yardstick
+// finds it out.
 func (w *withProcessor) create(ctx context.Context, key string, c creation) ([]byte, error) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	data, err := json.Marshal(c)
@@ -163,7 +164,8 @@ func (w *withProcessor) create(ctx context.Context, key string, c creation) ([]b
 	return w.settle(ctx, p, outcome)
 }
 
-// detached returns a context that goes on when the client goes away: the payment gets its outcome. It ends with yardstick.
+// detached returns a context that goes on when the client goes away: the payment gets its outcome.
+// It ends with yardstick.
 func (w *withProcessor) detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	unbind := context.AfterFunc(w.life, cancel)

@@ -93,8 +93,8 @@ func (f *fakeProcessor) set(say string, calls func(o operation)) {
 
 const succeeded = `{"state":"SUCCEEDED","processorTransactionId":"adyen_1","at":"2026-01-01T00:00:00Z"}`
 
-// TestProcessor: a request is durable before the processor gets it, its outcome is in the answer, and a request without an outcome is
-// sent again under its key by the next start.
+// TestProcessor: a request is durable before the processor gets it, its outcome is in the answer,
+// and a request without an outcome is sent again under its key by the next start.
 func TestProcessor(t *testing.T) {
 	if !hasPostgres(t) {
 		return

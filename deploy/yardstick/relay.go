@@ -80,7 +80,8 @@ func (r *relay) run(ctx context.Context) {
 	}
 }
 
-// batch sends one batch, and returns its size. If the process ends before the commit, the rows stay in the outbox and are sent again.
+// batch sends one batch, and returns its size. If the process ends before the commit, the rows stay
+// in the outbox and are sent again.
 func (r *relay) batch(ctx context.Context) (int, error) {
 	tx, err := r.store.pool.Begin(ctx)
 	if err != nil {
@@ -123,7 +124,8 @@ func (r *relay) send(ctx context.Context, rows []pending) *outcomes {
 
 const notWanted = -1 // in the place of a status code: the endpoint does not want the event
 
-// collect makes the outcomes. An event whose attempt failed at any endpoint is sent to all of them again.
+// collect makes the outcomes. An event whose attempt failed at any endpoint is sent to all of them
+// again.
 func collect(rows []pending, endpoints []endpoint, codes [][]int32, now time.Time) *outcomes {
 	o := &outcomes{}
 	for i, row := range rows {

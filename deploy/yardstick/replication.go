@@ -21,10 +21,12 @@ const (
 	loopback   = "127.0.0.1"
 )
 
-// hostRules let the superuser in by the Unix socket, which only its user may enter, and the standbys by TCP with their password.
+// hostRules let the superuser in by the Unix socket, which only its user may enter, and the
+// standbys by TCP with their password.
 const hostRules = "local all " + superuser + " trust\nhost replication " + replicator + " " + loopback + "/32 scram-sha-256\n"
 
-// startReplicated starts the primary and its standbys. A commit of the primary waits until one standby has synced it to its disk.
+// startReplicated starts the primary and its standbys. A commit of the primary waits until one
+// standby has synced it to its disk.
 func (i installation) startReplicated(ctx context.Context, standbys int) (_ *postgres, err error) {
 	rules := filepath.Join(i.data, primary, "pg_hba.conf")
 	if err := errors.Join(os.WriteFile(rules, []byte(hostRules), 0o600), own(rules, i.attributes)); err != nil {
@@ -88,8 +90,8 @@ func freePort(ctx context.Context) (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
-// startStandby copies the primary into a folder of the standby's name, and starts a server there that follows the primary. An earlier
-// folder, of a yardstick that was killed, is removed.
+// startStandby copies the primary into a folder of the standby's name, and starts a server there
+// that follows the primary. An earlier folder, of a yardstick that was killed, is removed.
 func (i installation) startStandby(ctx context.Context, name string, port int, password string) (*postgres, error) {
 	folder := filepath.Join(i.data, name)
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700), own(folder, i.attributes)); err != nil {
@@ -118,7 +120,8 @@ type querier interface {
 // replica is a row of pg_stat_replication.
 type replica struct{ name, state, sync string }
 
-// synchronous returns an error unless each standby receives the primary's log, and counts for the primary's commits.
+// synchronous returns an error unless each standby receives the primary's log, and counts for the
+// primary's commits.
 func (p *postgres) synchronous(ctx context.Context, db querier) error {
 	if len(p.standbys) == 0 {
 		return nil

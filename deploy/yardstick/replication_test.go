@@ -35,7 +35,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestStandbys: a commit waits for a standby, and yardstick ends when a standby ends. Nothing of the standbys stays.
+// TestStandbys: a commit waits for a standby, and yardstick ends when a standby ends. Nothing of
+// the standbys stays.
 func TestStandbys(t *testing.T) {
 	if !hasPostgres(t) {
 		return

@@ -74,7 +74,8 @@ func (s *store) create(ctx context.Context, key string, c creation) ([]byte, err
 	return document, s.repetition(ctx, key, err)
 }
 
-// repetition returns the error of an insert into payments: a *repeated if the idempotency key is there.
+// repetition returns the error of an insert into payments: a *repeated if the idempotency key is
+// there.
 func (s *store) repetition(ctx context.Context, key string, err error) error {
 	failure, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || failure.ConstraintName != "payments_idempotency_key_key" {
@@ -87,7 +88,8 @@ func (s *store) repetition(ctx context.Context, key string, err error) error {
 	return earlier
 }
 
-// payment returns the JSON of a payment, or nil. A payment without an outcome has no document yet: its request has all of it.
+// payment returns the JSON of a payment, or nil. A payment without an outcome has no document yet:
+// its request has all of it.
 func (s *store) payment(ctx context.Context, id uuid) (document []byte, err error) {
 	err = s.pool.QueryRow(ctx, `select document from payments where id = $1`, id).Scan(&document)
 	switch {
@@ -113,7 +115,8 @@ type endpoint struct {
 	CreatedAt   string   `json:"createdAt"`
 }
 
-// register adds an endpoint. The events before the first endpoint have no receiver: they leave the outbox.
+// register adds an endpoint. The events before the first endpoint have no receiver: they leave the
+// outbox.
 func (s *store) register(ctx context.Context, e endpoint, at time.Time) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var first bool
@@ -131,7 +134,8 @@ func (s *store) register(ctx context.Context, e endpoint, at time.Time) error {
 	})
 }
 
-// remove deletes an endpoint, and reports whether it was there. Without endpoints, events stay in the outbox until the next first endpoint.
+// remove deletes an endpoint, and reports whether it was there. Without endpoints, events stay in
+// the outbox until the next first endpoint.
 func (s *store) remove(ctx context.Context, id uuid) (bool, error) {
 	done, err := s.pool.Exec(ctx, `delete from endpoints where id = $1`, id)
 	return done.RowsAffected() > 0, err

@@ -67,7 +67,8 @@ func start(t *testing.T, data string, further ...string) *service {
 	return v
 }
 
-// call sends a request with the headers of a merchant, changed by more pairs, and returns status and body.
+// call sends a request with the headers of a merchant, changed by more pairs, and returns status
+// and body.
 func (v *service) call(t *testing.T, method, path, body string, more ...string) (int, []byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -132,7 +133,8 @@ func decoded[T any](t *testing.T, text []byte) (v T) {
 	return v
 }
 
-// TestService checks that a payment and its idempotency key survive a restart, and that its webhook arrives with the right signature.
+// TestService checks that a payment and its idempotency key survive a restart, and that its webhook
+// arrives with the right signature.
 func TestService(t *testing.T) {
 	if !hasPostgres(t) {
 		return
@@ -255,7 +257,8 @@ func checkWebhook(t *testing.T, v *service) {
 	}
 }
 
-// TestParseStat checks that a process whose name has spaces and parentheses is counted with its children.
+// TestParseStat checks that a process whose name has spaces and parentheses is counted with its
+// children.
 func TestParseStat(t *testing.T) {
 	text := "42 (a (b) c) S 7 1 1 0 -1 4194304 1 2 3 4 10 20 300 4000 20 0 1 0 5 6 7"
 	if s := parseStat([]byte(text)); s != (stat{42, 7, 4330}) {

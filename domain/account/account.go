@@ -34,7 +34,8 @@ type State struct {
 	Routing     Routing          `json:"routing"`
 	APIKeys     []APIKey         `json:"apiKeys"`
 	Endpoints   []Endpoint       `json:"endpoints,omitempty"`
-	// EndpointsAfter is the place of the newest change of endpoints: per shard an address, and the endpoints are those of the later events.
+	// EndpointsAfter is the place of the newest change of endpoints: per shard an address, and the
+	// endpoints are those of the later events.
 	EndpointsAfter []uint64      `json:"endpointsAfter,omitempty"`
 	Signing        SigningSecret `json:"signingSecret"`
 	Users          []User        `json:"users"`
@@ -64,7 +65,8 @@ type APIKey struct {
 // Valid reports whether the key may be used at now.
 func (k APIKey) Valid(now time.Time) bool { return k.ExpiresAt == nil || now.Before(*k.ExpiresAt) }
 
-// Allows reports whether the key has the scope (D2), or account:write, whose parts are the scopes of settings, keys and users (D22.15).
+// Allows reports whether the key has the scope (D2), or account:write, whose parts are the scopes
+// of settings, keys and users (D22.15).
 func (k APIKey) Allows(scope string) bool {
 	return slices.Contains(k.Scopes, scope) || slices.Contains(writeScopes, scope) && slices.Contains(k.Scopes, ScopeAccountWrite)
 }

@@ -52,7 +52,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestAPIKeys: keys are added, not beyond the limit and not with an expiry that has passed (D2, D20).
+// TestAPIKeys: keys are added, not beyond the limit and not with an expiry that has passed (D2,
+// D20).
 func TestAPIKeys(t *testing.T) {
 	s := account.Evolve(account.State{}, created())
 	add := func(s account.State, expires *time.Time) (account.Event, error) {
@@ -85,7 +86,8 @@ func TestAPIKeys(t *testing.T) {
 	}
 }
 
-// TestEndpoints checks that webhook endpoints are added up to the limit, with the requested settings (D18).
+// TestEndpoints checks that webhook endpoints are added up to the limit, with the requested
+// settings (D18).
 func TestEndpoints(t *testing.T) {
 	s := account.Evolve(account.State{}, created())
 	for i := range account.MaxEndpoints {

@@ -11,8 +11,8 @@ import (
 	"payledger/domain/account"
 )
 
-// TestCreateAnalyticsUser: a new user of a name replaces the one before; others stay; their number is limited; without an account
-// there is none. A removed user is gone.
+// TestCreateAnalyticsUser: a new user of a name replaces the one before; others stay; their number
+// is limited; without an account there is none. A removed user is gone.
 func TestCreateAnalyticsUser(t *testing.T) {
 	s := account.Evolve(account.State{}, created())
 	set := func(name, key string) error {

@@ -22,7 +22,8 @@ func (e Endpoint) Wants(eventType string) bool {
 	return e.Enabled && (len(e.EventTypes) == 0 || slices.Contains(e.EventTypes, eventType))
 }
 
-// ListenerURL is the URL of an endpoint whose webhooks a program reads as a stream, instead of being called (D18, D20).
+// ListenerURL is the URL of an endpoint whose webhooks a program reads as a stream, instead of
+// being called (D18, D20).
 const ListenerURL = "listener:stream"
 
 // Listener reports whether the endpoint's webhooks are read as a stream.
@@ -51,11 +52,13 @@ func (s State) endpointAt(id domain.EndpointID) int {
 type EndpointCreated struct {
 	At       time.Time `json:"at"`       // when it was decided, UTC
 	Endpoint Endpoint  `json:"endpoint"` // the new endpoint
-	// Per shard, the address of an event of the log; the change applies to the later events of the shard.
+	// Per shard, the address of an event of the log; the change applies to the later events of the
+	// shard.
 	EndpointsAfter []uint64 `json:"endpointsAfter,omitempty"`
 }
 
-// EndpointChanged says that an endpoint has new data. It keeps its id; queued webhooks go to the new address.
+// EndpointChanged says that an endpoint has new data. It keeps its id; queued webhooks go to the
+// new address.
 type EndpointChanged struct {
 	At          time.Time         `json:"at"`          // when it was decided, UTC
 	ID          domain.EndpointID `json:"id"`          // the changed endpoint
@@ -63,7 +66,8 @@ type EndpointChanged struct {
 	Description string            `json:"description"` // the merchant's own text
 	EventTypes  []string          `json:"eventTypes"`  // empty: all
 	Enabled     bool              `json:"enabled"`     // reports whether new webhooks go to it
-	// Per shard, the address of an event of the log; the change applies to the later events of the shard.
+	// Per shard, the address of an event of the log; the change applies to the later events of the
+	// shard.
 	EndpointsAfter []uint64 `json:"endpointsAfter,omitempty"`
 }
 
@@ -71,7 +75,8 @@ type EndpointChanged struct {
 type EndpointDeleted struct {
 	At time.Time         `json:"at"` // when it was decided, UTC
 	ID domain.EndpointID `json:"id"` // the deleted endpoint
-	// Per shard, the address of an event of the log; the change applies to the later events of the shard.
+	// Per shard, the address of an event of the log; the change applies to the later events of the
+	// shard.
 	EndpointsAfter []uint64 `json:"endpointsAfter,omitempty"`
 }
 
@@ -143,8 +148,9 @@ func DecideDeleteEndpoint(s State, c DeleteEndpoint) (Event, error) {
 	return EndpointDeleted(c), nil
 }
 
-// later returns the later address of each shard, so that a newer change never applies to events before an older one. A concurrent change
-// may have read the ends of the shards later and been appended first.
+// later returns the later address of each shard, so that a newer change never applies to events
+// before an older one. A concurrent change may have read the ends of the shards later and been
+// appended first.
 func later(before, now []uint64) []uint64 {
 	now = slices.Clone(now)
 	for shard := range min(len(now), len(before)) {
@@ -153,8 +159,9 @@ func later(before, now []uint64) []uint64 {
 	return now
 }
 
-// EndpointsApplyTo reports whether the endpoints of the state are those of an event: the event was appended after their newest change.
-// Without a recorded place of the change (an older build) they are.
+// EndpointsApplyTo reports whether the endpoints of the state are those of an event: the event was
+// appended after their newest change. Without a recorded place of the change (an older build) they
+// are.
 func (s State) EndpointsApplyTo(shard int, address uint64) bool {
 	return shard >= len(s.EndpointsAfter) || address > s.EndpointsAfter[shard]
 }

@@ -22,8 +22,8 @@ func twoEndpoints() account.State {
 	return s
 }
 
-// TestChangeEndpoint checks that fields outside the request keep their values, the id and the place, too. A change without effect is not
-// recorded (D20).
+// TestChangeEndpoint checks that fields outside the request keep their values, the id and the
+// place, too. A change without effect is not recorded (D20).
 func TestChangeEndpoint(t *testing.T) {
 	s := twoEndpoints()
 	want, _ := s.Endpoint("a")
@@ -94,8 +94,9 @@ func TestDeleteEndpoint(t *testing.T) {
 	}
 }
 
-// TestEndpointsAfter checks the place of a change in the log: the newest change counts, and no change applies to events before an earlier
-// change. An older build records no place; the place before it stays.
+// TestEndpointsAfter checks the place of a change in the log: the newest change counts, and no
+// change applies to events before an earlier change. An older build records no place; the place
+// before it stays.
 func TestEndpointsAfter(t *testing.T) {
 	s := account.Evolve(account.State{}, created())
 	if !s.EndpointsApplyTo(0, 1) || !s.EndpointsApplyTo(7, 1) {

@@ -23,7 +23,8 @@ func Events() []Event {
 	}
 }
 
-// Created says that the account exists, with its first API key, signing secret and user: one decision.
+// Created says that the account exists, with its first API key, signing secret and user: one
+// decision.
 type Created struct {
 	At          time.Time        `json:"at"`            // when it was decided, UTC
 	ID          domain.AccountID `json:"id"`            // the new account

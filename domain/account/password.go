@@ -7,15 +7,16 @@ import (
 	"payledger/domain"
 )
 
-// UserPasswordReset says that a dashboard user has a new password instead of the previous one, by somebody else's order. All of the
-// user's sessions end, and a lock.
+// UserPasswordReset says that a dashboard user has a new password instead of the previous one, by
+// somebody else's order. All of the user's sessions end, and a lock.
 type UserPasswordReset struct {
 	At       time.Time       `json:"at"`       // when it was decided, UTC
 	User     domain.UserID   `json:"userId"`   // the user with the new password
 	Password domain.SecretID `json:"password"` // names the verifier in the stream of secrets
 }
 
-// UserPasswordChanged says that a user chose another password. All of the user's sessions end; a new one begins.
+// UserPasswordChanged says that a user chose another password. All of the user's sessions end; a
+// new one begins.
 type UserPasswordChanged struct {
 	At        time.Time            `json:"at"`        // when it was decided, UTC
 	User      domain.UserID        `json:"userId"`    // the user with the new password
@@ -36,7 +37,8 @@ type ResetUserPassword struct {
 	Replaces domain.SecretID // the verifier that the new one follows
 }
 
-// DecideResetUserPassword sets the new password. Of two simultaneous resets one fails, so that older verifiers can be destroyed.
+// DecideResetUserPassword sets the new password. Of two simultaneous resets one fails, so that
+// older verifiers can be destroyed.
 func DecideResetUserPassword(s State, c ResetUserPassword) (Event, error) {
 	if !slices.ContainsFunc(s.Users, func(u User) bool { return u.ID == c.User && u.Password == c.Replaces }) {
 		return nil, domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "The user's password was reset at the same moment, or the user does not exist.")
@@ -44,7 +46,8 @@ func DecideResetUserPassword(s State, c ResetUserPassword) (Event, error) {
 	return c.UserPasswordReset, nil
 }
 
-// ChangeUserPassword is the command to set the password that a user chose. Replaces is the verifier that the previous one was checked with.
+// ChangeUserPassword is the command to set the password that a user chose. Replaces is the verifier
+// that the previous one was checked with.
 type ChangeUserPassword struct {
 	UserPasswordChanged
 	Replaces domain.SecretID

@@ -8,8 +8,8 @@ import (
 	"payledger/domain/account"
 )
 
-// TestResetUserPassword: the user has the new verifier, others keep theirs; a user that is not there and a reset that another
-// one has overtaken are refused.
+// TestResetUserPassword: the user has the new verifier, others keep theirs; a user that is not
+// there and a reset that another one has overtaken are refused.
 func TestResetUserPassword(t *testing.T) {
 	made := created()
 	made.User = account.User{ID: "user-1", Name: "admin", Role: "admin", Password: "password.acct.user-1"}

@@ -18,7 +18,8 @@ func (APIKeyRevoked) accountEvent() {}
 // RevokeAPIKey is the command to revoke a key.
 type RevokeAPIKey APIKeyRevoked
 
-// DecideRevokeAPIKey revokes the key. A key may revoke even itself: `payledger credentials reset` creates a new one.
+// DecideRevokeAPIKey revokes the key. A key may revoke even itself: `payledger credentials reset`
+// creates a new one.
 func DecideRevokeAPIKey(s State, c RevokeAPIKey) (Event, error) {
 	if _, known := s.Key(c.ID); !known {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no API key of this id. It may have been revoked.")

@@ -21,8 +21,8 @@ type Rule struct {
 	Processors []processor.Name `json:"processors"` // to try, in order
 }
 
-// Conditions of a rule must all hold; an absent condition always holds. Amounts are minor units of the payment's currency,
-// both limits included.
+// Conditions of a rule must all hold; an absent condition always holds. Amounts are minor units of
+// the payment's currency, both limits included.
 type Conditions struct {
 	Currencies []domain.Currency `json:"currencyCode,omitempty"` // one of these, ISO 4217
 	Networks   []domain.Network  `json:"network,omitempty"`      // the card's network is one of these
@@ -41,7 +41,8 @@ type RouteFacts struct {
 	Metadata    domain.Metadata
 }
 
-// Route returns the enabled merchant accounts for a payment in order (D15): of the first rule that matches, else the default, else all.
+// Route returns the enabled merchant accounts for a payment in order (D15): of the first rule that
+// matches, else the default, else all.
 func (s State) Route(f RouteFacts) []Processor {
 	if i := s.Routing.Match(f); i >= 0 {
 		return s.enabled(s.Routing.Rules[i].Processors)

@@ -80,7 +80,8 @@ func TestRouteConditions(t *testing.T) {
 	}
 }
 
-// TestRoute checks which list of processors decides, the order of the lists, and which processors remain (D15).
+// TestRoute checks which list of processors decides, the order of the lists, and which processors
+// remain (D15).
 func TestRoute(t *testing.T) {
 	euro := account.Conditions{Currencies: []domain.Currency{"EUR"}}
 	dollar := account.Conditions{Currencies: []domain.Currency{"USD"}}
@@ -140,8 +141,8 @@ func matches(c account.Conditions, f account.RouteFacts) bool {
 	return !fails
 }
 
-// TestRouteIsTotal: any payment has a route, of enabled processors only, and exactly those of the first rule
-// that matches, in its order (D15).
+// TestRouteIsTotal: any payment has a route, of enabled processors only, and exactly those of the
+// first rule that matches, in its order (D15).
 func TestRouteIsTotal(t *testing.T) {
 	list := rapid.SliceOfNDistinct(rapid.SampledFrom(processor.Names), 0, 6, rapid.ID[processor.Name])
 	seedtest.Check(t, func(t *rapid.T) {

@@ -120,7 +120,8 @@ func (s Settings) checkOrigins(found *faults) {
 	}
 }
 
-// originOf returns the origin of a URL as browsers send it: in lower case, without a default port and a path. "" if the text is no such URL.
+// originOf returns the origin of a URL as browsers send it: in lower case, without a default port
+// and a path. "" if the text is no such URL.
 func originOf(text string) string {
 	scheme, rest, found := strings.Cut(strings.ToLower(text), "://")
 	usual, known := map[string]string{"https": "443", "http": "80"}[scheme]
@@ -158,14 +159,16 @@ func (s Settings) equal(o Settings) bool {
 		s.RefuseRefundOfDisputed == o.RefuseRefundOfDisputed && slices.Equal(s.CheckoutOrigins, o.CheckoutOrigins)
 }
 
-// validDisplayName rejects line breaks, control characters and characters that change the text direction.
+// validDisplayName rejects line breaks, control characters and characters that change the text
+// direction.
 func validDisplayName(name string) bool {
 	visible := func(r rune) bool { return strconv.IsPrint(r) && r != utf8.RuneError }
 	return utf8.RuneCountInString(name) <= MaxDisplayName && strings.TrimSpace(name) == name &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !visible(r) })
 }
 
-// ChangeProcessor is the command to change the merchant account at a processor; nil fields stay as they are.
+// ChangeProcessor is the command to change the merchant account at a processor; nil fields stay as
+// they are.
 type ChangeProcessor struct {
 	At         time.Time      `json:"-"`
 	Name       processor.Name `json:"-"`
@@ -173,7 +176,8 @@ type ChangeProcessor struct {
 	MerchantID *string        `json:"processorMerchantId"`
 }
 
-// DecideChangeProcessor changes the merchant account; the event is nil if nothing differs. Existing payments keep theirs.
+// DecideChangeProcessor changes the merchant account; the event is nil if nothing differs. Existing
+// payments keep theirs.
 func DecideChangeProcessor(s State, c ChangeProcessor) (Event, error) {
 	i := s.place(c.Name)
 	if i < 0 {

@@ -33,7 +33,8 @@ func expectFaults(t *testing.T, model string, want []string, decide func(account
 	}
 }
 
-// TestChangeSettings checks that settings outside the request stay, and that a change without effect is not recorded (D5, D6, D20).
+// TestChangeSettings checks that settings outside the request stay, and that a change without
+// effect is not recorded (D5, D6, D20).
 func TestChangeSettings(t *testing.T) {
 	s := merchant(account.Routing{})
 	if s.Settings.Capture() != account.CaptureManual || s.Settings.AutoCapture() || s.Settings.TokenTTL(time.Hour) != time.Hour {
@@ -145,7 +146,8 @@ func TestChangeProcessor(t *testing.T) {
 	}
 }
 
-// TestCheckoutOrigins checks that the setting takes origins only as browsers send them, each once, and that a fault names the right form (D22.6).
+// TestCheckoutOrigins checks that the setting takes origins only as browsers send them, each once,
+// and that a fault names the right form (D22.6).
 func TestCheckoutOrigins(t *testing.T) {
 	var s account.State
 	change := func(origins ...string) (account.Event, error) {

@@ -31,7 +31,8 @@ func (s State) UserSession(user domain.UserID, id domain.UserSessionID, now time
 	}))
 }
 
-// UserSignedIn says that a user began a session with the password and, if the second factor is on, with a code.
+// UserSignedIn says that a user began a session with the password and, if the second factor is on,
+// with a code.
 type UserSignedIn struct {
 	At          time.Time            `json:"at"`                    // when it was decided, UTC
 	User        domain.UserID        `json:"userId"`                // the signed-in user
@@ -49,8 +50,8 @@ type UserSignedOut struct {
 	From    string               `json:"from,omitempty"` // address of the browser
 }
 
-// UserSignInFailed says that somebody gave a wrong password, or a wrong code after the right password. It locks nobody: a network, a device
-// or a session that gives too many waits (D22.13).
+// UserSignInFailed says that somebody gave a wrong password, or a wrong code after the right
+// password. It locks nobody: a network, a device or a session that gives too many waits (D22.13).
 type UserSignInFailed struct {
 	At    time.Time     `json:"at"`              // when it was decided, UTC
 	User  domain.UserID `json:"userId"`          // the user whose name was given
@@ -60,7 +61,8 @@ type UserSignInFailed struct {
 	Until time.Time     `json:"until,omitempty"` // what it counts for has no further try before this time, UTC; absent: it has
 }
 
-// UserLocked says that a wrong code was one too many. Who gives it knows the password: the user cannot sign in on a new device until a time.
+// UserLocked says that a wrong code was one too many. Who gives it knows the password: the user
+// cannot sign in on a new device until a time.
 type UserLocked struct {
 	At    time.Time     `json:"at"`             // when it was decided, UTC
 	User  domain.UserID `json:"userId"`         // the user whose name was given
@@ -89,7 +91,8 @@ func (e *Locked) Error() string {
 // ErrCodeUsed means that a code was used before, or that it is older than a used one.
 var ErrCodeUsed = errors.New("the code was used before")
 
-// Locked returns the error of a user who is locked at now; nil if the user is not. A lock stops codes of new devices only.
+// Locked returns the error of a user who is locked at now; nil if the user is not. A lock stops
+// codes of new devices only.
 func (u User) Locked(now time.Time) error {
 	if now.Before(u.LockedUntil) {
 		return &Locked{Until: u.LockedUntil}
@@ -105,7 +108,8 @@ type Proof struct {
 	Known       bool            // the code came from a device or a session of the user, whose wrong codes are counted apart
 }
 
-// holds refuses a proof that is not one any more: a code of a new device while the user is locked, a secret that was replaced, a code that was used.
+// holds refuses a proof that is not one any more: a code of a new device while the user is locked,
+// a secret that was replaced, a code that was used.
 func (s State) holds(user domain.UserID, p Proof, at time.Time) error {
 	u, known := s.User(user)
 	if !known {
@@ -149,8 +153,8 @@ func DecideSignIn(s State, c SignIn) (Event, error) {
 // FailSignIn is the command to count a wrong password or code.
 type FailSignIn UserSignInFailed
 
-// DecideFailSignIn records the failure. The MaxFailures-th failure that counts for the user locks the user. Failures of a locked user do not count:
-// the lock ends at its time.
+// DecideFailSignIn records the failure. The MaxFailures-th failure that counts for the user locks
+// the user. Failures of a locked user do not count: the lock ends at its time.
 func DecideFailSignIn(s State, c FailSignIn) (Event, error) {
 	u, known := s.User(c.User)
 	if !known {
@@ -210,7 +214,8 @@ func evolveSignIn(s State, e Event) State {
 
 func (u *User) unlock() { u.Failures, u.FailedAt, u.LockedUntil = 0, time.Time{}, time.Time{} }
 
-// withSession adds a session. It leaves out the account's expired sessions, and the user's oldest ones above MaxUserSessions.
+// withSession adds a session. It leaves out the account's expired sessions, and the user's oldest
+// ones above MaxUserSessions.
 func (s State) withSession(made UserSession) State {
 	kept, own := []UserSession{made}, 1
 	for _, o := range slices.Backward(s.UserSessions) {

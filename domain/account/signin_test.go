@@ -25,8 +25,9 @@ func fail(when time.Time) func(account.State) (account.Event, error) {
 // first is the first user's proof of identity. The user's password is the one in created.
 var first = account.Proof{Password: "secret-2"}
 
-// TestLock: ten wrong codes of new devices in a row lock; a sign-in, a lock's end and a day without one begin the count anew. While locked, even a right
-// code begins no session, and no failure counts; a known device begins one. Failures of a network or a device lock nobody.
+// TestLock: ten wrong codes of new devices in a row lock; a sign-in, a lock's end and a day without
+// one begin the count anew. While locked, even a right code begins no session, and no failure
+// counts; a known device begins one. Failures of a network or a device lock nobody.
 func TestLock(t *testing.T) {
 	fails := func(s account.State, n int, when time.Time) account.State {
 		for range n {
@@ -87,8 +88,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestSessions checks that a session lasts 12 hours, that a user's sixth session ends the oldest, and that expired sessions of all users
-// leave the state.
+// TestSessions checks that a session lasts 12 hours, that a user's sixth session ends the oldest,
+// and that expired sessions of all users leave the state.
 func TestSessions(t *testing.T) {
 	s := staffed(t, auditor("user-2", "ada@shop.example"))
 	s = do(t, s, signIn("user-2", "other", at, account.Proof{Password: "password.acct.user-2"}))
@@ -127,7 +128,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestProof: a sign-in with a secret that was replaced meanwhile, or with a code that was used, is refused.
+// TestProof: a sign-in with a secret that was replaced meanwhile, or with a code that was used, is
+// refused.
 func TestProof(t *testing.T) {
 	begin := func(name domain.SecretID) func(account.State) (account.Event, error) {
 		return func(s account.State) (account.Event, error) {
@@ -216,7 +218,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestChangeUserPassword checks that the new password replaces the checked one. All earlier sessions end, and a new one begins.
+// TestChangeUserPassword checks that the new password replaces the checked one. All earlier
+// sessions end, and a new one begins.
 func TestChangeUserPassword(t *testing.T) {
 	s := do(t, staffed(t), signIn("user-1", "old", at, first))
 	change := func(replaces domain.SecretID) func(account.State) (account.Event, error) {

@@ -6,7 +6,8 @@ import (
 	"payledger/domain"
 )
 
-// SigningOverlap is the time after a rotation in which webhooks also have the previous secret's signature (§5.2 rule 3).
+// SigningOverlap is the time after a rotation in which webhooks also have the previous secret's
+// signature (§5.2 rule 3).
 const SigningOverlap = 24 * time.Hour
 
 // SigningSecret names the secret that webhooks are signed with (§5.2).
@@ -17,8 +18,8 @@ type SigningSecret struct {
 	Previous  *PreviousSecret `json:"previous,omitempty"` // the one before it; nil before the first rotation
 }
 
-// PreviousSecret names the replaced secret. Webhooks are also signed with it until ValidUntil. It is destroyed after that,
-// or at the next rotation (D18).
+// PreviousSecret names the replaced secret. Webhooks are also signed with it until ValidUntil. It
+// is destroyed after that, or at the next rotation (D18).
 type PreviousSecret struct {
 	Secret     domain.SecretID `json:"secret"`     // names the secret in the stream of secrets
 	ValidUntil time.Time       `json:"validUntil"` // webhooks have its signature until then, UTC
@@ -33,8 +34,8 @@ func (s SigningSecret) Overlap(now time.Time) (PreviousSecret, bool) {
 	return *s.Previous, true
 }
 
-// SigningSecretRotated says that webhooks are signed with a new secret and, until PreviousValidUntil, also with the
-// previous one.
+// SigningSecretRotated says that webhooks are signed with a new secret and, until
+// PreviousValidUntil, also with the previous one.
 type SigningSecretRotated struct {
 	At                 time.Time       `json:"at"`                 // when it was decided, UTC
 	Secret             domain.SecretID `json:"secret"`             // names the new secret in the stream of secrets
@@ -53,8 +54,9 @@ type RotateSigningSecret struct {
 	Hint     string
 }
 
-// DecideRotateSigningSecret makes the new secret the current one, and ends the overlap of an earlier rotation (D18). Of two simultaneous
-// rotations one fails: secrets follow each other in the order of their names, so that older ones can be destroyed.
+// DecideRotateSigningSecret makes the new secret the current one, and ends the overlap of an
+// earlier rotation (D18). Of two simultaneous rotations one fails: secrets follow each other in the
+// order of their names, so that older ones can be destroyed.
 func DecideRotateSigningSecret(s State, c RotateSigningSecret) (Event, error) {
 	if s.Signing.Secret != c.Replaces {
 		err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "The signing secret was rotated at the same moment.")

@@ -22,7 +22,8 @@ func rotate(t *testing.T, s account.State, secret domain.SecretID, at time.Time)
 	return account.Evolve(s, e)
 }
 
-// TestRotateSigningSecret: the secret before stays valid for 24 hours, or until the next rotation (§5.2, D18).
+// TestRotateSigningSecret: the secret before stays valid for 24 hours, or until the next rotation
+// (§5.2, D18).
 func TestRotateSigningSecret(t *testing.T) {
 	s := account.Evolve(account.State{}, created())
 	if _, overlaps := s.Signing.Overlap(at); overlaps {

@@ -7,14 +7,16 @@ import (
 	"payledger/domain"
 )
 
-// UserTOTPBegun says that a user got a secret for one-time codes. It has no effect until the user confirms it with a code.
+// UserTOTPBegun says that a user got a secret for one-time codes. It has no effect until the user
+// confirms it with a code.
 type UserTOTPBegun struct {
 	At   time.Time       `json:"at"`     // when it was decided, UTC
 	User domain.UserID   `json:"userId"` // the user with the secret
 	TOTP domain.SecretID `json:"totp"`   // names the secret in the stream of secrets
 }
 
-// UserTOTPEnabled says that a user confirmed the secret: each sign-in needs a code from now on. All of the user's sessions end; a new one begins.
+// UserTOTPEnabled says that a user confirmed the secret: each sign-in needs a code from now on. All
+// of the user's sessions end; a new one begins.
 type UserTOTPEnabled struct {
 	At          time.Time            `json:"at"`          // when it was decided, UTC
 	User        domain.UserID        `json:"userId"`      // the user with the secret
@@ -24,7 +26,8 @@ type UserTOTPEnabled struct {
 	ExpiresAt   time.Time            `json:"expiresAt"`   // the session ends then at the latest, UTC
 }
 
-// UserTOTPDisabled says that sign-ins need no code any more. All of the user's sessions end; a new one begins if the user did it.
+// UserTOTPDisabled says that sign-ins need no code any more. All of the user's sessions end; a new
+// one begins if the user did it.
 type UserTOTPDisabled struct {
 	At        time.Time            `json:"at"`                  // when it was decided, UTC
 	User      domain.UserID        `json:"userId"`              // the user
@@ -84,7 +87,8 @@ type DisableUserTOTP struct {
 	Session domain.UserSessionID // the user's new session
 }
 
-// DecideDisableUserTOTP turns codes off; the event is nil if they are off already and no secret waits for its confirmation.
+// DecideDisableUserTOTP turns codes off; the event is nil if they are off already and no secret
+// waits for its confirmation.
 func DecideDisableUserTOTP(s State, c DisableUserTOTP) (Event, error) {
 	u, known := s.User(c.User)
 	if !known {

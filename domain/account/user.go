@@ -101,7 +101,8 @@ func (UserRemoved) accountEvent()     {}
 // AddUser is the command to add a user, whose verifier is stored already.
 type AddUser UserAdded
 
-// DecideAddUser adds the user. The name must be an e-mail address that no other user of the account has.
+// DecideAddUser adds the user. The name must be an e-mail address that no other user of the account
+// has.
 func DecideAddUser(s State, c AddUser) (Event, error) {
 	if !s.Exists() {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no account of this id.")
@@ -125,8 +126,9 @@ func DecideAddUser(s State, c AddUser) (Event, error) {
 	return UserAdded(c), nil
 }
 
-// EmailFault returns the violation of a text that is no plain address (RFC 5321 without quoted parts and literals, in ASCII); "" if there is
-// none. Two addresses that look alike must not differ.
+// EmailFault returns the violation of a text that is no plain address (RFC 5321 without quoted
+// parts and literals, in ASCII); "" if there is none. Two addresses that look alike must not
+// differ.
 func EmailFault(text string) string {
 	local, host, _ := strings.Cut(strings.TrimSpace(text), "@")
 	const special = "!#$%&'*+/=?^_`{|}~-"

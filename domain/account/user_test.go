@@ -39,7 +39,8 @@ func auditor(id domain.UserID, email string) account.User {
 	return account.User{ID: id, Name: email, Role: account.RoleAuditor, Password: domain.SecretID("password.acct." + id)}
 }
 
-// TestAddUser checks that a new user has a valid address, unique in the account, and a known role. The error names all faults.
+// TestAddUser checks that a new user has a valid address, unique in the account, and a known role.
+// The error names all faults.
 func TestAddUser(t *testing.T) {
 	s := staffed(t, auditor("user-2", " Ada@Shop.Example "))
 	got, known := s.UserNamed("ADA@shop.example")
@@ -112,7 +113,8 @@ func TestEmailFault(t *testing.T) {
 	}
 }
 
-// TestOneAdminRemains: the only admin stays, and stays an admin. With a second one each may go, also by the own hand.
+// TestOneAdminRemains: the only admin stays, and stays an admin. With a second one each may go,
+// also by the own hand.
 func TestOneAdminRemains(t *testing.T) {
 	s := staffed(t, auditor("user-2", "ada@shop.example"))
 	role := func(id domain.UserID, r account.Role) func(account.State) (account.Event, error) {
@@ -160,7 +162,8 @@ func TestOneAdminRemains(t *testing.T) {
 	}
 }
 
-// TestRoleScopes checks that each role has all scopes of the role below it, and no scope beyond those of the first key.
+// TestRoleScopes checks that each role has all scopes of the role below it, and no scope beyond
+// those of the first key.
 func TestRoleScopes(t *testing.T) {
 	holds := func(all, some []string) bool {
 		for _, scope := range some {

@@ -74,7 +74,8 @@ type Created struct {
 	Shown     *domain.Price    `json:"shown,omitempty"`    // the price that the customer accepted (D12); nil: unknown
 }
 
-// WasApproved says that the merchant approved the payment of this id with the session's data at that revision.
+// WasApproved says that the merchant approved the payment of this id with the session's data at
+// that revision.
 type WasApproved struct {
 	At      time.Time        `json:"at"`              // when it was decided, UTC
 	Payment domain.PaymentID `json:"paymentId"`       // the payment that the approval creates (§3.3)
@@ -88,7 +89,8 @@ type WasAborted struct {
 	TokenKept bool      `json:"tokenKept,omitempty"` // another attempt of the session uses it
 }
 
-// Completed says that the decision's consequence is done: the payment exists, or the token has ended.
+// Completed says that the decision's consequence is done: the payment exists, or the token has
+// ended.
 type Completed struct {
 	At time.Time `json:"at"` // when it was decided, UTC
 }

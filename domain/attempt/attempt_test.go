@@ -100,7 +100,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestRefuse checks that an approval that cannot be carried out ends once. A completed approval and an abort stay unchanged.
+// TestRefuse checks that an approval that cannot be carried out ends once. A completed approval and
+// an abort stay unchanged.
 func TestRefuse(t *testing.T) {
 	approved := fold(created(), attempt.WasApproved{At: at, Payment: "01payment", Terms: 3})
 	e, err := attempt.DecideRefuse(approved, attempt.Refuse{At: at.Add(1), Reason: "deleted"})
@@ -119,7 +120,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestNextCall checks that the errors of an attempt name the call to make next, with the ids of the payment or of the current attempt (D3).
+// TestNextCall checks that the errors of an attempt name the call to make next, with the ids of the
+// payment or of the current attempt (D3).
 func TestNextCall(t *testing.T) {
 	approved := fold(created(), attempt.WasApproved{At: at, Payment: "01payment", Terms: 3})
 	_, abort := attempt.DecideAbort(approved, attempt.Abort{At: at.Add(1)})

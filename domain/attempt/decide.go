@@ -6,7 +6,8 @@ import (
 	"payledger/domain"
 )
 
-// Create is the command to create an attempt. Its id is derived, so that a repeat gets the same attempt.
+// Create is the command to create an attempt. Its id is derived, so that a repeat gets the same
+// attempt.
 type Create struct{ Created }
 
 // DecideCreate creates the attempt; the event is nil if it exists.
@@ -70,7 +71,8 @@ func DecideRefuse(s State, c Refuse) (Event, error) {
 	return Refused(c), nil
 }
 
-// NotCurrent returns the error for the approval of an attempt that is not its session's current one (§2.5).
+// NotCurrent returns the error for the approval of an attempt that is not its session's current one
+// (§2.5).
 func NotCurrent(current domain.AttemptID) *domain.Error {
 	err := domain.Refuse(domain.KindConflict, domain.ReasonAttemptNotPending,
 		"A payment attempt that is not the current one of its client session cannot be approved.")

@@ -10,14 +10,16 @@ import (
 const (
 	// maxFacts bounds the state: beyond it, only changes of the dispute are recorded.
 	maxFacts = 200
-	// maxAhead bounds the lead of a processor's clock. A fact of a later time would override all facts before that time.
+	// maxAhead bounds the lead of a processor's clock. A fact of a later time would override all
+	// facts before that time.
 	maxAhead = 24 * time.Hour
 )
 
 // Record is the command to record a fact from a processor.
 type Record Opened
 
-// DecideRecord records a fact once. The event is nil if the fact is recorded already, or if it changes nothing and the list is full.
+// DecideRecord records a fact once. The event is nil if the fact is recorded already, or if it
+// changes nothing and the list is full.
 func DecideRecord(s State, c Record) (Event, error) {
 	if s.has(c.Fact.EventID) {
 		return nil, nil

@@ -16,7 +16,8 @@ type Event interface {
 // Events lists every event type.
 func Events() []Event { return []Event{Opened{}, Changed{}, Noted{}, Rejected{}} }
 
-// Opened says that a processor reported the dispute for the first time, in any type and status (D16).
+// Opened says that a processor reported the dispute for the first time, in any type and status
+// (D16).
 type Opened struct {
 	At      time.Time        `json:"at"`        // when it was decided, UTC
 	ID      domain.DisputeID `json:"id"`        // names the dispute, derived from the processor's id (§3.2)
@@ -31,15 +32,15 @@ type Changed struct {
 	Fact Fact      `json:"fact"` // the notification
 }
 
-// Noted says that the processor reported a fact without a new type or status: it is older than the newest fact, or repeats
-// it with other details.
+// Noted says that the processor reported a fact without a new type or status: it is older than the
+// newest fact, or repeats it with other details.
 type Noted struct {
 	At   time.Time `json:"at"`   // when it was decided, UTC
 	Fact Fact      `json:"fact"` // the notification
 }
 
-// Rejected says that the processor reported an impossible fact, with the reason. It can be the first event of a dispute: the notification
-// that would have opened it is lost, or comes later.
+// Rejected says that the processor reported an impossible fact, with the reason. It can be the
+// first event of a dispute: the notification that would have opened it is lost, or comes later.
 type Rejected struct {
 	At      time.Time        `json:"at"`                  // when it was decided, UTC
 	Refusal string           `json:"refusal"`             // why it is impossible

@@ -28,8 +28,9 @@ var becomes = []struct {
 	to   processor.DisputeType
 }{{"RETRIEVAL", "", "DISPUTE"}, {"DISPUTE", "LOST CHALLENGED", "PREARBITRATION"}}
 
-// modelOf returns every place of the contract, the single steps between places, and leads: the pairs of places that any number
-// of steps joins. It reads the text above, and uses another algorithm than the rules.
+// modelOf returns every place of the contract, the single steps between places, and leads: the
+// pairs of places that any number of steps joins. It reads the text above, and uses another
+// algorithm than the rules.
 func modelOf() (places []dispute.Place, steps, leads map[[2]dispute.Place]bool) {
 	steps, leads = map[[2]dispute.Place]bool{}, map[[2]dispute.Place]bool{}
 	for _, typ := range processor.DisputeTypes {
@@ -80,7 +81,8 @@ func factAt(id string, p dispute.Place, at time.Time) dispute.Fact {
 	return dispute.Fact{EventID: id, At: at, Type: p.Type, Status: p.Status, ReasonCode: "10.4", Amount: 100, Currency: "EUR"}
 }
 
-// tell records facts in the given order. It returns the state and the types of the events; "" for a fact without an event.
+// tell records facts in the given order. It returns the state and the types of the events; "" for a
+// fact without an event.
 func tell(t interface{ Fatal(...any) }, facts ...dispute.Fact) (s dispute.State, events []string) {
 	for i, f := range facts {
 		e, err := dispute.DecideRecord(s, dispute.Record{
@@ -102,8 +104,8 @@ func tell(t interface{ Fatal(...any) }, facts ...dispute.Fact) (s dispute.State,
 	return s, events
 }
 
-// TestAnyOrder checks any part of a possible history in any order with repeats: the newest fact determines the dispute, it
-// is opened once, each change is recorded once, and nothing is rejected.
+// TestAnyOrder checks any part of a possible history in any order with repeats: the newest fact
+// determines the dispute, it is opened once, each change is recorded once, and nothing is rejected.
 func TestAnyOrder(t *testing.T) {
 	places, steps, _ := modelOf()
 	seedtest.Check(t, func(t *rapid.T) {
@@ -141,7 +143,8 @@ func TestAnyOrder(t *testing.T) {
 	})
 }
 
-// checkAnyOrder compares the outcome with a simple model: the last fact of the list among those received.
+// checkAnyOrder compares the outcome with a simple model: the last fact of the list among those
+// received.
 func checkAnyOrder(t *rapid.T, whole, sent []dispute.Fact, s dispute.State, events []string) {
 	newest, seen := -1, map[string]bool{}
 	for i, f := range sent {
@@ -165,8 +168,8 @@ func checkAnyOrder(t *rapid.T, whole, sent []dispute.Fact, s dispute.State, even
 	}
 }
 
-// TestAnything checks random facts: each disposition equals the model's, which inserts the fact by time and compares all
-// neighbours.
+// TestAnything checks random facts: each disposition equals the model's, which inserts the fact by
+// time and compares all neighbours.
 func TestAnything(t *testing.T) {
 	_, _, leads := modelOf()
 	seedtest.Check(t, func(t *rapid.T) {

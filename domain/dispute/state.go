@@ -85,7 +85,8 @@ func (s State) has(eventID string) bool {
 	return slices.ContainsFunc(s.Facts, func(f RecordedFact) bool { return f.EventID == eventID })
 }
 
-// way returns the accepted facts by the processor's time; facts of the same time in a possible order.
+// way returns the accepted facts by the processor's time; facts of the same time in a possible
+// order.
 func (s State) way() []Fact {
 	var way []Fact
 	for _, f := range s.Facts {

@@ -44,7 +44,8 @@ changes nothing; an empty cell is rejected.
 
 `
 
-// TestStates checks STATES.md: every type and status is recorded in every situation, with a newer and an older time.
+// TestStates checks STATES.md: every type and status is recorded in every situation, with a newer
+// and an older time.
 func TestStates(t *testing.T) {
 	places, steps, leads := modelOf()
 	var b strings.Builder
@@ -126,7 +127,8 @@ func row(all []dispute.Place, cell func(dispute.Place) string) string {
 	return b.String()
 }
 
-// TestRecord checks that a fact is recorded with its effect, and that a repeated fact changes nothing.
+// TestRecord checks that a fact is recorded with its effect, and that a repeated fact changes
+// nothing.
 func TestRecord(t *testing.T) {
 	open, won := dispute.Place{Type: "DISPUTE", Status: "OPEN"}, dispute.Place{Type: "DISPUTE", Status: "WON"}
 	first := factAt("1", open, noon)
@@ -154,8 +156,8 @@ func TestOtherPayment(t *testing.T) {
 	}
 }
 
-// TestTimeToCome checks that a fact with a time far in the future is rejected, and does not outrank later facts. A clock one day ahead is
-// accepted.
+// TestTimeToCome checks that a fact with a time far in the future is rejected, and does not outrank
+// later facts. A clock one day ahead is accepted.
 func TestTimeToCome(t *testing.T) {
 	open, won := dispute.Place{Type: "DISPUTE", Status: "OPEN"}, dispute.Place{Type: "DISPUTE", Status: "WON"}
 	s, events := tell(t, factAt("1", open, noon.AddDate(100, 0, 0)), factAt("2", open, noon.Add(time.Hour)), factAt("3", won, noon.Add(26*time.Hour)))
@@ -179,7 +181,8 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// TestBound checks that the list of facts is bounded. A fact that changes the dispute is accepted beyond the bound, too.
+// TestBound checks that the list of facts is bounded. A fact that changes the dispute is accepted
+// beyond the bound, too.
 func TestBound(t *testing.T) {
 	open := dispute.Place{Type: "DISPUTE", Status: "OPEN"}
 	var facts []dispute.Fact

@@ -18,7 +18,8 @@ var (
 	errNotUTF8 = errors.New("it is not UTF-8")
 )
 
-// Unmarshal decodes a text into the value that into points to. Names that are no fields are left out.
+// Unmarshal decodes a text into the value that into points to. Names that are no fields are left
+// out.
 func Unmarshal(text []byte, into any) error { return unmarshal(text, into, false) }
 
 // UnmarshalStrict is Unmarshal, and refuses names that are no fields.
@@ -38,7 +39,8 @@ func unmarshal(text []byte, into any, strict bool) error {
 	return json.Unmarshal(exact, into)
 }
 
-// walk checks a text, and returns it with other names in the place of those that only resemble fields of a type.
+// walk checks a text, and returns it with other names in the place of those that only resemble
+// fields of a type.
 func walk(text []byte, of reflect.Type, strict bool) ([]byte, error) {
 	if !utf8.Valid(text) {
 		return nil, errNotUTF8
@@ -187,7 +189,8 @@ func (w *walker) replace(from, to int) {
 	}
 }
 
-// plain returns the type that a value is decoded into; nil if the type decodes itself or takes any value.
+// plain returns the type that a value is decoded into; nil if the type decodes itself or takes any
+// value.
 func plain(t reflect.Type) reflect.Type {
 	for t != nil {
 		if t.Kind() == reflect.Interface || reflect.PointerTo(t).Implements(decodesItself) {

@@ -99,7 +99,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// FuzzExact compares the package with encoding/json: for an accepted text without similar names, both read the same value.
+// FuzzExact compares the package with encoding/json: for an accepted text without similar names,
+// both read the same value.
 func FuzzExact(f *testing.F) {
 	for _, seed := range []string{`{"id":"a","many":[{"name":"x"}],"any":[1,-2.5e3,true,null,"\u00e9\""]}`, `{"a":{"A":[]},"a":1}`, `[]`, `"x"`, "1", `{"":{}}`} {
 		f.Add([]byte(seed))

@@ -62,8 +62,8 @@ func StaleBefore(now time.Time) time.Time { return now.Add(-maxWait) }
 
 const sweepStep = 10 * time.Minute
 
-// DecideSwept records the progress of a sweep, in steps of sweepStep: a repeated part costs little. A recorded time in
-// the future is replaced by an earlier one; none in the future is recorded.
+// DecideSwept records the progress of a sweep, in steps of sweepStep: a repeated part costs little.
+// A recorded time in the future is replaced by an earlier one; none in the future is recorded.
 func DecideSwept(s State, e Swept) (Event, error) {
 	ahead := s.Through.After(e.At)
 	if e.Through.After(e.At) || !ahead && e.Through.Sub(s.Through) < sweepStep {
@@ -72,7 +72,8 @@ func DecideSwept(s State, e Swept) (Event, error) {
 	return e, nil
 }
 
-// SweptBy returns the processor's time up to which its list was read; zero if never, or if that time is after now.
+// SweptBy returns the processor's time up to which its list was read; zero if never, or if that
+// time is after now.
 func (s State) SweptBy(now time.Time) time.Time {
 	if s.Through.After(now) {
 		return time.Time{}

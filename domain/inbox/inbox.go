@@ -90,7 +90,8 @@ type WasRejected struct {
 	Dispute   string         `json:"disputeId,omitempty"` // the dispute that it is about; absent: none
 }
 
-// Swept says that the processor's list of dispute notifications was read up to a time of the processor.
+// Swept says that the processor's list of dispute notifications was read up to a time of the
+// processor.
 type Swept struct {
 	At        time.Time      `json:"at"`        // when it was decided, UTC
 	Processor processor.Name `json:"processor"` // the processor of the list

@@ -30,7 +30,8 @@ func receive(t *testing.T, s inbox.State, n processor.Notification) (inbox.State
 	return inbox.Evolve(s, e), e
 }
 
-// TestOnce checks that a notification is received once and settled once. The state has its id; only its event has its content (D14).
+// TestOnce checks that a notification is received once and settled once. The state has its id; only
+// its event has its content (D14).
 func TestOnce(t *testing.T) {
 	s, first := receive(t, inbox.State{}, notification("nt_1"))
 	s, again := receive(t, s, notification("nt_1"))
@@ -92,8 +93,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestSwept checks that the end of a completed search is recorded every ten minutes of the processor's time, and never moves back. A time
-// in the future is ignored, even if it is recorded.
+// TestSwept checks that the end of a completed search is recorded every ten minutes of the
+// processor's time, and never moves back. A time in the future is ignored, even if it is recorded.
 func TestSwept(t *testing.T) {
 	var s inbox.State
 	now := noon.Add(time.Hour)

@@ -112,13 +112,14 @@ func DecideTokenize(s State, c Tokenize) (Event, error) {
 type Use struct {
 	At      time.Time
 	Payment domain.PaymentID
-	// Instead is a payment whose claim no longer counts: two requests with one idempotency key raced, and the payment
-	// was created with another token (D9).
+	// Instead is a payment whose claim no longer counts: two requests with one idempotency key
+	// raced, and the payment was created with another token (D9).
 	Instead domain.PaymentID
 }
 
-// DecideUse claims a single-use token, or a vaulted one for its first payment. The event is nil if a vaulted token was used
-// before, or if the claim is this payment's already. Later changes than c.At do not count.
+// DecideUse claims a single-use token, or a vaulted one for its first payment. The event is nil if
+// a vaulted token was used before, or if the claim is this payment's already. Later changes than
+// c.At do not count.
 func DecideUse(s State, c Use) (Event, error) {
 	switch {
 	case !s.Exists():

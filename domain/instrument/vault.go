@@ -7,7 +7,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// Vault is the command to store the token for a customer (D5), with Personal under the customer's key. A merchant's has no Payment.
+// Vault is the command to store the token for a customer (D5), with Personal under the customer's
+// key. A merchant's has no Payment.
 type Vault Vaulted
 
 // DecideVault vaults the token. The event is nil if the token is the customer's already.
@@ -21,7 +22,8 @@ func DecideVault(s State, c Vault) (Event, error) {
 	return Vaulted(c), nil
 }
 
-// mayVault returns an error if the token cannot be vaulted for the customer. A payment may vault the token that it used.
+// mayVault returns an error if the token cannot be vaulted for the customer. A payment may vault
+// the token that it used.
 func (s State) mayVault(at time.Time, customer string, payment domain.PaymentID) error {
 	switch {
 	case !s.Exists(), !s.Good():
@@ -62,7 +64,8 @@ func DecideVerify(s State, c Verify) (Event, error) {
 // FailVerification is the command to record that the processor did not verify the card.
 type FailVerification VerificationFailed
 
-// DecideFailVerification ends the open verification and the token, whose CVV was used; the event is nil for another request.
+// DecideFailVerification ends the open verification and the token, whose CVV was used; the event is
+// nil for another request.
 func DecideFailVerification(s State, c FailVerification) (Event, error) {
 	if s.Verification == nil || s.Verification.Revision != c.Request {
 		return nil, nil
@@ -102,7 +105,8 @@ type Invalidate struct {
 	Attempt domain.AttemptID
 }
 
-// DecideInvalidate ends a token of the attempt's session, unless it was used: then another attempt used it.
+// DecideInvalidate ends a token of the attempt's session, unless it was used: then another attempt
+// used it.
 func DecideInvalidate(s State, c Invalidate) (Event, error) {
 	if !s.Exists() || s.Session != c.Session || s.InvalidAt != nil || s.UsedBy != "" {
 		return nil, nil
@@ -121,7 +125,8 @@ func DecideLose(s State, at time.Time) (Event, error) {
 // Good reports whether the token is neither deleted nor invalid.
 func (s State) Good() bool { return s.DeletedAt == nil && s.InvalidAt == nil }
 
-// Fresh reports whether the card is stored with its CVV, which ends with its first use or verification.
+// Fresh reports whether the card is stored with its CVV, which ends with its first use or
+// verification.
 func (s State) Fresh() bool { return s.UsedBy == "" && !s.Verified && s.Good() }
 
 func badToken(what string) *domain.Error {
@@ -138,8 +143,8 @@ type (
 		Payment    domain.PaymentID `json:"paymentId,omitempty"`    // the payment whose success vaulted it
 		Verified   uint64           `json:"verification,omitempty"` // revision of the successful request
 	}
-	// VerificationRequested requests the verification of the card from a processor, under the operation key
-	// "<reference>.<revision>"; the reference derives from the token.
+	// VerificationRequested requests the verification of the card from a processor, under the
+	// operation key "<reference>.<revision>"; the reference derives from the token.
 	VerificationRequested struct {
 		At         time.Time       `json:"at"`                  // when it was decided, UTC
 		Processor  processor.Name  `json:"processor"`           // the processor that verifies the card

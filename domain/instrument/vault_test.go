@@ -104,7 +104,8 @@ func TestLifeInTheVault(t *testing.T) {
 	}
 }
 
-// TestVerification: one request at a time, another in its place when its processor could not, an end when it says no.
+// TestVerification: one request at a time, another in its place when its processor could not, an
+// end when it says no.
 func TestVerification(t *testing.T) {
 	s := fold(tokenized(instrument.SingleUse), verifying())
 	ask := instrument.Verify{At: moment, CustomerID: "customer-1", Target: instrument.Verification{Processor: processor.Stripe, MerchantID: "n", Currency: "EUR"}}

@@ -17,7 +17,8 @@ const (
 	estimated  = "ESTIMATED"
 )
 
-// DecideAdjust requests the adjustment. If the requested total is held already, it records only the idempotency key.
+// DecideAdjust requests the adjustment. If the requested total is held already, it records only the
+// idempotency key.
 func DecideAdjust(s State, c Adjust) (Event, error) {
 	if !s.Exists() {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, notFound)
@@ -46,7 +47,8 @@ func DecideAdjust(s State, c Adjust) (Event, error) {
 	}
 }
 
-// adjustable returns an error if the payment's status or type does not allow an adjustment (D3, D10).
+// adjustable returns an error if the payment's status or type does not allow an adjustment (D3,
+// D10).
 func (s State) adjustable() error {
 	switch {
 	case s.Status() == StatusPending:
@@ -70,7 +72,8 @@ func (s State) adjustmentRequested(e AdjustmentRequested) State {
 	})
 }
 
-// adjusted sets the new total. The authorize operation keeps its amount, because a resend under its key must be equal.
+// adjusted sets the new total. The authorize operation keeps its amount, because a resend under its
+// key must be equal.
 func (s State) adjusted(request uint64) State {
 	op, _ := s.Operation(request)
 	s.Amount = op.Amount

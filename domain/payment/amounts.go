@@ -32,7 +32,8 @@ func (s State) Refunded() domain.Amount {
 	return s.Totals.Refunded + s.sum(processor.Refund, succeeded)
 }
 
-// closed reports whether a final capture or a void is open or has succeeded, so that no further capture is possible.
+// closed reports whether a final capture or a void is open or has succeeded, so that no further
+// capture is possible.
 func (s State) closed() bool {
 	return s.Totals.Final || s.Totals.Released || slices.ContainsFunc(s.Operations, func(op Operation) bool {
 		return (op.Kind == processor.Void || op.Kind == processor.Capture && op.Final) && op.State.counts()
@@ -47,8 +48,8 @@ func (s State) Capturable() domain.Amount {
 	return max(0, s.Amount-s.Captured()-s.sum(processor.Capture, open)) // negative after an out-of-band capture
 }
 
-// ReleasesRest reports whether the success of the operation releases an amount that is held: a void, or a final capture of less
-// than all.
+// ReleasesRest reports whether the success of the operation releases an amount that is held: a
+// void, or a final capture of less than all.
 func (s State) ReleasesRest(op Operation) bool {
 	rest := s.Amount - s.Captured() - s.sum(processor.Capture, open)
 	if op.Kind == processor.Capture && !op.State.Open() {
@@ -62,8 +63,9 @@ func (s State) Refundable() domain.Amount {
 	return max(0, s.Captured()-s.Refunded()-s.sum(processor.Refund, open))
 }
 
-// Held returns the amount that is authorized and neither captured nor released. A void and a final capture release everything but the
-// captures that the processor has accepted and not confirmed: their money is held until it is captured, or released when they fail.
+// Held returns the amount that is authorized and neither captured nor released. A void and a final
+// capture release everything but the captures that the processor has accepted and not confirmed:
+// their money is held until it is captured, or released when they fail.
 func (s State) Held() domain.Amount {
 	if s.newestAuthorization().State != StateSucceeded {
 		return 0
@@ -155,7 +157,8 @@ func (s State) checkAmounts() error {
 	return nil
 }
 
-// used returns the sum of the operations of a kind, or of a parent's, that succeeded or are open and not overtaken.
+// used returns the sum of the operations of a kind, or of a parent's, that succeeded or are open
+// and not overtaken.
 func (s State) used(kind processor.Kind, parent uint64) (total domain.Amount) {
 	for _, op := range s.Operations {
 		counts := op.State == StateSucceeded || op.State.Open() && !s.overtaken(op)

@@ -11,10 +11,12 @@ import (
 	"payledger/domain/processor"
 )
 
-// ErrAlreadyAnswered means that the operation already has an answer. The caller continues from the current state.
+// ErrAlreadyAnswered means that the operation already has an answer. The caller continues from the
+// current state.
 var ErrAlreadyAnswered = errors.New("operation already answered")
 
-// ErrImpossible wraps processor.ErrUnknown: the operation cannot have the answer's state, which counts as no answer (D8).
+// ErrImpossible wraps processor.ErrUnknown: the operation cannot have the answer's state, which
+// counts as no answer (D8).
 var ErrImpossible = fmt.Errorf("%w", processor.ErrUnknown)
 
 // ErrNoSuchOperation means that the event at that revision did not request an operation.
@@ -29,7 +31,8 @@ type RecordAnswer struct {
 	ActionExpiresAt time.Time // for an answer that requires an action (D7: --action-timeout)
 }
 
-// DecideAnswer records the answer if it is new, even if the status would allow no new operation (D7).
+// DecideAnswer records the answer if it is new, even if the status would allow no new operation
+// (D7).
 func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	op, err := s.answerableOperation(c.Request)
 	if err != nil && !s.IsLateSuccess(c.Request, c.Answer) {
@@ -138,8 +141,8 @@ func DecideTimeOut(s State, c TimeOut) (Event, error) {
 	}
 }
 
-// Unanswered returns the state as if the operation without an answer had timed out (D8: status reason GATEWAY_TIMEOUT), to
-// answer a caller before the payment timeout. Nothing is recorded.
+// Unanswered returns the state as if the operation without an answer had timed out (D8: status
+// reason GATEWAY_TIMEOUT), to answer a caller before the payment timeout. Nothing is recorded.
 func (s State) Unanswered() State {
 	if op, found := s.blockingOperation(); found && op.State == StateRequested {
 		return s.withOperation(op.Revision, func(op *Operation) { op.State = StateUnknown })
@@ -147,8 +150,9 @@ func (s State) Unanswered() State {
 	return s
 }
 
-// answerableOperation returns the operation if it may still get an answer. An authorization may also get one while it waits
-// for the customer, and after its void: the processor may have approved it before (D7).
+// answerableOperation returns the operation if it may still get an answer. An authorization may
+// also get one while it waits for the customer, and after its void: the processor may have approved
+// it before (D7).
 func (s State) answerableOperation(revision uint64) (Operation, error) {
 	op, found := s.Operation(revision)
 	switch {
@@ -161,8 +165,8 @@ func (s State) answerableOperation(revision uint64) (Operation, error) {
 	}
 }
 
-// withAnswer adds an answer to its operation. An answer to a completion goes to the authorization. A result of the authorization ends an
-// open completion.
+// withAnswer adds an answer to its operation. An answer to a completion goes to the authorization.
+// A result of the authorization ends an open completion.
 func (s State) withAnswer(a Answer, to OperationState, failure domain.Failure) State {
 	op, _ := s.Operation(a.Request)
 	if op.Kind == processor.Authorize && !to.Open() && to != StateAction {
@@ -179,7 +183,8 @@ func (s State) withAnswer(a Answer, to OperationState, failure domain.Failure) S
 	return s.withAnswerOn(held.Revision, a, to, to, failure)
 }
 
-// withAnswerOn adds an answer to an operation: shown is stored in the answer; to becomes the operation's state.
+// withAnswerOn adds an answer to an operation: shown is stored in the answer; to becomes the
+// operation's state.
 func (s State) withAnswerOn(revision uint64, a Answer, to, shown OperationState, failure domain.Failure) State {
 	s = s.withOperation(revision, func(op *Operation) {
 		op.State = to

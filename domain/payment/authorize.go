@@ -8,8 +8,9 @@ import (
 // actionName is the only action that processors require (D13).
 const actionName = "3DS_AUTHENTICATION"
 
-// authorizationAnswer returns the event of an answer to an authorization. The route's next processor is tried after a
-// failure or soft decline that is marked retryable, unless an action was required or a cancellation is intended (D15).
+// authorizationAnswer returns the event of an answer to an authorization. The route's next
+// processor is tried after a failure or soft decline that is marked retryable, unless an action was
+// required or a cancellation is intended (D15).
 func (s State) authorizationAnswer(op Operation, c RecordAnswer) Event {
 	a := c.Answer
 	stays := op.State == StateAction || s.Intent != nil || s.open(processor.Void)
@@ -22,7 +23,8 @@ func (s State) authorizationAnswer(op Operation, c RecordAnswer) Event {
 	return c.authorization()
 }
 
-// authorization returns the event of an answer that decides an authorization, or leaves it pending; nil for any other.
+// authorization returns the event of an answer that decides an authorization, or leaves it pending;
+// nil for any other.
 func (c RecordAnswer) authorization() Event {
 	switch c.Answer.State {
 	case processor.Succeeded:

@@ -18,7 +18,8 @@ type Capture struct {
 
 const captureModel = "PaymentCapture"
 
-// DecideCapture returns CaptureRequested, or CaptureRefused for an amount above the capturable amount (D7).
+// DecideCapture returns CaptureRequested, or CaptureRefused for an amount above the capturable
+// amount (D7).
 func DecideCapture(s State, c Capture) (Event, error) {
 	if err := s.checkRequest(c.Request); err != nil {
 		return nil, err

@@ -127,8 +127,8 @@ func mustCreate(t *testing.T) payment.Event {
 	return mustDecide(t, event, err)
 }
 
-// TestAnswerNotUnderstood checks that only a stated failure is a failure; any other answer leaves the outcome unknown, and
-// look-ups go on (D8).
+// TestAnswerNotUnderstood checks that only a stated failure is a failure; any other answer leaves
+// the outcome unknown, and look-ups go on (D8).
 func TestAnswerNotUnderstood(t *testing.T) {
 	s := payment.Evolve(payment.State{}, mustCreate(t))
 	for _, state := range []processor.State{"", "failed", "CANCELLED", "UNSEEN"} {
@@ -201,7 +201,8 @@ func TestVaultingNeedsCustomer(t *testing.T) {
 	}
 }
 
-// TestAmountIsOne checks that a negative amount, one above MaxAmount and an unknown currency create no payment (§8).
+// TestAmountIsOne checks that a negative amount, one above MaxAmount and an unknown currency create
+// no payment (§8).
 func TestAmountIsOne(t *testing.T) {
 	for _, c := range []struct {
 		amount   domain.Amount

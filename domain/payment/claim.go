@@ -6,11 +6,13 @@ import (
 	"payledger/domain"
 )
 
-// ClaimKey is the command to claim an idempotency key for a payment (D9). Its event is the first at the id derived from the key.
+// ClaimKey is the command to claim an idempotency key for a payment (D9). Its event is the first at
+// the id derived from the key.
 type ClaimKey KeyClaimed
 
-// DecideClaim claims the key. A claim for the same payment, which a crash may have left, changes nothing. For a key that created a payment
-// or belongs to another payment, the error names the owner.
+// DecideClaim claims the key. A claim for the same payment, which a crash may have left, changes
+// nothing. For a key that created a payment or belongs to another payment, the error names the
+// owner.
 func DecideClaim(s State, c ClaimKey) (Event, error) {
 	switch {
 	case s.Revision == 0:
@@ -24,7 +26,8 @@ func DecideClaim(s State, c ClaimKey) (Event, error) {
 	}
 }
 
-// Owner returns the payment that owns an idempotency key, from the state at the id that derives from the key; "": never claimed.
+// Owner returns the payment that owns an idempotency key, from the state at the id that derives
+// from the key; "": never claimed.
 func (s State) Owner() domain.PaymentID {
 	if s.Claim != nil {
 		return s.Claim.Payment
@@ -39,7 +42,8 @@ type GiveUp struct {
 	Instead domain.PaymentID // the payment created in its place; "" for none
 }
 
-// DecideGiveUp occupies the id, so that a later creation of the payment fails. An id that is in use stays as it is.
+// DecideGiveUp occupies the id, so that a later creation of the payment fails. An id that is in use
+// stays as it is.
 func DecideGiveUp(s State, c GiveUp) (Event, error) {
 	if s.Revision > 0 {
 		return nil, nil
@@ -47,7 +51,8 @@ func DecideGiveUp(s State, c GiveUp) (Event, error) {
 	return KeyClaimed{At: c.At, Account: c.Account, Payment: c.Instead}, nil
 }
 
-// KeyHashOf returns the hash of the idempotency key of a capture, cancellation or refund request (D9); "" for other events.
+// KeyHashOf returns the hash of the idempotency key of a capture, cancellation or refund request
+// (D9); "" for other events.
 func KeyHashOf(e Event) string {
 	switch e := e.(type) {
 	case CaptureRequested:

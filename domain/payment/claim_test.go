@@ -15,8 +15,8 @@ func claim(id domain.PaymentID) payment.ClaimKey {
 	return payment.ClaimKey{At: at, Account: "acct", Payment: id, Operation: processor.Capture}
 }
 
-// TestClaimIsNoPayment checks that the claim of a key has the id of the payment that the key could have created, and makes no payment
-// (D9).
+// TestClaimIsNoPayment checks that the claim of a key has the id of the payment that the key could
+// have created, and makes no payment (D9).
 func TestClaimIsNoPayment(t *testing.T) {
 	event, err := payment.DecideClaim(payment.State{}, claim("01payment"))
 	s := payment.Evolve(payment.State{}, mustDecide(t, event, err))
@@ -40,8 +40,8 @@ func TestClaimIsNoPayment(t *testing.T) {
 	}
 }
 
-// TestClaims: a key belongs to the first payment it was sent for, for ever; the repeat for the same payment
-// goes on to that payment, which knows whether the key was used (D9).
+// TestClaims: a key belongs to the first payment it was sent for, for ever; the repeat for the same
+// payment goes on to that payment, which knows whether the key was used (D9).
 func TestClaims(t *testing.T) {
 	claimed := payment.Evolve(payment.State{}, payment.KeyClaimed(claim("01payment")))
 	made := payment.Evolve(payment.State{}, mustCreate(t))
@@ -69,7 +69,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestCreateOnAClaim: a key that was used for an operation makes no payment, and names the one it belongs to.
+// TestCreateOnAClaim: a key that was used for an operation makes no payment, and names the one it
+// belongs to.
 func TestCreateOnAClaim(t *testing.T) {
 	claimed := payment.Evolve(payment.State{}, payment.KeyClaimed(claim("01other")))
 	event, err := payment.DecideCreate(claimed, fullCreate())

@@ -8,7 +8,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// Create is the command to create a payment. Its fields combine request, session and instrument (D5.1).
+// Create is the command to create a payment. Its fields combine request, session and instrument
+// (D5.1).
 type Create struct {
 	At             time.Time
 	ID             domain.PaymentID
@@ -33,8 +34,8 @@ const creationModel = "PaymentCreation"
 // ErrNoProcessor means that no processor is enabled. A later attempt may succeed.
 var ErrNoProcessor = errors.New("the route of the payment is empty")
 
-// DecideCreate creates the payment. Errors, in this order: a used key or token (D9), missing fields (D3), an invalid
-// amount (§8), vaulting without a customer (D5.5), an empty route.
+// DecideCreate creates the payment. Errors, in this order: a used key or token (D9), missing fields
+// (D3), an invalid amount (§8), vaulting without a customer (D5.5), an empty route.
 func DecideCreate(s State, c Create) (Event, error) {
 	if s.Revision > 0 {
 		return nil, s.alreadyCreated(c)
@@ -65,7 +66,8 @@ func DecideCreate(s State, c Create) (Event, error) {
 	return e, nil
 }
 
-// alreadyCreated returns the error for a repeated key, or a single-use token that has paid: the id derives from either.
+// alreadyCreated returns the error for a repeated key, or a single-use token that has paid: the id
+// derives from either.
 func (s State) alreadyCreated(c Create) error {
 	if c.IdempotencyKey == "" {
 		return domain.Refuse(domain.KindConflict, domain.ReasonPayment,

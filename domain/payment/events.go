@@ -7,8 +7,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// Event is a fact about a payment. The interface is sealed; a test proves that Evolve, the codec and the notifier handle
-// every event.
+// Event is a fact about a payment. The interface is sealed; a test proves that Evolve, the codec
+// and the notifier handle every event.
 type Event interface {
 	domain.Event
 	paymentEvent()
@@ -27,8 +27,8 @@ func Events() []Event {
 	}
 }
 
-// Created says that the payment exists and that its authorization was requested from the first target
-// of its route, under the operation key "<paymentId>.1".
+// Created says that the payment exists and that its authorization was requested from the first
+// target of its route, under the operation key "<paymentId>.1".
 type Created struct {
 	At          time.Time           `json:"at"`                    // when it was decided, UTC
 	ID          domain.PaymentID    `json:"id"`                    // the new payment
@@ -70,7 +70,8 @@ type FailedAnswer struct {
 	Failure domain.Failure `json:"failure"` // ISSUER_DECLINED, GATEWAY_REJECTED, GATEWAY_TIMEOUT or APPLICATION_ERROR (D6)
 }
 
-// NoAnswer says that the payment timeout passed without an answer (D8). The outcome is unknown; look-ups go on.
+// NoAnswer says that the payment timeout passed without an answer (D8). The outcome is unknown;
+// look-ups go on.
 type NoAnswer struct {
 	At      time.Time `json:"at"`      // when it was decided, UTC
 	Request uint64    `json:"request"` // revision of the event that requested the operation
@@ -80,23 +81,25 @@ func (a Answer) answer() Answer             { return a }
 func (a FailedAnswer) failed() FailedAnswer { return a }
 func (n NoAnswer) noAnswer() NoAnswer       { return n }
 
-// The authorization. If money is or may be held, the answer's event also requests the void of an intended cancellation (D7)
-// or the capture of captureMode AUTOMATIC (D5.8), under the revision of this event.
+// The authorization. If money is or may be held, the answer's event also requests the void of an
+// intended cancellation (D7) or the capture of captureMode AUTOMATIC (D5.8), under the revision of
+// this event.
 type (
-	// Authorized says that the processor holds the amount. It requests the intended void (D7) or the automatic capture
-	// (D5.8).
+	// Authorized says that the processor holds the amount. It requests the intended void (D7) or
+	// the automatic capture (D5.8).
 	Authorized struct{ Answer }
 	// Declined says that the issuer declined.
 	Declined struct{ Answer }
-	// AuthorizationPending says that the processor accepted the request and answers later. It requests the intended
-	// void (D7).
+	// AuthorizationPending says that the processor accepted the request and answers later. It
+	// requests the intended void (D7).
 	AuthorizationPending struct{ Answer }
 	// AuthorizationFailed says that nothing was authorized, with the reason.
 	AuthorizationFailed struct{ FailedAnswer }
-	// AuthorizationTimedOut says that the authorization has no answer after the payment timeout (D8).
+	// AuthorizationTimedOut says that the authorization has no answer after the payment timeout
+	// (D8).
 	AuthorizationTimedOut struct{ NoAnswer }
-	// AuthorizationRerouted says that a processor declined or failed, and requests the authorization from the next
-	// one (D15).
+	// AuthorizationRerouted says that a processor declined or failed, and requests the
+	// authorization from the next one (D15).
 	AuthorizationRerouted struct {
 		FailedAnswer        // Failure is IssuerDeclined for a soft decline
 		To           Target `json:"to"` // the next processor of the route
@@ -105,13 +108,15 @@ type (
 
 // The customer's action (D6, D7).
 type (
-	// ActionRequired says that the customer must act before expiresAt. It requests the intended void (D7).
+	// ActionRequired says that the customer must act before expiresAt. It requests the intended
+	// void (D7).
 	ActionRequired struct {
 		Answer
 		Name      string    `json:"name"`      // 3DS_AUTHENTICATION or another requiredActionName
 		ExpiresAt time.Time `json:"expiresAt"` // the customer's time ends then, UTC (D7)
 	}
-	// Resumed says that the action has ended, with its outcome, and requests the completion at the processor.
+	// Resumed says that the action has ended, with its outcome, and requests the completion at the
+	// processor.
 	Resumed struct {
 		At      time.Time         `json:"at"`                 // when it was decided, UTC
 		EventID string            `json:"transactionEventId"` // uuid of this event, and of its transaction event (D6)
@@ -119,8 +124,8 @@ type (
 		Outcome processor.Outcome `json:"outcome"`            // AUTHENTICATED or FAILED (D12)
 		KeyHash string            `json:"keyHash,omitempty"`  // short hash of the call's idempotency key (D9)
 	}
-	// CompletionFailed says that the completion did not happen; the action is still required. It requests the intended
-	// void (D7).
+	// CompletionFailed says that the completion did not happen; the action is still required. It
+	// requests the intended void (D7).
 	CompletionFailed struct{ FailedAnswer }
 	// CompletionTimedOut says that the completion has no answer after the payment timeout (D8).
 	CompletionTimedOut struct{ NoAnswer }
@@ -158,7 +163,8 @@ type (
 
 // Cancellations: voids at the processor (§3.1, D7).
 type (
-	// CancellationIntended says that the payment will be cancelled when its authorization has an answer (D7).
+	// CancellationIntended says that the payment will be cancelled when its authorization has an
+	// answer (D7).
 	CancellationIntended struct {
 		At      time.Time `json:"at"`                // when it was decided, UTC
 		Reason  string    `json:"reason,omitempty"`  // the merchant's own text
@@ -183,8 +189,8 @@ type (
 
 // Refunds (D10).
 type (
-	// RefundRequested requests the return of captured money. The field capture is the revision of the refunded
-	// capture's request; absent means any capture.
+	// RefundRequested requests the return of captured money. The field capture is the revision of
+	// the refunded capture's request; absent means any capture.
 	RefundRequested struct {
 		At       time.Time       `json:"at"`                 // when it was decided, UTC
 		Amount   domain.Amount   `json:"amount"`             // to return, minor units
@@ -222,7 +228,8 @@ type (
 		Amount  domain.Amount `json:"amount"`            // the new authorized total, minor units
 		KeyHash string        `json:"keyHash,omitempty"` // short hash of the call's idempotency key (D9)
 	}
-	// AdjustmentUnneeded says that the requested total was authorized already; only the idempotency key is used.
+	// AdjustmentUnneeded says that the requested total was authorized already; only the idempotency
+	// key is used.
 	AdjustmentUnneeded struct {
 		At      time.Time `json:"at"`      // when it was decided, UTC
 		KeyHash string    `json:"keyHash"` // short hash of the call's idempotency key (D9)
@@ -237,9 +244,10 @@ type (
 	AdjustmentTimedOut struct{ NoAnswer }
 )
 
-// KeyClaimed says that an idempotency key belongs to a payment and an operation (D9). It is the first event of the
-// aggregate at the id derived from the key, and creates no payment. Without an operation it says that the payment of this id
-// will never be created; paymentId names the payment created instead, if any.
+// KeyClaimed says that an idempotency key belongs to a payment and an operation (D9). It is the
+// first event of the aggregate at the id derived from the key, and creates no payment. Without an
+// operation it says that the payment of this id will never be created; paymentId names the payment
+// created instead, if any.
 type KeyClaimed struct {
 	At        time.Time        `json:"at"`                 // when it was decided, UTC
 	Account   domain.AccountID `json:"accountId"`          // the merchant account

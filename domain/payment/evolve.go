@@ -8,8 +8,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// Evolve returns the state after the event. It cannot fail: an event is a fact; the codec rejects unknown ones before. At the end, finished
-// operations and the details move to Past. Except for Past, the result is the same with and without the Past of s.
+// Evolve returns the state after the event. It cannot fail: an event is a fact; the codec rejects
+// unknown ones before. At the end, finished operations and the details move to Past. Except for
+// Past, the result is the same with and without the Past of s.
 func Evolve(s State, e Event) State {
 	s.Revision++
 	return s.evolve(e).moveFinished(e)
@@ -80,8 +81,8 @@ func (s State) evolveAnswer(e Event) State {
 	return s.evolveOutOfBand(e)
 }
 
-// requestFollowUp requests the next operation after an answer with which money is or may be held: the void of an intended
-// cancellation (D7), else the capture of captureMode AUTOMATIC (D5.8).
+// requestFollowUp requests the next operation after an answer with which money is or may be held:
+// the void of an intended cancellation (D7), else the capture of captureMode AUTOMATIC (D5.8).
 func (s State) requestFollowUp(at time.Time) State {
 	held := s.newestAuthorization()
 	switch {
@@ -99,14 +100,16 @@ func (s State) requestFollowUp(at time.Time) State {
 	return s
 }
 
-// startedOrDone reports whether an operation of kind, a capture or a void, is open or has succeeded.
+// startedOrDone reports whether an operation of kind, a capture or a void, is open or has
+// succeeded.
 func (s State) startedOrDone(kind processor.Kind) bool {
 	return kind == processor.Capture && s.Totals.Taken || kind == processor.Void && s.Totals.Released ||
 		slices.ContainsFunc(s.Operations, func(op Operation) bool { return op.Kind == kind && op.State.counts() })
 }
 
-// at sets UpdatedAt to t; if the previous time is t or later, to 1 µs after the previous time. Receivers compare
-// dateUpdated to find the newest state (§6.1), and the clocks of two nodes differ.
+// at sets UpdatedAt to t; if the previous time is t or later, to 1 µs after the previous time.
+// Receivers compare dateUpdated to find the newest state (§6.1), and the clocks of two nodes
+// differ.
 func (s State) at(t time.Time) State {
 	if !t.After(s.UpdatedAt) {
 		t = s.UpdatedAt.Add(time.Microsecond)

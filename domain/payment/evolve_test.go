@@ -14,8 +14,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// rich is a payment with an operation of every kind, all of them open, and room behind every list, as a
-// decoder may leave it.
+// rich is a payment with an operation of every kind, all of them open, and room behind every list,
+// as a decoder may leave it.
 func rich() payment.State {
 	s := with(
 		authorize(1, payment.StateAction), job(2, processor.Complete, 0, payment.StateRequested),
@@ -48,7 +48,8 @@ func about(e payment.Event, revision uint64) payment.Event {
 	return v.Interface().(payment.Event)
 }
 
-// answersTo returns the operation of rich that an answer belongs to. It uses the name of the answer's type.
+// answersTo returns the operation of rich that an answer belongs to. It uses the name of the
+// answer's type.
 func answersTo(e payment.Event) uint64 {
 	name := reflect.TypeOf(e).Name()
 	for i, prefix := range []string{"Auth", "Completion", "Capture", "Void", "Refund", "Adjust"} {
@@ -80,8 +81,8 @@ func TestEvolveKnowsEveryEvent(t *testing.T) {
 	}
 }
 
-// TestStatesShareNothing: folding an event leaves the state it is folded into as it was, the room behind its
-// lists included: two nodes may fold different events into one state.
+// TestStatesShareNothing: folding an event leaves the state it is folded into as it was, the room
+// behind its lists included: two nodes may fold different events into one state.
 func TestStatesShareNothing(t *testing.T) {
 	for _, e := range payment.Events() {
 		s := rich()
@@ -136,7 +137,8 @@ func TestStateSurvivesTheLog(t *testing.T) {
 	}
 }
 
-// TestUnknownEventChangesNothing checks that Evolve cannot fail, and counts the revision of an unknown event, too.
+// TestUnknownEventChangesNothing checks that Evolve cannot fail, and counts the revision of an
+// unknown event, too.
 func TestUnknownEventChangesNothing(t *testing.T) {
 	s := rich()
 	got := payment.Evolve(s, nil)

@@ -9,7 +9,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// Tail is the number of finished operations, and of idempotency keys, that stay in a state. Only tests set it.
+// Tail is the number of finished operations, and of idempotency keys, that stay in a state. Only
+// tests set it.
 var Tail = 3
 
 // Totals are the sums over Past.
@@ -41,21 +42,24 @@ func (t Totals) with(op Operation) Totals {
 	return t
 }
 
-// Details are the data of payment.created that no rule reads, shared by all states of a payment. They move to Past with that event.
+// Details are the data of payment.created that no rule reads, shared by all states of a payment.
+// They move to Past with that event.
 type Details struct {
 	Order       *domain.Order       `json:"order,omitempty"`
 	Personal    *domain.Sealed      `json:"personal,omitempty"`
 	Preferences *domain.Preferences `json:"preferences,omitempty"`
 }
 
-// Finished is what one event moved to Past: finished operations and keys, oldest first, and with the first event the details.
+// Finished is what one event moved to Past: finished operations and keys, oldest first, and with
+// the first event the details.
 type Finished struct {
 	Operations []Operation `json:"operations,omitempty"`
 	KeyHashes  []string    `json:"keyHashes,omitempty"`
 	Details    *Details    `json:"details,omitempty"`
 }
 
-// Past is a list of everything that moved out of a state, the newest first. It is shared and must not be changed.
+// Past is a list of everything that moved out of a state, the newest first. It is shared and must
+// not be changed.
 type Past struct {
 	Revision uint64 // of the event that moved Finished
 	Finished Finished
@@ -91,7 +95,8 @@ func (s State) NewestFinished() (Finished, bool) {
 	return s.Past.Finished, true
 }
 
-// HasPast reports whether Past is complete. A decoded state has no Past: only Evolve and rules without finished operations work.
+// HasPast reports whether Past is complete. A decoded state has no Past: only Evolve and rules
+// without finished operations work.
 func (s State) HasPast() bool {
 	if s.Past == nil {
 		return s.Totals == Totals{}
@@ -108,7 +113,8 @@ func (s State) WithPastOf(newer State) State {
 	return s
 }
 
-// Whole returns the state with all operations, by revision, and all keys. It is for readers and must not be passed to Evolve.
+// Whole returns the state with all operations, by revision, and all keys. It is for readers and
+// must not be passed to Evolve.
 func (s State) Whole() State {
 	if s.Past == nil {
 		return s
@@ -167,8 +173,9 @@ func (s State) Used(hash string) bool {
 	return false
 }
 
-// mayLeave reports whether the operation is finished: no later event changes it, and Evolve does not read it. It
-// returns false for an authorization, an operation with a fenced key, and a completion that may still succeed (IsLateSuccess).
+// mayLeave reports whether the operation is finished: no later event changes it, and Evolve does
+// not read it. It returns false for an authorization, an operation with a fenced key, and a
+// completion that may still succeed (IsLateSuccess).
 func (s State) mayLeave(op *Operation) bool {
 	switch {
 	case op.State.Open() || op.Kind == processor.Authorize:
@@ -183,7 +190,8 @@ func (s State) mayLeave(op *Operation) bool {
 	}
 }
 
-// moveFinished moves to Past the details of e, and the oldest finished operations and keys, down to Tail of each.
+// moveFinished moves to Past the details of e, and the oldest finished operations and keys, down to
+// Tail of each.
 func (s State) moveFinished(e Event) State {
 	over := -Tail
 	for i := range s.Operations {
@@ -219,7 +227,8 @@ func (s State) moveFinished(e Event) State {
 	return s
 }
 
-// checkFinished returns an error if Totals is not the sum over Past, or if more than Tail finished operations stay.
+// checkFinished returns an error if Totals is not the sum over Past, or if more than Tail finished
+// operations stay.
 func (s State) checkFinished() error {
 	if !s.HasPast() {
 		return fmt.Errorf("payment %s: the past is incomplete: Totals counts %d operations", s.ID, s.Totals.Operations)

@@ -6,8 +6,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// IsLateSuccess reports whether an answer is a success after the operation was recorded as failed (D7): its key was fenced, or its
-// completion failed and the action is still required. It is not late if another operation has replaced the operation.
+// IsLateSuccess reports whether an answer is a success after the operation was recorded as failed
+// (D7): its key was fenced, or its completion failed and the action is still required. It is not
+// late if another operation has replaced the operation.
 func (s State) IsLateSuccess(revision uint64, a processor.Answer) bool {
 	op, _ := s.Operation(revision)
 	if a.State != processor.Succeeded || op.State != StateFailed {
@@ -38,14 +39,16 @@ func (op Operation) succeededAfterFence() bool {
 	return n > 1 && op.State == StateSucceeded && op.Answers[n-2].Code == processor.CodeFenced
 }
 
-// Awaits reports whether the operation at a revision has no outcome yet, or has an outcome that the answer, a late success, replaces (D7).
+// Awaits reports whether the operation at a revision has no outcome yet, or has an outcome that the
+// answer, a late success, replaces (D7).
 func (s State) Awaits(revision uint64, a processor.Answer) bool {
 	op, _ := s.Operation(revision)
 	approved := a.State == processor.Succeeded && op.Kind == processor.Authorize
 	return op.State.Open() || op.State == StateAction || op.State == StateVoided && approved || s.IsLateSuccess(revision, a)
 }
 
-// Contradiction returns a sentence that says why the answer contradicts the recorded operation; "" if it does not.
+// Contradiction returns a sentence that says why the answer contradicts the recorded operation; ""
+// if it does not.
 func (s State) Contradiction(revision uint64, a processor.Answer) string {
 	op, _ := s.Operation(revision)
 	done, awaited := a.State == processor.Succeeded, s.Awaits(revision, a)
@@ -61,7 +64,8 @@ func (s State) Contradiction(revision uint64, a processor.Answer) string {
 	}
 }
 
-// after returns the operation's state after a final answer. Only an authorization or its completion can be declined.
+// after returns the operation's state after a final answer. Only an authorization or its completion
+// can be declined.
 func (op Operation) after(a processor.Answer) OperationState {
 	switch {
 	case a.State == processor.Succeeded:

@@ -7,8 +7,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestContradiction checks which answers contradict the recorded operation. An equal answer, an older answer and an answer that is
-// not recorded yet do not contradict it (D7).
+// TestContradiction checks which answers contradict the recorded operation. An equal answer, an
+// older answer and an answer that is not recorded yet do not contradict it (D7).
 func TestContradiction(t *testing.T) {
 	const (
 		approved = "create amount=1250 currency=EUR order=order-1 to=ADYEN; answer 1 SUCCEEDED transaction=t-1"

@@ -352,8 +352,8 @@ func (m *machine) kept(all []payment.Operation) (n int) {
 	return n
 }
 
-// checkHistory checks that dateUpdated never moves back, that the events fold to the state, and that states in callers' hands are
-// unchanged.
+// checkHistory checks that dateUpdated never moves back, that the events fold to the state, and
+// that states in callers' hands are unchanged.
 func (m *machine) checkHistory(t *rapid.T) {
 	if n := len(m.given); n > 0 {
 		_, unneeded := m.events[n-1].(payment.AdjustmentUnneeded)
@@ -375,8 +375,9 @@ func (m *machine) checkHistory(t *rapid.T) {
 	}
 }
 
-// TestRandomLives: however few operations stay in the state, random commands and answers, taken and refused as the model says. More of them by
-// -rapid.checks=20000; a failure prints the seed that repeats it.
+// TestRandomLives: however few operations stay in the state, random commands and answers, taken and
+// refused as the model says. More of them by -rapid.checks=20000; a failure prints the seed that
+// repeats it.
 func TestRandomLives(t *testing.T) {
 	withTail(t, payment.Tail)
 	seedtest.Check(t, func(t *rapid.T) {

@@ -6,7 +6,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// The model's result of a command is an event type ("payment.captured"), a reason (D3), or one of these.
+// The model's result of a command is an event type ("payment.captured"), a reason (D3), or one of
+// these.
 const (
 	waits      = "waits"
 	answered   = "answered"

@@ -11,7 +11,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// found is the model of out-of-band operations: the sums change at once, whatever operations are open.
+// found is the model of out-of-band operations: the sums change at once, whatever operations are
+// open.
 func (b *book) found(c payment.RecordOutOfBand) string {
 	r := c.Record
 	switch {
@@ -59,7 +60,8 @@ func (b *book) found(c payment.RecordOutOfBand) string {
 	return "payment.void_found"
 }
 
-// The following functions are the processor's view of completed and accepted operations: captures, and refunds of all or of one capture.
+// The following functions are the processor's view of completed and accepted operations: captures,
+// and refunds of all or of one capture.
 
 func (b *book) capturable(but *item) domain.Amount {
 	rest := b.total - b.taken

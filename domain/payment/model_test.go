@@ -25,8 +25,8 @@ type item struct {
 
 func (i *item) live() bool { return i.stage == "asked" || i.stage == "lost" || i.stage == "waits" }
 
-// book is a second opinion on a payment, written from the tables of D7 and D10: running sums, moved by hand
-// at every answer, where the rules look at a list of facts.
+// book is a second opinion on a payment, written from the tables of D7 and D10: running sums, moved
+// by hand at every answer, where the rules look at a list of facts.
 type book struct {
 	revision             uint64
 	total                domain.Amount
@@ -172,7 +172,8 @@ func (b *book) hear(i *item, stage, id string) {
 	}
 }
 
-// limited reports whether an operation has ended for 24 hours: 100 failed at the processor, or 100 were refused here (D22.11).
+// limited reports whether an operation has ended for 24 hours: 100 failed at the processor, or 100
+// were refused here (D22.11).
 func (b *book) limited(kind processor.Kind) bool {
 	return b.ends(kind, "no").After(b.now) || b.ends(kind, "refused").After(b.now)
 }

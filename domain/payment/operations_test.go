@@ -12,7 +12,8 @@ import (
 	"payledger/domain/payment"
 )
 
-// TestSettledIsRefusedAfterTheProcessor checks that the cancel of a settled payment is tried at the processor, and refused then (D7).
+// TestSettledIsRefusedAfterTheProcessor checks that the cancel of a settled payment is tried at the
+// processor, and refused then (D7).
 func TestSettledIsRefusedAfterTheProcessor(t *testing.T) {
 	s := situation{path: all + "; cancel"}.story(t)
 	if s.state.VoidRefused() || (payment.State{}).VoidRefused() {
@@ -31,8 +32,9 @@ func TestSettledIsRefusedAfterTheProcessor(t *testing.T) {
 	}
 }
 
-// TestMetadataOfOperations checks that the metadata of captures and refunds is merged by key (D10), within a payment's limits (D4).
-// Metadata beyond the limits is refused, and none of it is recorded.
+// TestMetadataOfOperations checks that the metadata of captures and refunds is merged by key (D10),
+// within a payment's limits (D4). Metadata beyond the limits is refused, and none of it is
+// recorded.
 func TestMetadataOfOperations(t *testing.T) {
 	s := situation{path: strings.Replace(approved, "key=key-1", "metadata=a:first", 1)}.story(t)
 	s.given(t, "capture amount=500 final=false metadata=b:second; answer last SUCCEEDED; refund amount=5 metadata=a:third; answer last SUCCEEDED")
@@ -61,7 +63,8 @@ func TestMetadataOfOperations(t *testing.T) {
 	}
 }
 
-// TestRequestsLoseNothing checks that all fields of a later operation are in its event and in the payment.
+// TestRequestsLoseNothing checks that all fields of a later operation are in its event and in the
+// payment.
 func TestRequestsLoseNothing(t *testing.T) {
 	r := payment.Request{At: at, EventID: "event", IdempotencyKey: "key-2"}
 	hash := domain.KeyHash("acct", "key-2")
@@ -96,8 +99,8 @@ func TestRequestsLoseNothing(t *testing.T) {
 	}
 }
 
-// TestRefundRefusedBesideDispute checks that the dispute that forbids a refund comes after the used key and the status, and before the
-// amount; nothing is recorded (D3, D22.2).
+// TestRefundRefusedBesideDispute checks that the dispute that forbids a refund comes after the used
+// key and the status, and before the amount; nothing is recorded (D3, D22.2).
 func TestRefundRefusedBesideDispute(t *testing.T) {
 	disputed := []payment.Disputed{{ID: "01d", Text: "01d (DISPUTE LOST, 24.20 EUR)"}, {ID: "01e", Text: "01e (RETRIEVAL OPEN, 1.00 EUR)"}}
 	much := domain.Amount(999_999)

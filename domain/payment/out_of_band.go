@@ -17,11 +17,13 @@ type RecordOutOfBand struct {
 	Record  processor.Record
 }
 
-// ErrForeign means that an operation in the processor's records names the payment, with another merchant account or currency.
+// ErrForeign means that an operation in the processor's records names the payment, with another
+// merchant account or currency.
 var ErrForeign = errors.New("the operation has another merchant account or currency than the payment")
 
-// DecideOutOfBand records the operation once by the processor's id, whatever the payment's status and open operations
-// (D7). It ignores operations that did not succeed, authorizations and completions.
+// DecideOutOfBand records the operation once by the processor's id, whatever the payment's status
+// and open operations (D7). It ignores operations that did not succeed, authorizations and
+// completions.
 func DecideOutOfBand(s State, c RecordOutOfBand) (Event, error) {
 	r := c.Record
 	if !s.Exists() {
@@ -54,7 +56,8 @@ func DecideOutOfBand(s State, c RecordOutOfBand) (Event, error) {
 	}
 }
 
-// mayBeOf reports whether the operation's merchant account and currency are the payment's. A void may have no currency.
+// mayBeOf reports whether the operation's merchant account and currency are the payment's. A void
+// may have no currency.
 func (s State) mayBeOf(r processor.Record) bool {
 	same := r.Currency == s.Currency || r.Kind == processor.Void && r.Currency == ""
 	return same && s.newestAuthorization().Target == Target{r.Processor, r.MerchantID}
@@ -71,7 +74,8 @@ func (s State) hasOutOfBand(id string) bool {
 	return s.some(func(op *Operation) bool { return op.OutOfBandID == id })
 }
 
-// captureByTransaction returns the revision of the newest capture with a transaction id; 0 for none.
+// captureByTransaction returns the revision of the newest capture with a transaction id; 0 for
+// none.
 func (s State) captureByTransaction(transaction string) (newest uint64) {
 	for op := range s.Each {
 		if op.Kind == processor.Capture && op.TransactionID == transaction && transaction != "" {
@@ -109,7 +113,8 @@ func (s State) evolveOutOfBand(e Event) State {
 	return s
 }
 
-// overtaken reports whether an out-of-band operation recorded after op, or a late success, may have used the money of op.
+// overtaken reports whether an out-of-band operation recorded after op, or a late success, may have
+// used the money of op.
 func (s State) overtaken(op Operation) bool {
 	return op.State.unconfirmed() && s.some(func(other *Operation) bool {
 		return other.OutOfBandID != "" && other.Revision > op.Revision || other.succeededAfterFence()

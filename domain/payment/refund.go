@@ -59,7 +59,8 @@ func DecideRefund(s State, c Refund) (Event, error) {
 	return s.refund(c, left, capture)
 }
 
-// disputed returns the error for a refund that its caller, or the account, refuses because of disputes (D22.2). Nothing is recorded.
+// disputed returns the error for a refund that its caller, or the account, refuses because of
+// disputes (D22.2). Nothing is recorded.
 func (s State) disputed(c Refund) error {
 	names := make([]string, len(c.Disputed))
 	for i, d := range c.Disputed {
@@ -101,13 +102,14 @@ func (s State) refund(c Refund, left domain.Amount, capture uint64) (Event, erro
 	}, nil
 }
 
-// refundedForGood reports whether every captured amount is confirmed, every refund has ended, and nothing is left (D22.1).
+// refundedForGood reports whether every captured amount is confirmed, every refund has ended, and
+// nothing is left (D22.1).
 func (s State) refundedForGood() bool {
 	return s.Refundable() == 0 && !s.open(processor.Capture) && !s.open(processor.Refund)
 }
 
-// refundShortage returns the message of a refused refund, with the amounts (D22.1). left is the refundable amount; all: the request was
-// for all of it.
+// refundShortage returns the message of a refused refund, with the amounts (D22.1). left is the
+// refundable amount; all: the request was for all of it.
 func (s State) refundShortage(e RefundRefused, left domain.Amount, all bool) string {
 	text := func(a domain.Amount) string { return a.Format(s.Currency) }
 	if e.Nothing {
@@ -128,7 +130,8 @@ func (s State) refundShortage(e RefundRefused, left domain.Amount, all bool) str
 	return message
 }
 
-// refundableLater returns the condition under which a refused refund may be possible; "": it stays impossible.
+// refundableLater returns the condition under which a refused refund may be possible; "": it stays
+// impossible.
 func (s State) refundableLater(e RefundRefused) string {
 	later := s.Captured() + s.sum(processor.Capture, open) - s.Refunded()
 	capture, refund := s.open(processor.Capture), s.open(processor.Refund)
@@ -162,7 +165,8 @@ func (s State) refundableLater(e RefundRefused) string {
 	}
 }
 
-// Refusal returns the error for a request that was recorded as refused by our own rules (D7, D22.1).
+// Refusal returns the error for a request that was recorded as refused by our own rules (D7,
+// D22.1).
 func (e RefundRefused) Refusal(s State) error {
 	if e.Nothing {
 		err := s.conflict(domain.ReasonPaymentAlreadyRefunded, "%s", e.Message)

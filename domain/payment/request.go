@@ -9,11 +9,13 @@ import (
 	"payledger/domain/processor"
 )
 
-// ErrRunning means that another operation of the payment is running. The caller waits for it and decides again (D7).
+// ErrRunning means that another operation of the payment is running. The caller waits for it and
+// decides again (D7).
 var ErrRunning = errors.New("another operation of the payment is running")
 
-// MaxFailures is the number of failures at the processor, and of refusals by our own rules, with which an operation on a payment ends for
-// FailureRest; other operations do not end (D22.11: PaymentRequestLimitExceeded).
+// MaxFailures is the number of failures at the processor, and of refusals by our own rules, with
+// which an operation on a payment ends for FailureRest; other operations do not end (D22.11:
+// PaymentRequestLimitExceeded).
 const (
 	MaxFailures = 100
 	FailureRest = 24 * time.Hour
@@ -102,8 +104,9 @@ func (s State) withinLimit(kind processor.Kind, at time.Time) error {
 	return err
 }
 
-// endedUntil returns the time from which an operation is accepted again after its newest MaxFailures; zero: it has not ended. Failures
-// while it is ended do not count. refused: count the refusals by our own rules, and not the failures at the processor.
+// endedUntil returns the time from which an operation is accepted again after its newest
+// MaxFailures; zero: it has not ended. Failures while it is ended do not count. refused: count the
+// refusals by our own rules, and not the failures at the processor.
 func (s State) endedUntil(kind processor.Kind, refused bool) (until time.Time) {
 	var failures []time.Time
 	for op := range s.Each {
@@ -124,13 +127,15 @@ func (s State) endedUntil(kind processor.Kind, refused bool) (until time.Time) {
 	return until
 }
 
-// Full returns the error for an operation that does not fit into a state with hundreds of operations (D3).
+// Full returns the error for an operation that does not fit into a state with hundreds of
+// operations (D3).
 func (s State) Full() error {
 	return s.conflict(domain.ReasonPaymentRequestLimit, "The payment has %d operations, and no room for a further one of this kind.",
 		s.Totals.Operations+len(s.Operations))
 }
 
-// merged returns an error if the payment's metadata, with the metadata that a request adds, exceeds its limits (D4).
+// merged returns an error if the payment's metadata, with the metadata that a request adds, exceeds
+// its limits (D4).
 func (s State) merged(model string, over domain.Metadata) error {
 	if len(over) == 0 {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// Resume is the command to continue a payment after the customer's action has ended (§4 rule 1, D8).
+// Resume is the command to continue a payment after the customer's action has ended (§4 rule 1,
+// D8).
 type Resume struct {
 	Request
 	Action  uint64 // revision of the authorization that required the action; 0 if the resume token is unreadable
@@ -17,7 +18,8 @@ type Resume struct {
 	Overdue bool // the action has expired although At is earlier: the clock was set back
 }
 
-// ErrProcessing means that the payment has no action to resume and is still processed. The caller waits for it.
+// ErrProcessing means that the payment has no action to resume and is still processed. The caller
+// waits for it.
 var ErrProcessing = domain.Refuse(domain.KindConflict, domain.ReasonNoActionsToHandle,
 	"The payment is still being processed.")
 
@@ -48,7 +50,8 @@ func DecideResume(s State, c Resume) (Event, error) {
 	}, nil
 }
 
-// RequiredAction is the action that the customer must take. Revision names the authorization that waits for it.
+// RequiredAction is the action that the customer must take. Revision names the authorization that
+// waits for it.
 type RequiredAction struct {
 	Revision   uint64
 	Name       string // D13: 3DS_AUTHENTICATION
@@ -79,8 +82,9 @@ func (s State) open(kind processor.Kind) bool {
 	return slices.ContainsFunc(s.Operations, func(op Operation) bool { return op.Kind == kind && op.State.Open() })
 }
 
-// completionAnswer returns the event of an answer to a completion, which decides the authorization. The action is still required if the
-// processor refused temporarily, if the key was fenced, or if the action had ended before: a look-up of the authorization then gets its result.
+// completionAnswer returns the event of an answer to a completion, which decides the authorization.
+// The action is still required if the processor refused temporarily, if the key was fenced, or if
+// the action had ended before: a look-up of the authorization then gets its result.
 func completionAnswer(c RecordAnswer) Event {
 	a := c.Answer
 	if a.State == processor.Failed && (a.Retryable || a.Code == processor.CodeFenced || a.Code == processor.CodeNoAction) {
@@ -100,7 +104,8 @@ func (s State) resumed(e Resumed) State {
 	})
 }
 
-// endCompletions sets the state of an open completion to that of its authorization, which has its result from elsewhere.
+// endCompletions sets the state of an open completion to that of its authorization, which has its
+// result from elsewhere.
 func (s State) endCompletions(to OperationState) State {
 	for _, op := range s.Operations {
 		if op.Kind == processor.Complete && op.State.Open() {

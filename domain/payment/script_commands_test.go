@@ -136,7 +136,8 @@ func (s *story) create(t *testing.T, words []string, args arguments) payment.Cre
 	return c
 }
 
-// outOfBand returns the command for an operation in the processor's books: "outOfBand capture id=op-1 amount=500".
+// outOfBand returns the command for an operation in the processor's books: "outOfBand capture
+// id=op-1 amount=500".
 func (s *story) outOfBand(t *testing.T, words []string, args arguments, r payment.Request) payment.RecordOutOfBand {
 	t.Helper()
 	var there payment.Target

@@ -15,10 +15,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected lines of the scripts")
 
-// TestScripts plays the lifecycles in testdata. "given COMMAND" must succeed; "when COMMAND" may fail, and the lines
-// under it describe its result and the payment. "given 99 times COMMAND; COMMAND" repeats the commands. "== TITLE" begins
-// a new payment. The number of an answer or timeout is the revision of its request; "last" is the newest request.
-// -update rewrites the lines under each "when"; review the difference like code.
+// TestScripts plays the lifecycles in testdata. "given COMMAND" must succeed; "when COMMAND" may
+// fail, and the lines under it describe its result and the payment. "given 99 times COMMAND;
+// COMMAND" repeats the commands. "== TITLE" begins a new payment. The number of an answer or
+// timeout is the revision of its request; "last" is the newest request. -update rewrites the lines
+// under each "when"; review the difference like code.
 func TestScripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -114,7 +115,8 @@ func (s *story) given(t *testing.T, commands string) {
 
 var argument = regexp.MustCompile(`(\w+)=("[^"]*"|\S*)`)
 
-// do decides one command, one second after the previous one or at its own time, and applies the event.
+// do decides one command, one second after the previous one or at its own time, and applies the
+// event.
 func (s *story) do(t *testing.T, command string) (payment.Event, error) {
 	t.Helper()
 	words, args := strings.Fields(command), arguments{}

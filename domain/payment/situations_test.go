@@ -103,8 +103,8 @@ var situations = []struct {
 	}},
 }
 
-// commands lists all commands and answers. "authorization" means the revision of the newest authorize operation, "operation" the revision
-// of the newest other operation.
+// commands lists all commands and answers. "authorization" means the revision of the newest
+// authorize operation, "operation" the revision of the newest other operation.
 var commands = []struct{ name, command string }{
 	{"create, with the key again", created},
 	{"create, without a key", strings.Replace(created, "key=key-1 ", "", 1)},

@@ -88,7 +88,8 @@ const (
 	StateFailed    OperationState = "FAILED"
 	StateVoided    OperationState = "VOIDED" // an authorization that was released before it had a result
 
-	// StateCompleted is the state of the answer that records the end of the customer's action; no operation has it.
+	// StateCompleted is the state of the answer that records the end of the customer's action; no
+	// operation has it.
 	StateCompleted OperationState = "COMPLETED"
 )
 
@@ -143,7 +144,8 @@ func (op Operation) Answer() OperationAnswer {
 	return op.Answers[len(op.Answers)-1]
 }
 
-// OperationKey returns the idempotency key for the processor of the operation requested at revision (D14.2).
+// OperationKey returns the idempotency key for the processor of the operation requested at revision
+// (D14.2).
 func (s State) OperationKey(revision uint64) domain.OperationKey {
 	return domain.OperationKey(string(s.ID) + "." + strconv.FormatUint(revision, 10))
 }
@@ -169,7 +171,8 @@ func (s State) newestAuthorization() Operation {
 	return Operation{}
 }
 
-// NewestRequest returns the newest operation that is not out of band; the zero value before creation.
+// NewestRequest returns the newest operation that is not out of band; the zero value before
+// creation.
 func (s State) NewestRequest() (newest Operation) {
 	for op := range s.Each {
 		if op.OutOfBandID == "" && op.Revision > newest.Revision {
@@ -189,8 +192,8 @@ func (s State) Operation(revision uint64) (Operation, bool) {
 	return Operation{}, false
 }
 
-// blockingOperation returns the operation that blocks other commands; there is at most one. It has no answer, or it is a pending void
-// or adjustment: until its result, the held amount is unknown.
+// blockingOperation returns the operation that blocks other commands; there is at most one. It has
+// no answer, or it is a pending void or adjustment: until its result, the held amount is unknown.
 func (s State) blockingOperation() (Operation, bool) {
 	for _, op := range s.Operations {
 		undecided := op.State == StatePending && (op.Kind == processor.Void || op.Kind == processor.Adjust)
@@ -201,7 +204,8 @@ func (s State) blockingOperation() (Operation, bool) {
 	return Operation{}, false
 }
 
-// request adds an operation of the event at the current revision, by default with the authorization's target.
+// request adds an operation of the event at the current revision, by default with the
+// authorization's target.
 func (s State) request(op Operation) State {
 	op.Revision = s.Revision
 	if op.Target == (Target{}) {

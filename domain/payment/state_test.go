@@ -101,8 +101,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestUnanswered: a caller who is let go sees the reason of the time-out before it is recorded (D8); an
-// operation that has its answer is shown as it is.
+// TestUnanswered: a caller who is let go sees the reason of the time-out before it is recorded
+// (D8); an operation that has its answer is shown as it is.
 func TestUnanswered(t *testing.T) {
 	s := with(authorize(1, payment.StateRequested))
 	view := s.Unanswered()

@@ -37,7 +37,8 @@ nothing is recorded:
 The payment is an ESTIMATED authorization of 12.50 EUR with a route of two processors.
 `
 
-// TestStates compares STATES.md with the rules: the status by the facts, and every command in every situation.
+// TestStates compares STATES.md with the rules: the status by the facts, and every command in every
+// situation.
 func TestStates(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(statesHead + truthTable() + matrixHead)
@@ -131,7 +132,8 @@ func (s *story) ask(t *testing.T, command string) string {
 	return text
 }
 
-// named replaces "authorization" and "operation" by revisions; false when there is no such operation.
+// named replaces "authorization" and "operation" by revisions; false when there is no such
+// operation.
 func (s *story) named(command string) (string, bool) {
 	words := strings.Fields(command)
 	of := func(is func(payment.Operation) bool) string {
@@ -172,8 +174,8 @@ func (s *story) followed() string {
 	return ""
 }
 
-// TestMatrixIsTheTable checks that a payment without a running operation accepts a merchant's command in exactly the
-// statuses of the table in D7.
+// TestMatrixIsTheTable checks that a payment without a running operation accepts a merchant's
+// command in exactly the statuses of the table in D7.
 func TestMatrixIsTheTable(t *testing.T) {
 	taken := map[string]string{
 		"capture amount=1":    "AUTHORIZED PARTIALLY_SETTLED",

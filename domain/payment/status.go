@@ -59,7 +59,8 @@ func (s State) Status() Status {
 	}
 }
 
-// unlessCaptured returns the status of an authorization that ended without a hold; SETTLED if an amount was captured out of band.
+// unlessCaptured returns the status of an authorization that ended without a hold; SETTLED if an
+// amount was captured out of band.
 func (s State) unlessCaptured(ended Status) Status {
 	if s.Captured() > 0 {
 		return StatusSettled
@@ -67,7 +68,8 @@ func (s State) unlessCaptured(ended Status) Status {
 	return ended
 }
 
-// EndedUnpaid reports whether no money was or will be taken, so that another payment may take its place.
+// EndedUnpaid reports whether no money was or will be taken, so that another payment may take its
+// place.
 func (s State) EndedUnpaid() bool {
 	switch s.Status() {
 	case StatusDeclined, StatusFailed, StatusCancelled:
@@ -108,7 +110,8 @@ type Reason struct {
 	ResultMessage string            // the processor's own wording
 }
 
-// StatusReason returns GATEWAY_TIMEOUT while any outcome is unknown (D8), else the reason of DECLINED and FAILED, else nil.
+// StatusReason returns GATEWAY_TIMEOUT while any outcome is unknown (D8), else the reason of
+// DECLINED and FAILED, else nil.
 func (s State) StatusReason() *Reason {
 	for _, op := range s.Operations {
 		if op.State == StateUnknown {

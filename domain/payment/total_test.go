@@ -56,8 +56,9 @@ func stateOf(t *rapid.T) payment.State {
 	return s
 }
 
-// TestRulesAreTotal checks that every decision in any state returns an event or a refusal, that every view of any state works, and that
-// every event can be folded into any state, even into an impossible one.
+// TestRulesAreTotal checks that every decision in any state returns an event or a refusal, that
+// every view of any state works, and that every event can be folded into any state, even into an
+// impossible one.
 func TestRulesAreTotal(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		s := stateOf(t)

@@ -18,7 +18,8 @@ type facts struct {
 	released bool          // a void has succeeded
 }
 
-// everyFacts lists the possible combinations: a final capture captures an amount, and no capture is open when all is captured.
+// everyFacts lists the possible combinations: a final capture captures an amount, and no capture is
+// open when all is captured.
 func everyFacts() (list []facts) {
 	for _, captured := range []domain.Amount{0, 500, 1250} {
 		for bits := range 8 {
@@ -149,7 +150,8 @@ func TestStatusOverlooks(t *testing.T) {
 	}
 }
 
-// TestNothingIsCapturedAfterTheLast checks that no capture follows a final one or a void, whatever the status.
+// TestNothingIsCapturedAfterTheLast checks that no capture follows a final one or a void, whatever
+// the status.
 func TestNothingIsCapturedAfterTheLast(t *testing.T) {
 	for _, f := range everyFacts() {
 		_, err := payment.DecideCapture(f.state(), payment.Capture{Request: payment.Request{At: at}, Amount: new(domain.Amount(1))})

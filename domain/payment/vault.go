@@ -6,8 +6,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// Vaults reports whether the payment method must be vaulted (D5.5): the payment is authorized, and the request has vaultOnSuccess, or
-// vaultOn3DS and a passed challenge, or vaultOnAgreement and the reason Recurring or Unscheduled. Later voids and refunds do not count.
+// Vaults reports whether the payment method must be vaulted (D5.5): the payment is authorized, and
+// the request has vaultOnSuccess, or vaultOn3DS and a passed challenge, or vaultOnAgreement and the
+// reason Recurring or Unscheduled. Later voids and refunds do not count.
 func (s State) Vaults() bool {
 	m := s.Method
 	if s.CustomerID == "" || s.newestAuthorization().State != StateSucceeded {
@@ -17,8 +18,8 @@ func (s State) Vaults() bool {
 	return m.VaultOnSuccess || m.VaultOnAgreement && agreed || m.VaultOn3DS && s.authenticated()
 }
 
-// authenticated reports whether the customer passed a challenge: its completion succeeded, or an authorization that
-// required an action was approved without a completion.
+// authenticated reports whether the customer passed a challenge: its completion succeeded, or an
+// authorization that required an action was approved without a completion.
 func (s State) authenticated() bool {
 	s = s.Whole()
 	for _, op := range s.Operations {

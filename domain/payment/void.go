@@ -8,8 +8,8 @@ type Cancel struct {
 	Reason string // the merchant's words
 }
 
-// DecideCancel requests the void. Before the authorization's first answer it records the intent instead. For a SETTLED
-// payment the void is requested, too; the processor refuses it (§4 rule 2).
+// DecideCancel requests the void. Before the authorization's first answer it records the intent
+// instead. For a SETTLED payment the void is requested, too; the processor refuses it (§4 rule 2).
 func DecideCancel(s State, c Cancel) (Event, error) {
 	if err := s.checkRequest(c.Request); err != nil {
 		return nil, err
@@ -30,7 +30,8 @@ func DecideCancel(s State, c Cancel) (Event, error) {
 	return VoidRequested{At: c.At, Amount: s.Capturable(), Reason: c.Reason, KeyHash: c.keyHash(s)}, nil
 }
 
-// CannotCancel returns the error for the cancellation of a SETTLED payment, after the processor refused the void (D7).
+// CannotCancel returns the error for the cancellation of a SETTLED payment, after the processor
+// refused the void (D7).
 func (s State) CannotCancel() error {
 	err := s.notIn("cancelled")
 	if s.Refundable() == 0 {
@@ -58,7 +59,8 @@ func (s State) voidRequested(e VoidRequested) State {
 	})
 }
 
-// released ends an authorization without a result, and its completion, after a void. A failure before the void's answer was its consequence.
+// released ends an authorization without a result, and its completion, after a void. A failure
+// before the void's answer was its consequence.
 func (s State) released() State {
 	held := s.newestAuthorization()
 	if held.State.Open() || held.State == StateAction || held.State == StateFailed {

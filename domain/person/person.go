@@ -41,7 +41,8 @@ type Event interface {
 // Events lists every event type.
 func Events() []Event { return []Event{Erased{}, KeyDestroyed{}} }
 
-// Erased says that the person's data under the key of this number counts as erased. The key is destroyed after this event.
+// Erased says that the person's data under the key of this number counts as erased. The key is
+// destroyed after this event.
 type Erased struct {
 	At         time.Time        `json:"at"`                   // when it was decided, UTC
 	ID         domain.PersonID  `json:"id"`                   // of the person
@@ -66,7 +67,8 @@ func (KeyDestroyed) personEvent() {}
 // Erase is the command to erase the person's data under the current key. Number is ignored.
 type Erase Erased
 
-// DecideErase erases the current key. The event is nil if an earlier erasure is due: it must be finished first.
+// DecideErase erases the current key. The event is nil if an earlier erasure is due: it must be
+// finished first.
 func DecideErase(s State, c Erase) (Event, error) {
 	if s.Due() {
 		return nil, nil

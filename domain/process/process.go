@@ -17,7 +17,8 @@ func Forbids(disputes []dispute.State) []payment.Disputed {
 	return all
 }
 
-// Open lists the operations without an outcome. Each is looked up by its key until the outcome is known (D8).
+// Open lists the operations without an outcome. Each is looked up by its key until the outcome is
+// known (D8).
 func Open(s payment.State) []payment.Operation {
 	var open []payment.Operation
 	for _, op := range s.Operations {
@@ -28,13 +29,15 @@ func Open(s payment.State) []payment.Operation {
 	return open
 }
 
-// Requested returns the operation that the newest event requested, if it has no answer yet. The caller sends it now.
+// Requested returns the operation that the newest event requested, if it has no answer yet. The
+// caller sends it now.
 func Requested(s payment.State) (payment.Operation, bool) {
 	op, found := s.Operation(s.Revision)
 	return op, found && op.State == payment.StateRequested
 }
 
-// Abandoned reports whether the payment's required action has expired; it then counts as failed (D7).
+// Abandoned reports whether the payment's required action has expired; it then counts as failed
+// (D7).
 func Abandoned(s payment.State, now time.Time) bool {
 	action := s.RequiredAction()
 	return action != nil && !now.Before(action.ExpiresAt)
@@ -57,9 +60,10 @@ func Operation(s payment.State, op payment.Operation) processor.Operation {
 	return out
 }
 
-// SuspectsOutOfBand reports whether an out-of-band operation may stand behind an answer. The processor's records are then read
-// before the answer is recorded (§6.3, D7). An out-of-band operation may have caused a refusal. A success that releases the rest
-// of the authorization tells no amount: a part of the rest may have been captured out of band.
+// SuspectsOutOfBand reports whether an out-of-band operation may stand behind an answer. The
+// processor's records are then read before the answer is recorded (§6.3, D7). An out-of-band
+// operation may have caused a refusal. A success that releases the rest of the authorization tells
+// no amount: a part of the rest may have been captured out of band.
 func SuspectsOutOfBand(s payment.State, revision uint64, a processor.Answer) bool {
 	op, _ := s.Operation(revision)
 	switch a.State {
@@ -72,7 +76,8 @@ func SuspectsOutOfBand(s payment.State, revision uint64, a processor.Answer) boo
 	}
 }
 
-// The interval between two look-ups of an outcome doubles from FirstInterval to LastInterval and stays there (D8).
+// The interval between two look-ups of an outcome doubles from FirstInterval to LastInterval and
+// stays there (D8).
 const (
 	FirstInterval = 100 * time.Millisecond
 	LastInterval  = 5 * time.Minute
@@ -86,7 +91,8 @@ func NextInterval(lookups int) time.Duration {
 	return min(FirstInterval<<lookups, LastInterval)
 }
 
-// LookupsWithin returns the number of look-ups at increasing intervals within the age of an operation without an outcome.
+// LookupsWithin returns the number of look-ups at increasing intervals within the age of an
+// operation without an outcome.
 func LookupsWithin(age time.Duration) (n int) {
 	for NextInterval(n) < LastInterval && age >= NextInterval(n) {
 		age -= NextInterval(n)
@@ -95,9 +101,10 @@ func LookupsWithin(age time.Duration) (n int) {
 	return n
 }
 
-// MayResend reports whether the caller sends an operation again under its key if the processor has not received it (D8). After
-// the payment timeout no client waits for the operation: the caller fences its key and records a failure. It does the same if
-// requestedAt is that far in the future: the clock was set back, and the age of the request is unknown.
+// MayResend reports whether the caller sends an operation again under its key if the processor has
+// not received it (D8). After the payment timeout no client waits for the operation: the caller
+// fences its key and records a failure. It does the same if requestedAt is that far in the future:
+// the clock was set back, and the age of the request is unknown.
 func MayResend(requestedAt, now time.Time, paymentTimeout time.Duration) bool {
 	return now.Sub(requestedAt).Abs() < paymentTimeout
 }

@@ -64,7 +64,8 @@ func TestRequested(t *testing.T) {
 	}
 }
 
-// TestAbandoned checks that an action without a customer's answer ends at the moment when its token expires (D7).
+// TestAbandoned checks that an action without a customer's answer ends at the moment when its token
+// expires (D7).
 func TestAbandoned(t *testing.T) {
 	waits := payment.State{
 		Action:     &payment.Action{Name: "3DS_AUTHENTICATION", ExpiresAt: noon},
@@ -141,7 +142,8 @@ func TestNextInterval(t *testing.T) {
 	}
 }
 
-// TestAsked: as many look-ups as the intervals up to an age, and no more than there are until the last interval (D8).
+// TestAsked: as many look-ups as the intervals up to an age, and no more than there are until the
+// last interval (D8).
 func TestAsked(t *testing.T) {
 	age := time.Duration(0)
 	for asked := range 12 {
@@ -162,8 +164,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestMayResend: sent again only while the payment timeout runs, and not when that is not known, because the clock was set
-// back (D8).
+// TestMayResend: sent again only while the payment timeout runs, and not when that is not known,
+// because the clock was set back (D8).
 func TestMayResend(t *testing.T) {
 	const timeout = 90 * time.Second
 	rows := map[time.Duration]bool{-25 * time.Hour: false, -timeout: false, -time.Second: true, 0: true, timeout - 1: true, timeout: false, time.Hour: false}
@@ -174,8 +176,9 @@ func TestMayResend(t *testing.T) {
 	}
 }
 
-// TestSuspectsOutOfBand checks that the books are read before each refusal of an operation on an authorization, and before each success
-// that releases a rest, once; before no other answer (§6.3, D7).
+// TestSuspectsOutOfBand checks that the books are read before each refusal of an operation on an
+// authorization, and before each success that releases a rest, once; before no other answer (§6.3,
+// D7).
 func TestSuspectsOutOfBand(t *testing.T) {
 	acts := []processor.Kind{processor.Capture, processor.Void, processor.Refund, processor.Adjust}
 	for state, owed := range states {

@@ -39,13 +39,14 @@ var DisputeStatuses = []DisputeStatus{
 	DisputeOpen, DisputeAccepted, DisputeChallenged, DisputeExpired, DisputeCancelled, DisputeWon, DisputeLost,
 }
 
-// ReturnsMoney reports whether a dispute has given its amount back to the customer. A retrieval moves no money (D16).
+// ReturnsMoney reports whether a dispute has given its amount back to the customer. A retrieval
+// moves no money (D16).
 func (s DisputeStatus) ReturnsMoney(of DisputeType) bool {
 	return of != Retrieval && (s == DisputeLost || s == DisputeAccepted || s == DisputeExpired)
 }
 
-// BesideRefund reports whether a refund of the disputed payment may pay the customer twice: the dispute is open, or has given its amount
-// back (D22.2).
+// BesideRefund reports whether a refund of the disputed payment may pay the customer twice: the
+// dispute is open, or has given its amount back (D22.2).
 func (s DisputeStatus) BesideRefund(of DisputeType) bool {
 	return s == DisputeOpen || s == DisputeChallenged || s.ReturnsMoney(of)
 }

@@ -2,7 +2,8 @@ package processor
 
 import "strings"
 
-// reasons maps the card schemes' codes to unified reasons (§6.4). Codes of different schemes differ.
+// reasons maps the card schemes' codes to unified reasons (§6.4). Codes of different schemes
+// differ.
 var reasons = indexReasons(map[string]string{
 	"FRAUD":                  "10.1 10.2 10.3 10.4 10.5 4837 4840 4849 4863 4870 4871 F10 F14 F24 F29 F30 F31 UA01 UA02 UA05 UA06 UA10 UA11",
 	"AUTHORIZATION":          "11.1 11.2 11.3 4807 4808 4812 A01 A02 A08 AT NA DA",

@@ -33,7 +33,8 @@ const (
 	Adjust    Kind = "adjust"
 )
 
-// Modifies reports whether the operation acts upon an authorization that exists or upon its captures.
+// Modifies reports whether the operation acts upon an authorization that exists or upon its
+// captures.
 func (k Kind) Modifies() bool { return k == Capture || k == Void || k == Refund || k == Adjust }
 
 // State is the state of an operation at the processor.
@@ -55,8 +56,9 @@ const (
 	AuthenticationFailed Outcome = "FAILED"
 )
 
-// Notification is an unsolicited message of a processor: the result of an operation, or a change of a dispute (D14.3). ID is
-// the same on every repeat. Key and Answer belong to operations, Dispute to disputes.
+// Notification is an unsolicited message of a processor: the result of an operation, or a change of
+// a dispute (D14.3). ID is the same on every repeat. Key and Answer belong to operations, Dispute
+// to disputes.
 type Notification struct {
 	ID        string              `json:"id"`                       // the processor's id of the notification
 	Processor Name                `json:"processor"`                // the sender

@@ -18,11 +18,13 @@ const (
 	Variable = "PAYLEDGER_TEST_SEED"
 	clock    = "clock"
 	fixed    = 1 // the seed without the variable
-	// sample is the number of checks of a property without the build tag system. rapid's own number is 100; with -short it takes a fifth.
+	// sample is the number of checks of a property without the build tag system. rapid's own number
+	// is 100; with -short it takes a fifth.
 	sample = 50
 )
 
-// The default of rapid's flag is a seed from the clock, and 100 checks. The flags of the command line are parsed later, and replace this one.
+// The default of rapid's flag is a seed from the clock, and 100 checks. The flags of the command
+// line are parsed later, and replace this one.
 func init() {
 	seed, err := of(os.Getenv(Variable), 0)
 	if err == nil {
@@ -58,7 +60,8 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// given returns the flags of the test binary that are not those of package testing, as the command line has them.
+// given returns the flags of the test binary that are not those of package testing, as the command
+// line has them.
 func given() (flags []string) {
 	flag.Visit(func(f *flag.Flag) {
 		if !strings.HasPrefix(f.Name, "test.") && !strings.HasPrefix(f.Name, "rapid.") {
@@ -94,6 +97,7 @@ func Check(t *testing.T, property func(*rapid.T)) {
 	rapid.Check(t, property)
 }
 
-// Sampled reports whether a test takes a sample of its cases, or a smaller size. It does so without the build tag system, and with -short.
-// The sample is the same in each run, and has every kind of case.
+// Sampled reports whether a test takes a sample of its cases, or a smaller size. It does so without
+// the build tag system, and with -short. The sample is the same in each run, and has every kind of
+// case.
 func Sampled() bool { return !whole || testing.Short() }

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSeed: without the variable a seed is the same in each run, also rapid's; a number is the seed; "clock" takes another one each time.
+// TestSeed: without the variable a seed is the same in each run, also rapid's; a number is the
+// seed; "clock" takes another one each time.
 func TestSeed(t *testing.T) {
 	t.Setenv(Variable, "")
 	if a, b := Seed(t), Seed(t); a != fixed || b != fixed {
@@ -49,7 +50,8 @@ func TestCheckRepeats(t *testing.T) {
 	}
 }
 
-// TestCommand: the command that repeats a test has the seed, the tag of the build and the flags that were given.
+// TestCommand: the command that repeats a test has the seed, the tag of the build and the flags
+// that were given.
 func TestCommand(t *testing.T) {
 	want := `PAYLEDGER_TEST_SEED=7 go test -count=1 -run '^TestX/it'\''s$' -rounds=3 -file='a b'`
 	if whole {

@@ -6,7 +6,8 @@ import (
 	"payledger/domain"
 )
 
-// Usable returns an error for a session that does not exist, or whose client token has expired (D3).
+// Usable returns an error for a session that does not exist, or whose client token has expired
+// (D3).
 func (s State) Usable(now time.Time) error {
 	switch {
 	case !s.Exists():
@@ -45,8 +46,8 @@ type StartAttempt struct {
 	Before  uint64 // number of attempts of the session at its creation
 }
 
-// DecideStartAttempt records the attempt; e is nil if it is the current one already. moved means that another attempt was
-// started since, so that the caller must create this one again.
+// DecideStartAttempt records the attempt; e is nil if it is the current one already. moved means
+// that another attempt was started since, so that the caller must create this one again.
 func DecideStartAttempt(s State, c StartAttempt) (e Event, moved bool, err error) {
 	if err := s.Usable(c.At); err != nil {
 		return nil, false, err
@@ -70,8 +71,8 @@ type StartPayment struct {
 	Before  domain.PaymentID // the previous one, which ended unpaid
 }
 
-// DecideStartPayment records the browser's payment; e is nil if it is recorded already. moved means that the session names
-// another payment, which the caller must check first.
+// DecideStartPayment records the browser's payment; e is nil if it is recorded already. moved means
+// that the session names another payment, which the caller must check first.
 func DecideStartPayment(s State, c StartPayment) (e Event, moved bool, err error) {
 	switch err := s.Usable(c.At); {
 	case s.Exists() && s.Payment == c.Payment:

@@ -19,8 +19,8 @@ func opened(mode string) session.State {
 	return session.Evolve(session.State{}, e)
 }
 
-// TestChange checks that a session accepts new fields while its token is valid. A field that a new session could not have, and another
-// approvalMode, are refused (§2.5, D4).
+// TestChange checks that a session accepts new fields while its token is valid. A field that a new
+// session could not have, and another approvalMode, are refused (§2.5, D4).
 func TestChange(t *testing.T) {
 	s := opened(session.ApprovalAuto)
 	good := session.Fields{OrderID: "o2", Currency: "GBP", Order: lines(3), ApprovalMode: session.ApprovalAuto}
@@ -76,8 +76,8 @@ func TestStartAttempt(t *testing.T) {
 	}
 }
 
-// TestStartPayment: the browser makes one payment at a time; who has looked at another than the session names by now
-// looks again (D12).
+// TestStartPayment: the browser makes one payment at a time; who has looked at another than the
+// session names by now looks again (D12).
 func TestStartPayment(t *testing.T) {
 	s := opened(session.ApprovalAuto)
 	var before domain.PaymentID

@@ -59,7 +59,8 @@ func (s State) Exists() bool { return s.Revision > 0 }
 // Expired reports whether its client token has expired.
 func (s State) Expired(now time.Time) bool { return !now.Before(s.ExpiresAt) }
 
-// Total returns the session's amount: the one sent, else the sum of the order (D4); nil if there is neither.
+// Total returns the session's amount: the one sent, else the sum of the order (D4); nil if there is
+// neither.
 func (f Fields) Total() *domain.Amount {
 	if f.Amount != nil {
 		return f.Amount

@@ -48,7 +48,8 @@ func (k Kind) Version() string { return versions[k] }
 // Token returns the kind with "-" for ".", so that the kind is one token of a subject.
 func (k Kind) Token() string { return strings.ReplaceAll(string(k), ".", "-") }
 
-// Condition is a condition besides the event's type. It depends on the log alone: planning an event again gives the same webhooks.
+// Condition is a condition besides the event's type. It depends on the log alone: planning an event
+// again gives the same webhooks.
 type Condition int
 
 const (
@@ -58,7 +59,8 @@ const (
 	ActionAppears           // a failed void reveals the customer's action that the intended void had hidden (D7)
 )
 
-// Holds reports whether the condition is true for an event of a payment, with the status before and the state after the event.
+// Holds reports whether the condition is true for an event of a payment, with the status before and
+// the state after the event.
 func (c Condition) Holds(before payment.Status, after payment.State) bool {
 	switch c {
 	case StatusChanges:
@@ -71,8 +73,9 @@ func (c Condition) Holds(before payment.Status, after payment.State) bool {
 	return true
 }
 
-// actionAppears reports whether the failed void was requested at the time of the answer that contains the customer's action.
-// If a cancel requested the void later, an earlier webhook has shown the action.
+// actionAppears reports whether the failed void was requested at the time of the answer that
+// contains the customer's action. If a cancel requested the void later, an earlier webhook has
+// shown the action.
 func actionAppears(s payment.State) bool {
 	if s.RequiredAction() == nil {
 		return false
@@ -87,14 +90,16 @@ type Candidate struct {
 	When Condition
 }
 
-// Candidates returns the webhooks that events of a type may cause. It reports false for an unknown type.
+// Candidates returns the webhooks that events of a type may cause. It reports false for an unknown
+// type.
 func Candidates(eventType string) (row []Candidate, known bool) {
 	row, known = candidates[eventType]
 	return row, known
 }
 
-// candidates has a row for each event type of payments, disputes and workflow runs (§6.2, D17). PAYMENT.STATUS has conditions: a second
-// partial capture changes no status, and neither does a late answer to an authorization that already has its result.
+// candidates has a row for each event type of payments, disputes and workflow runs (§6.2, D17).
+// PAYMENT.STATUS has conditions: a second partial capture changes no status, and neither does a
+// late answer to an authorization that already has its result.
 var candidates = map[string][]Candidate{
 	"payment.created":                 nil, // the request's answer shows PENDING
 	"payment.authorized":              {{PaymentStatus, StatusChanges}},

@@ -9,7 +9,8 @@ import (
 	"payledger/domain/workflow"
 )
 
-// TestEveryEvent checks that the table has exactly the events of the aggregates with webhooks, also the events without a webhook (D17).
+// TestEveryEvent checks that the table has exactly the events of the aggregates with webhooks, also
+// the events without a webhook (D17).
 func TestEveryEvent(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

@@ -6,7 +6,8 @@ import (
 	"payledger/domain"
 )
 
-// Requests counts an account's requests to send webhooks again. A request with an idempotency key has Requests of its own.
+// Requests counts an account's requests to send webhooks again. A request with an idempotency key
+// has Requests of its own.
 type Requests struct {
 	Account   domain.AccountID `json:"accountId"`
 	Revision  uint64           `json:"revision"`
@@ -15,7 +16,8 @@ type Requests struct {
 	Replays   int64            `json:"replays,omitempty"` // number of requested replays
 }
 
-// Event is a fact about requests to send webhooks again. The sending itself is recorded beside the log.
+// Event is a fact about requests to send webhooks again. The sending itself is recorded beside the
+// log.
 type Event interface {
 	domain.Event
 	webhookEvent()
@@ -24,7 +26,8 @@ type Event interface {
 // Events lists every event type.
 func Events() []Event { return []Event{ResendRequested{}, ReplayRequested{}} }
 
-// ResendRequested says that somebody requested a further attempt of one delivery. The attempt follows.
+// ResendRequested says that somebody requested a further attempt of one delivery. The attempt
+// follows.
 type ResendRequested struct {
 	At        time.Time         `json:"at"`                  // when it was decided, UTC
 	Account   domain.AccountID  `json:"accountId"`           // the merchant account
@@ -34,7 +37,8 @@ type ResendRequested struct {
 	Payment   domain.PaymentID  `json:"paymentId,omitempty"` // the payment that the webhook is about; absent: it is about something else
 }
 
-// ReplayRequested says that somebody requested to send the webhooks of past events to one endpoint. The replay follows.
+// ReplayRequested says that somebody requested to send the webhooks of past events to one endpoint.
+// The replay follows.
 type ReplayRequested struct {
 	At         time.Time         `json:"at"`                   // when it was decided, UTC
 	Account    domain.AccountID  `json:"accountId"`            // the merchant account

@@ -12,7 +12,8 @@ const model = "WorkflowRequest"
 // Create is the command to add a workflow.
 type Create Created
 
-// DecideCreate adds the workflow. The event is nil if a request with the same idempotency key, and so the same id, made it before.
+// DecideCreate adds the workflow. The event is nil if a request with the same idempotency key, and
+// so the same id, made it before.
 func DecideCreate(s State, c Create) (Event, error) {
 	if before, made := s.Find(c.ID); made {
 		if before.Version == 1 && before.Definition.equal(c.Definition) {
@@ -40,7 +41,8 @@ type Change struct {
 	Enabled    *bool
 }
 
-// DecideChange makes a new version if the definition differs. Otherwise it only enables or disables the workflow.
+// DecideChange makes a new version if the definition differs. Otherwise it only enables or disables
+// the workflow.
 func DecideChange(s State, c Change) (Event, error) {
 	before, known := s.Find(c.ID)
 	if !known {
@@ -81,7 +83,8 @@ func DecideEnable(s State, c Enable) (Event, error) {
 	}
 }
 
-// roomFor returns a violation if d and the definitions of the other workflows are larger than MaxSize.
+// roomFor returns a violation if d and the definitions of the other workflows are larger than
+// MaxSize.
 func (s State) roomFor(id domain.WorkflowID, d Definition) []domain.Violation {
 	total := d.size()
 	for _, w := range s.Workflows {

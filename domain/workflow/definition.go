@@ -100,7 +100,8 @@ func (a Action) equal(o Action) bool {
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Faults returns the violations of a definition (D19). It does not check the condition and the hosts of URLs.
+// Faults returns the violations of a definition (D19). It does not check the condition and the
+// hosts of URLs.
 func (d Definition) Faults() []domain.Violation {
 	var found []domain.Violation
 	check := func(wrong bool, path, description string) {

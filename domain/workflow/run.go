@@ -141,7 +141,8 @@ func (s RunState) Next() (int, bool) {
 	return max(i, 0), i >= 0
 }
 
-// stepKey begins the idempotency keys of actions. A merchant's key cannot begin so: it has no space (D9).
+// stepKey begins the idempotency keys of actions. A merchant's key cannot begin so: it has no space
+// (D9).
 const stepKey = "workflow run "
 
 // StepKey returns the idempotency key of an action, the same on every repeat.

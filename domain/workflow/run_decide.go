@@ -39,8 +39,8 @@ func (c StartRun) circular() string {
 	return ""
 }
 
-// RunID derives the run's id from the workflow and the trigger event, without the version: a workflow that changes at the
-// same moment starts one run, in either version (D19).
+// RunID derives the run's id from the workflow and the trigger event, without the version: a
+// workflow that changes at the same moment starts one run, in either version (D19).
 func (c StartRun) RunID() domain.RunID {
 	return domain.NewRunID(c.Account, c.Workflow.ID, c.Trigger.EventID)
 }

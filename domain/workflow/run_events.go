@@ -40,7 +40,8 @@ type RunStarted struct {
 // RunSkipped says that a workflow's condition did not hold at its trigger: no action runs.
 type RunSkipped struct{ Start }
 
-// ActionRequested says that an action begins. Without a later event of the action, it may have run once, twice or never.
+// ActionRequested says that an action begins. Without a later event of the action, it may have run
+// once, twice or never.
 type ActionRequested struct {
 	At   time.Time `json:"at"`   // when it was decided, UTC
 	Step int64     `json:"step"` // from 0

@@ -42,7 +42,8 @@ func begun(t rapid.TB, c workflow.StartRun) workflow.RunState {
 	return workflow.EvolveRun(workflow.RunState{}, e)
 }
 
-// TestStart: a run has the id of its workflow and trigger, its version's actions with their amounts, and its time.
+// TestStart: a run has the id of its workflow and trigger, its version's actions with their
+// amounts, and its time.
 func TestStart(t *testing.T) {
 	c := begins(nil)
 	s := begun(t, c)
@@ -91,7 +92,8 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// TestCausedBy checks that exactly the events with the correlation id of an action count as caused by it.
+// TestCausedBy checks that exactly the events with the correlation id of an action count as caused
+// by it.
 func TestCausedBy(t *testing.T) {
 	s := begun(t, begins(nil))
 	if id, is := workflow.CausedBy(s.Diagnostics(1)); !is || id != s.ID {
@@ -117,8 +119,8 @@ func (d dumb) next() int {
 	return slices.IndexFunc(d.steps, func(s string) bool { return s != "SUCCEEDED" })
 }
 
-// TestRunMachine checks random commands: the actions run one after the other, each has one outcome, and none follows the
-// first failure (D19).
+// TestRunMachine checks random commands: the actions run one after the other, each has one outcome,
+// and none follows the first failure (D19).
 func TestRunMachine(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "actions")

@@ -43,7 +43,8 @@ func (s State) place(id domain.WorkflowID) int {
 	return slices.IndexFunc(s.Workflows, func(w Workflow) bool { return w.ID == id })
 }
 
-// StartedBy returns the enabled workflows that an event type may start. It does not compare the trigger's status.
+// StartedBy returns the enabled workflows that an event type may start. It does not compare the
+// trigger's status.
 func (s State) StartedBy(eventType string) (found []Workflow) {
 	for _, w := range s.Workflows {
 		if w.Enabled && w.Definition.Trigger.EventType == eventType {

@@ -17,8 +17,8 @@ func event(id string, revision, seq uint64) *format.Recorded {
 
 func head(seq uint64) format.Head { return format.Head{Link: format.Link{Seq: seq}} }
 
-// TestWriteFailed: events of a batch that could not be written are found as before, and are in the next batch; events that came meanwhile are in
-// the batch after it.
+// TestWriteFailed: events of a batch that could not be written are found as before, and are in the
+// next batch; events that came meanwhile are in the batch after it.
 func TestWriteFailed(t *testing.T) {
 	t.Parallel()
 	tips := applied.NewTips()

@@ -28,8 +28,9 @@ func (g *Groups) Add(next *format.Group) {
 	}
 }
 
-// From returns the groups from a sequence on; none if the group at the sequence is not there. The caller must not change the slice, and reads it
-// under the lock: Add clears the places of old groups.
+// From returns the groups from a sequence on; none if the group at the sequence is not there. The
+// caller must not change the slice, and reads it under the lock: Add clears the places of old
+// groups.
 func (g *Groups) From(seq uint64) []*format.Group {
 	if len(g.groups) == 0 || seq < g.groups[0].Seq || seq > g.groups[len(g.groups)-1].Seq {
 		return nil
@@ -37,7 +38,8 @@ func (g *Groups) From(seq uint64) []*format.Group {
 	return g.groups[seq-g.groups[0].Seq:]
 }
 
-// EventBytes returns the number of events in memory, and the bytes of their groups before compression.
+// EventBytes returns the number of events in memory, and the bytes of their groups before
+// compression.
 func (g *Groups) EventBytes() (events, bytes int) {
 	for _, group := range g.groups {
 		events, bytes = events+len(group.Frames), bytes+group.Size

@@ -14,8 +14,9 @@ const (
 	leftRowSize = 120  // roughly the memory of a row beside its data, in bytes
 )
 
-// Tips are the changes of a shard that the tip store does not have yet. A change waits; Take makes all that wait the batch that is being
-// written; Written forgets the batch. Between the two, a look-up finds the batch, too.
+// Tips are the changes of a shard that the tip store does not have yet. A change waits; Take makes
+// all that wait the batch that is being written; Written forgets the batch. Between the two, a
+// look-up finds the batch, too.
 type Tips struct {
 	waiting changes
 	bytes   int     // of waiting, roughly
@@ -100,7 +101,8 @@ func (t *Tips) Bytes() int { return t.bytes }
 // Absent reports whether an aggregate is known to have no event.
 func (t *Tips) Absent(key format.Key) bool { return t.absent[key] }
 
-// NoteAbsent notes that an aggregate has no event. Its first event ends the note; a full memory forgets all of them.
+// NoteAbsent notes that an aggregate has no event. Its first event ends the note; a full memory
+// forgets all of them.
 func (t *Tips) NoteAbsent(key format.Key) {
 	if len(t.absent) == maxAbsent {
 		clear(t.absent)
@@ -115,7 +117,8 @@ type Batch struct {
 	news bool        // the tip store does not have this end yet
 }
 
-// Take returns all that waits, of a shard that ends at head. If the last batch was not written, Take returns that one again.
+// Take returns all that waits, of a shard that ends at head. If the last batch was not written,
+// Take returns that one again.
 func (t *Tips) Take(head format.Head) Batch {
 	if len(t.taken.tips) == 0 {
 		t.taken, t.waiting, t.bytes = t.waiting, changes{tips: map[format.Key]*format.Recorded{}}, 0
@@ -130,7 +133,8 @@ func (t *Tips) Written(b Batch) { t.taken, t.synced = changes{}, b.end }
 // New reports whether the tip store does not have the batch yet.
 func (b Batch) New() bool { return b.news }
 
-// AddTo adds the batch of a shard to a write. The caller needs no lock. row is memory for a row, which the write copies; AddTo returns it.
+// AddTo adds the batch of a shard to a write. The caller needs no lock. row is memory for a row,
+// which the write copies; AddTo returns it.
 func (b Batch) AddTo(write tipstore.Batch, shard int, row []byte) ([]byte, error) {
 	for key, r := range b.tips {
 		row = tiprow.Append(row[:0], r)

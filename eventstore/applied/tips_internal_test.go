@@ -7,7 +7,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// TestAbsentIsBounded: the memory for look-ups of absent aggregates does not grow with their number.
+// TestAbsentIsBounded: the memory for look-ups of absent aggregates does not grow with their
+// number.
 func TestAbsentIsBounded(t *testing.T) {
 	t.Parallel()
 	tips := NewTips()

@@ -26,10 +26,12 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Archive is the log as files: of a stopped server, of a back-up, or of a running server up to an acknowledged end.
+// Archive is the log as files: of a stopped server, of a back-up, or of a running server up to an
+// acknowledged end.
 type Archive struct {
 	Shards int
-	// Ends are the ends up to which the tip store has applied the shards, by shard; none without a tip store.
+	// Ends are the ends up to which the tip store has applied the shards, by shard; none without a
+	// tip store.
 	Ends map[int]format.Head
 
 	dir        string
@@ -53,7 +55,8 @@ type Running struct {
 	Load func(context.Context, format.Key) (*format.Recorded, error)
 }
 
-// Open opens the folder of a stopped server. folder.ErrInUse: a server runs on the folder. fault.ErrNotFound: the folder has no log.
+// Open opens the folder of a stopped server. folder.ErrInUse: a server runs on the folder.
+// fault.ErrNotFound: the folder has no log.
 func Open(dir string) (*Archive, error) {
 	a := &Archive{dir: dir}
 	var err error
@@ -159,7 +162,8 @@ func (a *Archive) Missing() (names []string) {
 	return names
 }
 
-// Inspect checks the files of all streams, the streams beside the log against their indexes, too. A fault of the tip store has no stream.
+// Inspect checks the files of all streams, the streams beside the log against their indexes, too. A
+// fault of the tip store has no stream.
 func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	if a.running != nil {
 		return a.running.Inspect(ctx, damaged)
@@ -188,7 +192,8 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	return secretlog.Unnamed(a.dir, a.streams, damaged)
 }
 
-// InspectStart checks the parts that a server reads at its start. It ignores a damaged tip store, which a start makes again.
+// InspectStart checks the parts that a server reads at its start. It ignores a damaged tip store,
+// which a start makes again.
 func (a *Archive) InspectStart(ctx context.Context, damaged Damaged) error {
 	return a.inspect(ctx, false, func(stream string, seq uint64, reason string) error {
 		if stream == "" {
@@ -206,7 +211,8 @@ func (a *Archive) inspect(ctx context.Context, whole bool, report Damaged) error
 	return in.run()
 }
 
-// DroppedDeliveries returns the number of the newest dropped segment of deliveries, by the tip store; 0 without one.
+// DroppedDeliveries returns the number of the newest dropped segment of deliveries, by the tip
+// store; 0 without one.
 func (a *Archive) DroppedDeliveries() (uint32, error) {
 	if a.view == nil {
 		return 0, nil
@@ -225,8 +231,8 @@ func (a *Archive) DroppedDeliveries() (uint32, error) {
 // Damaged reports a fault in a stream's files: the first affected sequence, and the reason.
 type Damaged func(stream string, seq uint64, reason string) error
 
-// Groups calls handle with the groups of a shard from a sequence on, in their order, and damaged with each fault of the
-// files. It returns the first error of handle or damaged.
+// Groups calls handle with the groups of a shard from a sequence on, in their order, and damaged
+// with each fault of the files. It returns the first error of handle or damaged.
 func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
 	if a.cluster != nil {
 		return a.cluster.Groups(ctx, shard, from, damaged, handle)
@@ -279,7 +285,8 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 	return nil
 }
 
-// Checkpoints calls handle with the checkpoints in their order, and damaged with each fault of the files.
+// Checkpoints calls handle with the checkpoints in their order, and damaged with each fault of the
+// files.
 func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
 	if a.cluster != nil {
 		return a.cluster.Checkpoints(ctx, damaged, handle)
@@ -332,7 +339,8 @@ func (a *Archive) read(name string, options blocks.Options, damaged Damaged) err
 	return nil
 }
 
-// Tip returns the newest event of an aggregate in the tip store; fault.ErrNotFound if there is none.
+// Tip returns the newest event of an aggregate in the tip store; fault.ErrNotFound if there is
+// none.
 func (a *Archive) Tip(shard int, key format.Key) (*format.Recorded, error) {
 	r, err := tiprow.Get(a.view.Get, shard, key)
 	if errors.Is(err, tipstore.ErrNotFound) {
@@ -341,8 +349,9 @@ func (a *Archive) Tip(shard int, key format.Key) (*format.Recorded, error) {
 	return r, damagedTips(a.dir, err)
 }
 
-// Newest returns the newest event of an aggregate if it satisfies fits, else nil. It reads the tip store first. If the server
-// runs, it then reads the log, because the ends of the shards are from different moments.
+// Newest returns the newest event of an aggregate if it satisfies fits, else nil. It reads the tip
+// store first. If the server runs, it then reads the log, because the ends of the shards are from
+// different moments.
 func (a *Archive) Newest(ctx context.Context, key format.Key, fits func(*format.Recorded) bool) (*format.Recorded, error) {
 	r, err := a.Tip(domain.Shard(key.ID, a.Shards), key)
 	if a.running != nil && (errors.Is(err, fault.ErrNotFound) || err == nil && !fits(r)) {
@@ -354,7 +363,8 @@ func (a *Archive) Newest(ctx context.Context, key format.Key, fits func(*format.
 	return r, err
 }
 
-// Left returns the part that left an aggregate's state with a revision, from the tip store; nil if there is none.
+// Left returns the part that left an aggregate's state with a revision, from the tip store; nil if
+// there is none.
 func (a *Archive) Left(key format.Key, revision uint64) ([]byte, error) {
 	value, err := a.view.Get(tiprow.LeftKey(key, revision))
 	if errors.Is(err, tipstore.ErrNotFound) {

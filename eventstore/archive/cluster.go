@@ -23,12 +23,14 @@ type Cluster struct {
 	Secrets     uint64
 }
 
-// OfCluster returns the archive of a log on an external cluster. It has no tip store. The caller closes the log.
+// OfCluster returns the archive of a log on an external cluster. It has no tip store. The caller
+// closes the log.
 func OfCluster(c Cluster) *Archive {
 	return &Archive{Shards: c.Log.Shards, Ends: map[int]format.Head{}, streams: c.Log.Names(), cluster: onCluster{&c}}
 }
 
-// Source is a log that is read otherwise than from a server's files. Its methods are those of Archive.
+// Source is a log that is read otherwise than from a server's files. Its methods are those of
+// Archive.
 type Source interface {
 	Inspect(ctx context.Context, damaged Damaged) error
 	Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error

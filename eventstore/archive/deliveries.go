@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// The inspection of a stopped folder must distinguish dropped segments of deliveries from missing ones.
+// The inspection of a stopped folder must distinguish dropped segments of deliveries from missing
+// ones.
 
 // beingDeleted reports whether a stream is a dropped segment of deliveries that is not removed yet.
 func (in *inspection) beingDeleted(name string) bool {
@@ -20,8 +21,8 @@ func (in *inspection) beingDeleted(name string) bool {
 	return ours && shard == deliverylog.ShardNumber && number <= in.floor.Segment
 }
 
-// seeksFloor reports whether the first segments of deliveries are gone and the tip store has no floor that covers them. Then
-// the remaining records must contain the floor.
+// seeksFloor reports whether the first segments of deliveries are gone and the tip store has no
+// floor that covers them. Then the remaining records must contain the floor.
 func (in *inspection) seeksFloor(shard int) bool {
 	return shard == deliverylog.ShardNumber && in.oldest > in.floor.Segment+1
 }
@@ -55,7 +56,8 @@ func (in *inspection) beginning(shard int) (number uint32, first uint64, err err
 	return in.oldest, max(1, meta.FirstSeq), nil
 }
 
-// complete checks that no older segment of a shard is missing, and that each segment begins at the end of the one before it.
+// complete checks that no older segment of a shard is missing, and that each segment begins at the
+// end of the one before it.
 func (in *inspection) complete() error {
 	for shard, open := range in.open {
 		begin, next, err := in.beginning(shard)
@@ -73,7 +75,8 @@ func (in *inspection) complete() error {
 	return nil
 }
 
-// follows checks that a segment exists and begins at a sequence. It returns the sequence after the segment; 0 if that is unknown.
+// follows checks that a segment exists and begins at a sequence. It returns the sequence after the
+// segment; 0 if that is unknown.
 func (in *inspection) follows(name string, next uint64) (uint64, error) {
 	if _, there := in.reports[name]; !there {
 		return 0, in.missed(name, next, "the stream is gone")
@@ -94,8 +97,9 @@ func (in *inspection) follows(name string, next uint64) (uint64, error) {
 	return max(first, in.reports[name].Last+1), nil
 }
 
-// readSide verifies a stream beside the log, and compares it with its index. If the server will trust the index.db of a
-// segment and read no block, readSide reads only the newest block; the scrub reads the other blocks.
+// readSide verifies a stream beside the log, and compares it with its index. If the server will
+// trust the index.db of a segment and read no block, readSide reads only the newest block; the
+// scrub reads the other blocks.
 func (in *inspection) readSide(name, folder string, options blocks.Options) (blocks.Report, error) {
 	var index blocks.Index
 	_, _, part := sidelog.ParseName(name)

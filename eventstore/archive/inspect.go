@@ -51,7 +51,8 @@ type segmentReport struct {
 	last   uint64
 }
 
-// Inspect reads a stopped folder and copies torn tails. An error names the damage; the folder is then unchanged.
+// Inspect reads a stopped folder and copies torn tails. An error names the damage; the folder is
+// then unchanged.
 func Inspect(dir string) error {
 	in := inspection{dir: dir}
 	tips := filepath.Join(dir, folder.Tips)
@@ -124,7 +125,8 @@ func (in *inspection) broken(stream string, err error) error {
 	return fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", fault.ErrUnhealthy, stream, err)
 }
 
-// readTips reads the witnesses in the tip store, if there is one. A start ignores an unreadable one, and rebuilds it.
+// readTips reads the witnesses in the tip store, if there is one. A start ignores an unreadable
+// one, and rebuilds it.
 func (in *inspection) readTips() error {
 	if in.tips == nil {
 		return nil
@@ -236,9 +238,10 @@ func (in *inspection) faults(report blocks.Report) error {
 	return nil
 }
 
-// checkBeginning checks that a segment of the log begins with the sequence in its description, because no message of the log is ever
-// deleted. from is the first block that was read. If from is not the first file, checkBeginning reads the first message. A gap in the
-// numbers of the block files is no fault: the server drops a block without messages, and continues with the next number.
+// checkBeginning checks that a segment of the log begins with the sequence in its description,
+// because no message of the log is ever deleted. from is the first block that was read. If from is
+// not the first file, checkBeginning reads the first message. A gap in the numbers of the block
+// files is no fault: the server drops a block without messages, and continues with the next number.
 func (in *inspection) checkBeginning(name, path string, report blocks.Report, from int) error {
 	files, err := blocks.Files(path)
 	if err != nil || len(files) == 0 {
@@ -265,13 +268,15 @@ func (in *inspection) checkBeginning(name, path string, report blocks.Report, fr
 	return nil
 }
 
-// indexed reports whether index.db of a segment is good and names a message. It may be older than the blocks.
+// indexed reports whether index.db of a segment is good and names a message. It may be older than
+// the blocks.
 func indexed(name, path string) bool {
 	index, ok := blocks.ReadIndex(path, name)
 	return ok && index.Last > 0
 }
 
-// see checks the place of a group, and notes its witness, its ends beside the log, its floor and its end of a segment.
+// see checks the place of a group, and notes its witness, its ends beside the log, its floor and
+// its end of a segment.
 func (in *inspection) see(shard int, r blocks.Record) error {
 	if r.Erased || r.Tombstone {
 		return nil
@@ -350,8 +355,8 @@ func (in *inspection) compare() error {
 	return nil
 }
 
-// compareBeside checks that a stream beside the log reaches the message that the groups of the log name. It does not need the tip store, which
-// may be from an earlier time as the stream itself.
+// compareBeside checks that a stream beside the log reaches the message that the groups of the log
+// name. It does not need the tip store, which may be from an earlier time as the stream itself.
 func (in *inspection) compareBeside(of string, required uint64) error {
 	if required == 0 {
 		return nil
@@ -371,12 +376,14 @@ func (in *inspection) compareBeside(of string, required uint64) error {
 	return in.missed(newest, last+1, fmt.Sprintf("it ends here, but the log names its record %d", required))
 }
 
-// secretsDropped reports whether a stream is a segment of SECRETS that was dropped after a rotation of the master key.
+// secretsDropped reports whether a stream is a segment of SECRETS that was dropped after a rotation
+// of the master key.
 func (in *inspection) secretsDropped(name string) bool {
 	return sidelog.IsSecrets(name) && sidelog.Number(name) < in.secrets
 }
 
-// missed is damaged for a stream that does not reach a place. It reports nothing if the stream has other damage.
+// missed is damaged for a stream that does not reach a place. It reports nothing if the stream has
+// other damage.
 func (in *inspection) missed(stream string, seq uint64, reason string) error {
 	if in.bad[stream] {
 		return nil
@@ -384,7 +391,8 @@ func (in *inspection) missed(stream string, seq uint64, reason string) error {
 	return in.damaged(stream, seq, reason)
 }
 
-// emptyAfter reports whether the newest segment is still empty and the segment before it reaches the required place.
+// emptyAfter reports whether the newest segment is still empty and the segment before it reaches
+// the required place.
 func (in *inspection) emptyAfter(at segmentReport, required uint64) bool {
 	shard, _, _ := streams.Parse(at.name)
 	before, there := in.reports[streams.Name(shard, at.number-1)]

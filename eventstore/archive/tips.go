@@ -9,9 +9,9 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// EachTip calls handle with the aggregates in the tip store and the values of their tips. The keys form two halves: two goroutines call
-// handle, each with the number of its half, in the order of the keys. A value is valid only during the call. Records of deliveries are
-// left out.
+// EachTip calls handle with the aggregates in the tip store and the values of their tips. The keys
+// form two halves: two goroutines call handle, each with the number of its half, in the order of
+// the keys. A value is valid only during the call. Records of deliveries are left out.
 func (a *Archive) EachTip(handle func(half int, key format.Key, value []byte) error) error {
 	ends := [][]byte{tiprow.Prefix(), a.view.Middle(tiprow.Prefix()), tipstore.After(tiprow.Prefix())}
 	if ends[1] == nil {

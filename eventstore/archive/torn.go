@@ -15,12 +15,14 @@ import (
 
 const tornFolder = "torn"
 
-// keepTorn copies the block files whose torn tail the server will cut, and removes the indexes of their streams. It copies no secrets, and removes
-// copies of secrets that earlier versions made: a value that is destroyed later must not survive in a copy.
+// keepTorn copies the block files whose torn tail the server will cut, and removes the indexes of
+// their streams. It copies no secrets, and removes copies of secrets that earlier versions made: a
+// value that is destroyed later must not survive in a copy.
 //
-// The server trusts an index that names the last eight bytes of the newest block. A torn tail can end with these bytes. Then the server does not cut
-// it, and takes what stands in the place of a sequence for one: it enters each sequence before that one as deleted, until it has no memory
-// left (nats-server filestore.go, indexCacheBuf).
+// The server trusts an index that names the last eight bytes of the newest block. A torn tail can
+// end with these bytes. Then the server does not cut it, and takes what stands in the place of a
+// sequence for one: it enters each sequence before that one as deleted, until it has no memory left
+// (nats-server filestore.go, indexCacheBuf).
 func (in *inspection) keepTorn() error {
 	old, err := filepath.Glob(filepath.Join(in.dir, tornFolder, sidelog.SecretStream+"_*"))
 	for _, path := range old {

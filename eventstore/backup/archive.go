@@ -18,7 +18,8 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// Archive returns the log of a back-up, as verify reads it. The keys are in another folder, so SECRETS is not in it.
+// Archive returns the log of a back-up, as verify reads it. The keys are in another folder, so
+// SECRETS is not in it.
 func (c *Chain) Archive() *archive.Archive {
 	newest := c.Newest()
 	return archive.From(newest.Shards, slices.Clone(newest.Streams), copied{c})

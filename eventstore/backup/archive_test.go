@@ -27,8 +27,8 @@ func checkBackup(t *testing.T, dir string) (result verify.Result, faults []strin
 	return result, faults
 }
 
-// TestVerifyBackup: verify reads a back-up of several runs without its keys and without the master key (I1): each event, each state, each
-// checkpoint. It finds damage of any file.
+// TestVerifyBackup: verify reads a back-up of several runs without its keys and without the master
+// key (I1): each event, each state, each checkpoint. It finds damage of any file.
 func TestVerifyBackup(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestRestored: a restored log has every message of every stream with its bytes and its sequence, over several segments, and every secret
-// that was not destroyed. The second run copies only new messages.
+// TestRestored: a restored log has every message of every stream with its bytes and its sequence,
+// over several segments, and every secret that was not destroyed. The second run copies only new
+// messages.
 func TestRestored(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -40,8 +41,8 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// compare checks that a restored log has the messages of a log, and returns the streams. Its start appended empty groups and a copy of the newest
-// checkpoint.
+// compare checks that a restored log has the messages of a log, and returns the streams. Its start
+// appended empty groups and a copy of the newest checkpoint.
 func compare(t *testing.T, before, after map[string]string) (segments map[string]bool) {
 	t.Helper()
 	segments = map[string]bool{}

@@ -14,7 +14,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// BenchmarkBackup measures a back-up of the stopped log of 20,000 payments, one without anything new, and the restore up to the start of the service.
+// BenchmarkBackup measures a back-up of the stopped log of 20,000 payments, one without anything
+// new, and the restore up to the start of the service.
 func BenchmarkBackup(b *testing.B) {
 	r := &rig{dir: filepath.Join(b.TempDir(), "log"), large: true}
 	r.start(b)

@@ -55,9 +55,10 @@ func (r *rig) fromCluster(t testing.TB, access external.Access) backup.Result {
 	return result
 }
 
-// TestClusterRestoreInterrupted: a log of a folder with several segments and destroyed secrets is restored to a cluster. A restore that ends
-// after any of its steps leaves a log that no store opens, until the last step; the next restore completes it. A back-up of that cluster
-// is restored to a folder: it has every message of the first one.
+// TestClusterRestoreInterrupted: a log of a folder with several segments and destroyed secrets is
+// restored to a cluster. A restore that ends after any of its steps leaves a log that no store
+// opens, until the last step; the next restore completes it. A back-up of that cluster is restored
+// to a folder: it has every message of the first one.
 func TestClusterRestoreInterrupted(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -129,7 +130,8 @@ func openCluster(access external.Access) (*engine.Store, error) {
 	})
 }
 
-// BenchmarkCluster measures the back-up of a cluster with 2,000 payments, and its restore to another cluster.
+// BenchmarkCluster measures the back-up of a cluster with 2,000 payments, and its restore to
+// another cluster.
 func BenchmarkCluster(b *testing.B) {
 	_, access := newCluster(b)
 	s, err := openCluster(access)

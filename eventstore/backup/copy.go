@@ -17,10 +17,12 @@ import (
 	"payledger/eventstore/format"
 )
 
-// ErrOther means that the log does not continue the back-up: it is another log, or it lost the end of the back-up.
+// ErrOther means that the log does not continue the back-up: it is another log, or it lost the end
+// of the back-up.
 var ErrOther = errors.New("the log does not continue this back-up")
 
-// tail is the end of the copied part of a shard, or of CHECKPOINTS, and checks the messages that follow it.
+// tail is the end of the copied part of a shard, or of CHECKPOINTS, and checks the messages that
+// follow it.
 type tail struct {
 	shard  int // -1: CHECKPOINTS
 	log    string
@@ -134,7 +136,8 @@ func (r *run) copyShard(ctx context.Context, shard int) error {
 	return nil
 }
 
-// copyPart copies the new messages of one stream into one file. The first file of a stream always exists: it has the stream's configuration.
+// copyPart copies the new messages of one stream into one file. The first file of a stream always
+// exists: it has the stream's configuration.
 func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
 	known := len(r.chain.Files(p.stream)) > 0 || slices.ContainsFunc(r.manifest.Files, func(f File) bool { return f.Stream == p.stream })
 	var w *writer
@@ -204,7 +207,8 @@ func (r *run) readPart(ctx context.Context, t *tail, p part, open func() error, 
 	})
 }
 
-// adopt takes over the complete files of a stream that an interrupted run left. Files that do not fit are removed.
+// adopt takes over the complete files of a stream that an interrupted run left. Files that do not
+// fit are removed.
 func (r *run) adopt(t *tail, stream string) error {
 	for {
 		name, first := "", uint64(0)

@@ -71,8 +71,8 @@ func changed(t *testing.T, path string, contents []byte, check func()) {
 	}
 }
 
-// TestDamagedBackup: one changed bit anywhere, a missing file, a shortened file and a longer one are named with the file, before or while
-// the log is restored.
+// TestDamagedBackup: one changed bit anywhere, a missing file, a shortened file and a longer one
+// are named with the file, before or while the log is restored.
 func TestDamagedBackup(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -114,7 +114,8 @@ func TestDamagedBackup(t *testing.T) {
 	}
 }
 
-// TestExchangedFiles: the file of another stream, of another log, and keys of another log or of an older run are refused.
+// TestExchangedFiles: the file of another stream, of another log, and keys of another log or of an
+// older run are refused.
 func TestExchangedFiles(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -152,7 +153,8 @@ func TestExchangedFiles(t *testing.T) {
 	}
 }
 
-// TestOtherLog: a run refuses the folders of another log, and a log that does not continue the back-up, and changes nothing.
+// TestOtherLog: a run refuses the folders of another log, and a log that does not continue the
+// back-up, and changes nothing.
 func TestOtherLog(t *testing.T) {
 	t.Parallel()
 	r, other := stopped(t), stopped(t)
@@ -201,7 +203,8 @@ func TestOtherLog(t *testing.T) {
 	refused("a log that went on differently", "is another one", c)
 }
 
-// TestDamagedLog: a damaged log is not copied: the run names stream and sequence, and the back-up before stays.
+// TestDamagedLog: a damaged log is not copied: the run names stream and sequence, and the back-up
+// before stays.
 func TestDamagedLog(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -145,8 +145,8 @@ type reader struct {
 	buffer []byte
 }
 
-// Read calls each with the messages of a file in their order, and returns the description of the file. A message is valid only during
-// the call. ErrDamaged names the file and the place.
+// Read calls each with the messages of a file in their order, and returns the description of the
+// file. A message is valid only during the call. ErrDamaged names the file and the place.
 func Read(path string, begin func(Header) error, each func(blocks.Record) error) (File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -15,8 +15,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// TestInterrupted: a run that ends after any of its steps leaves the back-up before it valid, and the next run continues: it copies no file
-// twice. Old keys are gone after a complete run.
+// TestInterrupted: a run that ends after any of its steps leaves the back-up before it valid, and
+// the next run continues: it copies no file twice. Old keys are gone after a complete run.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -83,7 +83,8 @@ func TestInterrupted(t *testing.T) {
 	compare(t, messages(t, r.dir), messages(t, dir))
 }
 
-// TestContinued: the run after an interrupted one takes over the complete files, and does not write them again.
+// TestContinued: the run after an interrupted one takes over the complete files, and does not write
+// them again.
 func TestContinued(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -17,7 +17,8 @@ import (
 // maxTails is how often the end of SECRETS is read again, while the server destroys values.
 const maxTails = 100
 
-// copyKeys writes the stream SECRETS into a new file, after the ends of the log were read, and without destroyed values (doc.go).
+// copyKeys writes the stream SECRETS into a new file, after the ends of the log were read, and
+// without destroyed values (doc.go).
 func (r *run) copyKeys(ctx context.Context) error {
 	for {
 		if err := r.copyKeysOnce(ctx); !errors.Is(err, errSegment) {
@@ -102,7 +103,8 @@ func newestKeys(dir string) (newest uint64, err error) {
 	return newest, err
 }
 
-// dropKeys destroys every file of keys but the newest complete one, if the events have a manifest of its number or of a lower one.
+// dropKeys destroys every file of keys but the newest complete one, if the events have a manifest
+// of its number or of a lower one.
 func dropKeys(dir string, keep uint64) error {
 	names, err := filesIn(dir, keysEnding, keysEnding+temporary)
 	if err != nil {
@@ -119,7 +121,8 @@ func dropKeys(dir string, keep uint64) error {
 	return SyncFolder(dir)
 }
 
-// KeysFile returns the path and the number of the newest file of keys. It refuses keys that are older than the newest manifest (doc.go).
+// KeysFile returns the path and the number of the newest file of keys. It refuses keys that are
+// older than the newest manifest (doc.go).
 func KeysFile(dir string, c *Chain) (path string, number uint64, err error) {
 	number, err = newestKeys(dir)
 	if err != nil {

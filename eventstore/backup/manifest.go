@@ -57,7 +57,8 @@ type Manifest struct {
 	Events   uint64    `json:"events"` // number of events of the log up to the ends
 	Keys     string    `json:"keys"`   // SHA-256 of the file of keys with this number
 	Ends     []End     `json:"ends"`
-	// Checkpoint is the newest checkpoint, which covers no event after the ends; 0 if there is none.
+	// Checkpoint is the newest checkpoint, which covers no event after the ends; 0 if there is
+	// none.
 	Checkpoint     uint64 `json:"checkpoint"`
 	CheckpointHash string `json:"checkpointHash"` // SHA-256 of its message
 	// Streams are all streams of the log at the time of the run. Only these are restored.
@@ -133,7 +134,8 @@ type Chain struct {
 	Manifests []*Manifest
 }
 
-// ReadChain reads the manifests of a back-up, and checks that each names the one before. A folder without manifests has none.
+// ReadChain reads the manifests of a back-up, and checks that each names the one before. A folder
+// without manifests has none.
 func ReadChain(dir string) (*Chain, error) {
 	c := &Chain{Dir: dir}
 	names, err := filesIn(dir, manifestEnding)
@@ -181,7 +183,8 @@ func (c *Chain) Files(stream string) (files []File) {
 	return files
 }
 
-// Check checks that every file of the newest manifest's streams exists with its size, and that the files of a stream follow each other.
+// Check checks that every file of the newest manifest's streams exists with its size, and that the
+// files of a stream follow each other.
 func (c *Chain) Check() error {
 	newest := c.Newest()
 	if newest == nil {

@@ -11,7 +11,8 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// listed is a storage that lists some streams; each begins after the 100 messages of the one before.
+// listed is a storage that lists some streams; each begins after the 100 messages of the one
+// before.
 type listed struct {
 	storage
 	streams []string

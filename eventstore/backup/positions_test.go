@@ -14,7 +14,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// order returns the positions of the events of a stopped log that checkpoints cover, by the hash of the event, and the number of all events.
+// order returns the positions of the events of a stopped log that checkpoints cover, by the hash of
+// the event, and the number of all events.
 func order(t testing.TB, dir string) (positions map[format.Hash]uint64, events int) {
 	t.Helper()
 	ctx := context.Background()
@@ -69,8 +70,9 @@ func same(t testing.TB, published, restored map[format.Hash]uint64, events int) 
 	}
 }
 
-// TestPositionsRestored: a back-up of a running log under load ends at a checkpoint, so that no event of the restored log has another position
-// than in the log, which gave the positions after the moment of the back-up (D22.10).
+// TestPositionsRestored: a back-up of a running log under load ends at a checkpoint, so that no
+// event of the restored log has another position than in the log, which gave the positions after
+// the moment of the back-up (D22.10).
 func TestPositionsRestored(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -105,8 +107,8 @@ func TestPositionsRestored(t *testing.T) {
 	}
 }
 
-// TestPositionsOfStopped: the events that a killed service left without a checkpoint get the same positions at the next start, and in a log that
-// is restored from the stopped folder (D22.10).
+// TestPositionsOfStopped: the events that a killed service left without a checkpoint get the same
+// positions at the next start, and in a log that is restored from the stopped folder (D22.10).
 func TestPositionsOfStopped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -132,7 +134,8 @@ func TestPositionsOfStopped(t *testing.T) {
 	same(t, published, restored, events)
 }
 
-// restoredQuietly restores the back-up, and starts the log until a checkpoint covers all its events.
+// restoredQuietly restores the back-up, and starts the log until a checkpoint covers all its
+// events.
 func restoredQuietly(t testing.TB, r *rig) string {
 	t.Helper()
 	dir, _ := r.restored(t)

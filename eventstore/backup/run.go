@@ -20,7 +20,8 @@ type Config struct {
 	Out    string // folder of the events
 	Keys   string // folder of the keys
 	Now    func() time.Time
-	// Progress, if set, gets the number of copied events, and the number of events to copy; 0 if it is unknown.
+	// Progress, if set, gets the number of copied events, and the number of events to copy; 0 if it
+	// is unknown.
 	Progress func(done, of uint64)
 
 	stepped func(step string) error // for tests that end a run after a step
@@ -74,7 +75,8 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 }
 
-// dropped reports whether the server has dropped a segment of deliveries since the cut. Its files are then missing.
+// dropped reports whether the server has dropped a segment of deliveries since the cut. Its files
+// are then missing.
 func (r *run) dropped(ctx context.Context) bool {
 	if r.Source.now == nil || ctx.Err() != nil {
 		return false
@@ -205,7 +207,8 @@ func (r *run) step(name string) error {
 	return r.stepped(name)
 }
 
-// prune removes the files of streams that the log has dropped. The newest manifest does not list them.
+// prune removes the files of streams that the log has dropped. The newest manifest does not list
+// them.
 func (r *run) prune() error {
 	for _, m := range append(slices.Clone(r.chain.Manifests), r.manifest) {
 		for _, f := range m.Files {

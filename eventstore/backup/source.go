@@ -19,7 +19,8 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// Cut is a moment of a running log: the end of every stream, such that nothing before an end refers to anything after one.
+// Cut is a moment of a running log: the end of every stream, such that nothing before an end refers
+// to anything after one.
 type Cut struct {
 	Ends    map[int]uint64 `json:"ends"`   // by shard, the records of deliveries included: the last acknowledged group
 	Events  uint64         `json:"events"` // of the log, up to the ends
@@ -29,7 +30,8 @@ type Cut struct {
 	Secrets     uint64 `json:"secrets"`
 }
 
-// Source is a log that a back-up is made of: the folder of a server that runs or is stopped, opened for reading only, or an external cluster.
+// Source is a log that a back-up is made of: the folder of a server that runs or is stopped, opened
+// for reading only, or an external cluster.
 type Source struct {
 	storage
 	now func(context.Context) (Cut, error) // of a running server; nil: it is stopped
@@ -52,14 +54,16 @@ func Running(dir string, cut func(context.Context) (Cut, error)) *Source {
 	return &Source{storage: files{dir}, now: cut, secretsEnd: end}
 }
 
-// Cluster returns the source of the log on an external cluster, whose nodes may run. Close closes the log.
+// Cluster returns the source of the log on an external cluster, whose nodes may run. Close closes
+// the log.
 func Cluster(log *remote.Log) *Source {
 	c := cluster{log}
 	end := func(ctx context.Context) (uint64, error) { return secretlog.Fence(ctx, log.Server()) }
 	return &Source{storage: c, now: c.cut, secretsEnd: end, remote: log}
 }
 
-// Stopped returns the source of a stopped server's folder, and syncs its files. It refuses a folder that the server would not start on.
+// Stopped returns the source of a stopped server's folder, and syncs its files. It refuses a folder
+// that the server would not start on.
 func Stopped(ctx context.Context, dir string) (*Source, error) {
 	stopped, err := archive.Open(dir)
 	if err != nil {
@@ -149,7 +153,8 @@ type part struct {
 	deletes bool   // single messages are deleted
 }
 
-// parts returns the segments of a shard, or of CHECKPOINTS (-1), that exist at the cut, in their order.
+// parts returns the segments of a shard, or of CHECKPOINTS (-1), that exist at the cut, in their
+// order.
 func (s *Source) parts(shard int) (parts []part, err error) {
 	names, err := s.names()
 	if err != nil {

@@ -17,9 +17,11 @@ import (
 
 type storage interface {
 	names() ([]string, error)
-	// config returns the configuration of a stream, as a server keeps it in a file, and the stream's first sequence.
+	// config returns the configuration of a stream, as a server keeps it in a file, and the
+	// stream's first sequence.
 	config(stream string) (json.RawMessage, uint64, error)
-	// read calls handle with the messages of a part, each once and in their order, from an earlier place than from on. Damage is an error.
+	// read calls handle with the messages of a part, each once and in their order, from an earlier
+	// place than from on. Damage is an error.
 	read(ctx context.Context, p part, from uint64, handle func(blocks.Record) error) error
 	secrets(ctx context.Context) (secretlog.Reader, []string, error)
 }
@@ -66,7 +68,8 @@ func (f files) read(ctx context.Context, p part, from uint64, handle func(blocks
 	return nil
 }
 
-// block returns the newest block of a stream that begins at or before a sequence: earlier blocks need not be read.
+// block returns the newest block of a stream that begins at or before a sequence: earlier blocks
+// need not be read.
 func (f files) block(stream string, seq uint64) (blocks.Place, error) {
 	files, err := blocks.Files(blocks.Folder(f.dir, streams.Account, stream))
 	if err != nil {

@@ -29,8 +29,9 @@ var account = domain.NewAccountID([16]byte{7})
 
 const writers = 512 // how many payments Dir makes at the same moment: enough that the groups of the log are large
 
-// Dir returns the folder of a stopped log for benchmarks: a fresh one of n payments under checkpoints, or, with -benchlog,
-// the one in that folder, whatever its size. Its secrets have eventstoretest.MasterKey. A benchmark must append nothing to it.
+// Dir returns the folder of a stopped log for benchmarks: a fresh one of n payments under
+// checkpoints, or, with -benchlog, the one in that folder, whatever its size. Its secrets have
+// eventstoretest.MasterKey. A benchmark must append nothing to it.
 func Dir(b *testing.B, n int) (dir string) {
 	b.Helper()
 	dir = *folder

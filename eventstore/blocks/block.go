@@ -23,7 +23,8 @@ func (k Kind) String() string {
 	return [...]string{"clean", "clean as far as it was judged", "torn at the end", "damaged"}[k]
 }
 
-// ErrRefused marks a record as damaged: Options.Handle returns an error that wraps it. Reading continues.
+// ErrRefused marks a record as damaged: Options.Handle returns an error that wraps it. Reading
+// continues.
 var ErrRefused = errors.New("blocks: the record was refused")
 
 // Place is a place between two records of a stream. The zero value is the beginning.
@@ -35,26 +36,29 @@ type Place struct {
 
 // Options are the settings of a reading.
 type Options struct {
-	// Deletes means that messages of the stream may be deleted. Without it the stream must have every sequence, in order.
+	// Deletes means that messages of the stream may be deleted. Without it the stream must have
+	// every sequence, in order.
 	Deletes bool
-	// First is the sequence of the stream's first message; 0 takes first_seq from meta.inf, or else 1. Unused with Deletes.
+	// First is the sequence of the stream's first message; 0 takes first_seq from meta.inf, or
+	// else 1. Unused with Deletes.
 	First uint64
-	// Through is the last sequence to check; 0 checks all. Without Deletes the stream must have it. Set it while the server
-	// runs, to a sequence that was acknowledged before the call.
+	// Through is the last sequence to check; 0 checks all. Without Deletes the stream must have it.
+	// Set it while the server runs, to a sequence that was acknowledged before the call.
 	Through uint64
-	// Subject is the subject of all messages; "" allows any. The checksum does not cover the subject's length, so only a subject here
-	// reveals some wrong lengths.
+	// Subject is the subject of all messages; "" allows any. The checksum does not cover the
+	// subject's length, so only a subject here reveals some wrong lengths.
 	Subject string
-	// From is the first place to read: a Report's Next, or a block with neither Offset nor Last. With Deletes the read begins at
-	// the beginning of the block.
+	// From is the first place to read: a Report's Next, or a block with neither Offset nor Last.
+	// With Deletes the read begins at the beginning of the block.
 	From Place
-	// Pace is called after each read with its number of bytes, at most 256 KiB. It may wait; an error ends the work.
+	// Pace is called after each read with its number of bytes, at most 256 KiB. It may wait; an
+	// error ends the work.
 	Pace func(n int) error
-	// Uncached reads from the disk instead of the operating system's cache, if the system can do so (Linux). While the cache holds
-	// a block, no other read reveals a damaged disk.
+	// Uncached reads from the disk instead of the operating system's cache, if the system can do so
+	// (Linux). While the cache holds a block, no other read reveals a damaged disk.
 	Uncached bool
-	// Handle is called for each record before the first fault of a block, tombstones included. An error ends the work,
-	// unless it wraps ErrRefused.
+	// Handle is called for each record before the first fault of a block, tombstones included. An
+	// error ends the work, unless it wraps ErrRefused.
 	Handle func(Record) error
 }
 
@@ -95,9 +99,10 @@ func (f Fault) String() string {
 	return fmt.Sprintf("block %d, offset %d, after sequence %d: %s", f.Block, f.Offset, f.After, text)
 }
 
-// ReadBlock reads one block file of a stream and calls o.Handle for its good records. It begins at o.From.Offset, which must
-// be the beginning of a record, and expects the sequence after o.From.Last, or any if that is 0. It returns errors of
-// reads, of Handle and of Pace. The Result has the faults of the contents.
+// ReadBlock reads one block file of a stream and calls o.Handle for its good records. It begins at
+// o.From.Offset, which must be the beginning of a record, and expects the sequence after
+// o.From.Last, or any if that is 0. It returns errors of reads, of Handle and of Pace. The Result
+// has the faults of the contents.
 func ReadBlock(path, stream string, o Options) (Result, error) {
 	n, ok := number(filepath.Base(path))
 	if !ok {

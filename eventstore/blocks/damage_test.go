@@ -14,7 +14,8 @@ import (
 	"payledger/eventstore/blocks"
 )
 
-// stopped is a store that a server left in order: PAST only grows, with blocks of 32 kB; KEPT has deleted messages.
+// stopped is a store that a server left in order: PAST only grows, with blocks of 32 kB; KEPT has
+// deleted messages.
 type stopped struct {
 	dir   string
 	past  map[uint64]string
@@ -66,8 +67,9 @@ func flip(bit int) func([]byte) []byte {
 	}
 }
 
-// TestFlippedBits: every flipped bit is found, in streams that only grow and in those with deleted messages: in the middle it
-// is damage, in the newest record of the newest block it may pass for a torn tail.
+// TestFlippedBits: every flipped bit is found, in streams that only grow and in those with deleted
+// messages: in the middle it is damage, in the newest record of the newest block it may pass for a
+// torn tail.
 func TestFlippedBits(t *testing.T) {
 	random := seeded(t, 21)
 	s := stoppedStore(t, random)
@@ -95,8 +97,9 @@ func TestFlippedBits(t *testing.T) {
 	t.Logf("%d flips passed for a torn tail", tails)
 }
 
-// TestTruncated cuts a file off. In an older block this is damage. In the newest block it is a torn tail, unless index.db names a later
-// message. The server cuts off exactly the torn tail that Verify reports.
+// TestTruncated cuts a file off. In an older block this is damage. In the newest block it is a torn
+// tail, unless index.db names a later message. The server cuts off exactly the torn tail that
+// Verify reports.
 func TestTruncated(t *testing.T) {
 	random := seeded(t, 22)
 	s := stoppedStore(t, random)
@@ -128,7 +131,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// sameCut starts the server on a copy of a store with a torn tail, and compares the messages that the server and Verify accept.
+// sameCut starts the server on a copy of a store with a torn tail, and compares the messages that
+// the server and Verify accept.
 func sameCut(t *testing.T, dir string, report blocks.Report) {
 	t.Helper()
 	dir = copied(t, dir)
@@ -146,7 +150,8 @@ func sameCut(t *testing.T, dir string, report blocks.Report) {
 	}
 }
 
-// TestGarbage: a tail of garbage or of zeroes after the last record is a torn tail; garbage before a valid record is damage.
+// TestGarbage: a tail of garbage or of zeroes after the last record is a torn tail; garbage before
+// a valid record is damage.
 func TestGarbage(t *testing.T) {
 	random := seeded(t, 23)
 	s := stoppedStore(t, random)
@@ -173,7 +178,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestZeroedPage: a lost page in the middle of a block is damage, and everything after it is found again.
+// TestZeroedPage: a lost page in the middle of a block is damage, and everything after it is found
+// again.
 func TestZeroedPage(t *testing.T) {
 	random := seeded(t, 24)
 	s := stoppedStore(t, random)
@@ -204,7 +210,8 @@ func TestZeroedPage(t *testing.T) {
 	}
 }
 
-// TestMovedRecords checks two records in each other's places, a record that is there twice, and a missing record.
+// TestMovedRecords checks two records in each other's places, a record that is there twice, and a
+// missing record.
 func TestMovedRecords(t *testing.T) {
 	s := stoppedStore(t, seeded(t, 25))
 	f := files(t, s.dir, "PAST")[1]
@@ -300,8 +307,8 @@ func TestEveryBit(t *testing.T) {
 	t.Logf("each of %d bits, %d apart: %v", len(good)*8, step, seen)
 }
 
-// TestSubjectLength: without the stream's subjects one error stays unnoticed: a wrong length of the subject in a message
-// without a header. The server does not notice it either.
+// TestSubjectLength: without the stream's subjects one error stays unnoticed: a wrong length of the
+// subject in a message without a header. The server does not notice it either.
 func TestSubjectLength(t *testing.T) {
 	r := start(t, t.TempDir())
 	r.stream(jetstream.StreamConfig{Name: "PAST", Subjects: []string{"past.*"}}, false)

@@ -16,7 +16,8 @@ import (
 // ErrUnsupported means that a stream is compressed or encrypted: this package cannot read it.
 var ErrUnsupported = errors.New("blocks: the stream is compressed or encrypted")
 
-// Streams returns the names of an account's streams, sorted, without those that the server was deleting; none if there is no folder.
+// Streams returns the names of an account's streams, sorted, without those that the server was
+// deleting; none if there is no folder.
 func Streams(dir, account string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "jetstream", account, "streams"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +48,8 @@ type File struct {
 	Path   string
 }
 
-// Files returns the block files of a stream in the order of their numbers, given the stream's folder.
+// Files returns the block files of a stream in the order of their numbers, given the stream's
+// folder.
 func Files(folder string) ([]File, error) {
 	var msgs string
 	var entries []os.DirEntry
@@ -71,14 +73,16 @@ func Files(folder string) ([]File, error) {
 	return files, nil
 }
 
-// number returns the number of a block file. The server ignores other names, among them 7.new and 7.blk.tmp.
+// number returns the number of a block file. The server ignores other names, among them 7.new and
+// 7.blk.tmp.
 func number(name string) (int, bool) {
 	digits, ok := strings.CutSuffix(name, ".blk")
 	n, err := strconv.ParseUint(digits, 10, 32)
 	return int(n), ok && err == nil && strconv.FormatUint(n, 10) == digits
 }
 
-// FirstIn returns the sequence in the first record of a block file, unchecked; 0 if the file is empty.
+// FirstIn returns the sequence in the first record of a block file, unchecked; 0 if the file is
+// empty.
 func FirstIn(path string) (uint64, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -48,8 +48,8 @@ func seeds() [][]byte {
 	}
 }
 
-// FuzzBlock checks, for any content of a block, that reading ends without a panic, returns only messages of the good prefix, and takes
-// memory of at most some times the file's size.
+// FuzzBlock checks, for any content of a block, that reading ends without a panic, returns only
+// messages of the good prefix, and takes memory of at most some times the file's size.
 func FuzzBlock(f *testing.F) {
 	for _, b := range seeds() {
 		f.Add(b, true)
@@ -102,7 +102,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestSearchIsBounded: a body that looks like records, all plausible and none valid, ends the search with the answer damage.
+// TestSearchIsBounded: a body that looks like records, all plausible and none valid, ends the
+// search with the answer damage.
 func TestSearchIsBounded(t *testing.T) {
 	d := newDigest("OTHER", 1)
 	record := encode(d, 9, 0, "a", "", string(make([]byte, 1<<16)))

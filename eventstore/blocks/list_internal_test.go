@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestListAgain: a list that lacks a file between others is made again, because the server may have made it meanwhile. A file that is missing
-// twice is missing.
+// TestListAgain: a list that lacks a file between others is made again, because the server may have
+// made it meanwhile. A file that is missing twice is missing.
 func TestListAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

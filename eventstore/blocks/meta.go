@@ -13,7 +13,8 @@ import (
 	"payledger/domain/exactjson"
 )
 
-// ErrMeta means that a meta.inf is missing, damaged, or another stream's. The server leaves such a stream out without an error.
+// ErrMeta means that a meta.inf is missing, damaged, or another stream's. The server leaves such a
+// stream out without an error.
 var ErrMeta = errors.New("blocks: meta.inf is bad")
 
 // Meta is the part of a description that this package needs.
@@ -24,9 +25,10 @@ type Meta struct {
 	Metadata map[string]string `json:"metadata"`
 }
 
-// CheckMeta reads meta.inf in the folder of a stream or a consumer and compares it with the checksum in meta.sum. The name is
-// the stream's, or "<stream>/<consumer>". The error wraps ErrMeta if the contents are bad. When the configuration changes, the
-// server replaces the two files one after the other: in a running server a mismatch is damage only if it stays.
+// CheckMeta reads meta.inf in the folder of a stream or a consumer and compares it with the
+// checksum in meta.sum. The name is the stream's, or "<stream>/<consumer>". The error wraps ErrMeta
+// if the contents are bad. When the configuration changes, the server replaces the two files one
+// after the other: in a running server a mismatch is damage only if it stays.
 func CheckMeta(folder, name string) (Meta, error) {
 	if _, err := os.Stat(filepath.Join(folder, "meta.key")); err == nil {
 		return Meta{}, ErrUnsupported
@@ -63,7 +65,8 @@ type Index struct {
 	First, Last uint64
 }
 
-// Trusted reports whether a server that starts will read no block: index.db is good, and names the end of the newest block.
+// Trusted reports whether a server that starts will read no block: index.db is good, and names the
+// end of the newest block.
 func Trusted(folder, stream string) (files []File, index Index, ok bool) {
 	files, err := Files(folder)
 	if err != nil || len(files) == 0 {
@@ -89,7 +92,8 @@ func Trusted(folder, stream string) (files []File, index Index, ok bool) {
 	return files, index, err == nil && bytes.HasSuffix(b[:len(b)-sumLen], named) && end != [sumLen]byte{}
 }
 
-// ReadIndex reads index.db; false if it is missing, bad, or of an unknown version: the server then reads the blocks, so this is no damage.
+// ReadIndex reads index.db; false if it is missing, bad, or of an unknown version: the server then
+// reads the blocks, so this is no damage.
 func ReadIndex(folder, stream string) (Index, bool) {
 	b, err := os.ReadFile(filepath.Join(folder, "msgs", "index.db"))
 	if err != nil || len(b) < 32 {

@@ -30,14 +30,16 @@ type Record struct {
 	Body    []byte
 	Block   int   // the number of the block file
 	Offset  int64 // where the record begins in the block file, in bytes
-	// Erased says that the message was destroyed in place, or never stored: Body is random bytes, or empty.
+	// Erased says that the message was destroyed in place, or never stored: Body is random bytes,
+	// or empty.
 	Erased bool
 	// Tombstone says that the message Seq was deleted; its record may still stand before this one.
 	Tombstone bool
 }
 
-// Standing returns a function for Options.Handle that passes each message once, in order, without erased ones: a file is read again if it
-// changed meanwhile. A message that handle refused comes again.
+// Standing returns a function for Options.Handle that passes each message once, in order, without
+// erased ones: a file is read again if it changed meanwhile. A message that handle refused comes
+// again.
 func Standing(handle func(Record) error) func(Record) error {
 	seen := uint64(0)
 	return func(r Record) error {
@@ -99,7 +101,8 @@ type digest struct {
 	sum [sumLen]byte
 }
 
-// newDigest returns the digest for a block: its key is the SHA-256 of the stream's name and the block's number.
+// newDigest returns the digest for a block: its key is the SHA-256 of the stream's name and the
+// block's number.
 func newDigest(stream string, block int) *digest { return keyed(stream + "-" + strconv.Itoa(block)) }
 
 func keyed(name string) *digest {
@@ -111,8 +114,9 @@ func keyed(name string) *digest {
 	return &digest{Hash64: h}
 }
 
-// matches reports whether the record b, whose head is h, has its checksum. The checksum covers neither the record's length
-// nor the lengths of subject and header: a record is right only if fields finds its parts well-formed, too.
+// matches reports whether the record b, whose head is h, has its checksum. The checksum covers
+// neither the record's length nor the lengths of subject and header: a record is right only if
+// fields finds its parts well-formed, too.
 func (d *digest) matches(b []byte, h head) bool {
 	d.Reset()
 	rest := h.subject
@@ -165,7 +169,8 @@ func fields(b []byte, h head, r *Record) string {
 	return ""
 }
 
-// literal reports whether the bytes are a subject that a message can have: no wildcard, no empty token.
+// literal reports whether the bytes are a subject that a message can have: no wildcard, no empty
+// token.
 func literal(subject []byte) bool {
 	start := 0
 	for i := 0; i <= len(subject); i++ {

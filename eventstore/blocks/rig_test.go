@@ -65,8 +65,8 @@ func (r *rig) stop() {
 	r.ns.WaitForShutdown()
 }
 
-// stream makes a stream whose blocks hold 32 kB if small is set: the server chooses the size of blocks by max_bytes when the
-// stream is made, and keeps it until it stops.
+// stream makes a stream whose blocks hold 32 kB if small is set: the server chooses the size of
+// blocks by max_bytes when the stream is made, and keeps it until it stops.
 func (r *rig) stream(c jetstream.StreamConfig, small bool) jetstream.Stream {
 	r.t.Helper()
 	c.Storage = jetstream.FileStorage

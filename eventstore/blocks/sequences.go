@@ -2,7 +2,8 @@ package blocks
 
 import "math/bits"
 
-// Sequences is a set of sequences: a bit each, in pages of 2,048. A page without a sequence is dropped.
+// Sequences is a set of sequences: a bit each, in pages of 2,048. A page without a sequence is
+// dropped.
 type Sequences map[uint64]*[pageBits / 64]uint64
 
 const pageBits = 2048

@@ -22,8 +22,9 @@ type Report struct {
 	Next     Place   // From of the next call, which reads the records appended later
 }
 
-// Verify reads the blocks of a stream, from Options.From on, and its meta.inf, and compares them with each other and with
-// index.db. It opens files for reading only. It returns errors of reads, of Handle and of Pace. The Report has the faults.
+// Verify reads the blocks of a stream, from Options.From on, and its meta.inf, and compares them
+// with each other and with index.db. It opens files for reading only. It returns errors of reads,
+// of Handle and of Pace. The Report has the faults.
 func Verify(dir, account, stream string, o Options) (Report, error) {
 	v := &verifier{files: Files, folder: Folder(dir, account, stream), o: o, place: o.From, report: Report{Stream: stream}}
 	if _, err := os.Stat(v.folder); err != nil {
@@ -116,8 +117,8 @@ func (v *verifier) grown() bool {
 	return err == nil && info.Size() != v.place.Offset
 }
 
-// list returns the files that were not read yet. Of two files that the server made meanwhile, a list may have the newer one alone: then it is
-// made again.
+// list returns the files that were not read yet. Of two files that the server made meanwhile, a
+// list may have the newer one alone: then it is made again.
 func (v *verifier) list() ([]File, error) {
 	next := v.o.From.Block
 	if done := len(v.report.Blocks); done > 0 {
@@ -141,7 +142,8 @@ func (v *verifier) list() ([]File, error) {
 	}
 }
 
-// missing returns the number of the first file that a list lacks, from next on if that is not 0; 0: none.
+// missing returns the number of the first file that a list lacks, from next on if that is not 0; 0:
+// none.
 func missing(files []File, next int) int {
 	for _, f := range files {
 		if next != 0 && f.Number != next {
@@ -221,7 +223,8 @@ func (v *verifier) expect(last uint64, reason string) {
 	}
 }
 
-// purged notes a fault if the next start of the server would delete the messages: it ends a purge that it finds begun.
+// purged notes a fault if the next start of the server would delete the messages: it ends a purge
+// that it finds begun.
 func (v *verifier) purged() {
 	entries, _ := os.ReadDir(filepath.Join(v.folder, purging))
 	for _, e := range entries {

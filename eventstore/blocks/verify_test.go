@@ -15,7 +15,8 @@ import (
 	"payledger/eventstore/blocks"
 )
 
-// TestAppendOnly: reading returns all that the server stored, while it runs and after its stop, and changes no byte.
+// TestAppendOnly: reading returns all that the server stored, while it runs and after its stop, and
+// changes no byte.
 func TestAppendOnly(t *testing.T) {
 	random := seeded(t, 11)
 	r := start(t, t.TempDir())
@@ -219,8 +220,8 @@ func TestWhileRunning(t *testing.T) {
 	t.Logf("read %d times", round)
 }
 
-// TestGrownMeanwhile: the newest block grows after its size was taken, and the server begins another one: no message is missing. If the block did
-// not grow, they are.
+// TestGrownMeanwhile: the newest block grows after its size was taken, and the server begins
+// another one: no message is missing. If the block did not grow, they are.
 func TestGrownMeanwhile(t *testing.T) {
 	r := start(t, t.TempDir())
 	r.stream(jetstream.StreamConfig{Name: "PAST", Subjects: []string{"past"}}, true)

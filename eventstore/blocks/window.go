@@ -22,8 +22,9 @@ func newWindow(src io.ReaderAt, size int64, pace func(n int) error) *window {
 	return &window{src: src, size: size, pace: pace, held: -1}
 }
 
-// get returns n bytes from an offset on, fewer at the end of the file. They are valid until the next call. No later call
-// may use a smaller offset, unless held allows it. Memory grows with the bytes that were read, never with n alone.
+// get returns n bytes from an offset on, fewer at the end of the file. They are valid until the
+// next call. No later call may use a smaller offset, unless held allows it. Memory grows with the
+// bytes that were read, never with n alone.
 func (w *window) get(offset int64, n int) ([]byte, error) {
 	for w.start+int64(len(w.bytes)) < min(offset+int64(n), w.size) {
 		if err := w.read(offset); err != nil {

@@ -14,7 +14,8 @@ type Cache[K comparable, V any] struct {
 	before      func(a, b V) bool // reports whether a is an older value of a key than b
 }
 
-// New returns a cache. sizeOf returns the size of a value, in the unit of capacity. before is nil if values never change.
+// New returns a cache. sizeOf returns the size of a value, in the unit of capacity. before is nil
+// if values never change.
 func New[K comparable, V any](capacity int, sizeOf func(V) int, before func(a, b V) bool) *Cache[K, V] {
 	return &Cache[K, V]{newer: map[K]V{}, capacity: capacity, sizeOf: sizeOf, before: before}
 }
@@ -46,7 +47,8 @@ func (c *Cache[K, V]) Generation() int {
 	return c.generations
 }
 
-// PutSince is Put for a value that was looked up since a generation. It does nothing if a generation was dropped since.
+// PutSince is Put for a value that was looked up since a generation. It does nothing if a
+// generation was dropped since.
 func (c *Cache[K, V]) PutSince(key K, v V, generation int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,7 +29,8 @@ func rate(took []time.Duration, all time.Duration) Rate {
 	return Rate{PerSecond: float64(len(took)) / all.Seconds(), Median: took[len(took)/2]}
 }
 
-// Fsyncs appends n blocks of the given size to a new file in the folder, and syncs the file after each.
+// Fsyncs appends n blocks of the given size to a new file in the folder, and syncs the file after
+// each.
 func Fsyncs(dir string, n, size int) (r Rate, err error) {
 	f, err := os.CreateTemp(dir, "fsync-*")
 	if err != nil {
@@ -59,8 +60,9 @@ type Server struct {
 	sent    int
 }
 
-// Open starts a server in a folder, with a number of streams and of writers, each with a connection of its own. One stream gives
-// JetStream's own durable rate. As many streams as the log has shards show the gain by sharding.
+// Open starts a server in a folder, with a number of streams and of writers, each with a connection
+// of its own. One stream gives JetStream's own durable rate. As many streams as the log has shards
+// show the gain by sharding.
 func Open(ctx context.Context, dir string, streams, writers int) (s *Server, err error) {
 	s = &Server{streams: streams}
 	if s.server, err = embedded.Start(embedded.Config{Dir: filepath.Join(dir, "ceiling")}); err != nil {
@@ -94,7 +96,8 @@ func Open(ctx context.Context, dir string, streams, writers int) (s *Server, err
 	return s, nil
 }
 
-// Publishes publishes n plain messages of the given size. Each writer waits for its acknowledgement before the next.
+// Publishes publishes n plain messages of the given size. Each writer waits for its acknowledgement
+// before the next.
 func (s *Server) Publishes(ctx context.Context, n, size int) (Rate, error) {
 	body, took, failed := make([]byte, size), make([]time.Duration, n), make([]error, len(s.clients))
 	first := s.sent

@@ -7,7 +7,8 @@ import (
 	"payledger/eventstore/ceiling"
 )
 
-// TestCeilings: each measurement works more than once in a folder, on every stream, and has a rate and a median.
+// TestCeilings: each measurement works more than once in a folder, on every stream, and has a rate
+// and a median.
 func TestCeilings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

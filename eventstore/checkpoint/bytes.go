@@ -12,9 +12,10 @@ import (
 	"payledger/eventstore/proof"
 )
 
-// A checkpoint's message, numbers as unsigned varints: the byte 2, the length and the bytes of the origin, the size, the number of shards, per shard the last group and
-// the number of events, the root (32 bytes), the length and the bytes of the signature (4 of the key's hash, 64 of Ed25519), the
-// number of nodes of the edge, per node its index and its hash (32 bytes).
+// A checkpoint's message, numbers as unsigned varints: the byte 2, the length and the bytes of the
+// origin, the size, the number of shards, per shard the last group and the number of events, the
+// root (32 bytes), the length and the bytes of the signature (4 of the key's hash, 64 of Ed25519),
+// the number of nodes of the edge, per node its index and its hash (32 bytes).
 
 //
 // The message of a ledger with proof.FirstOrigin has the byte 1, and no origin.
@@ -116,7 +117,8 @@ func (p *parser) number() uint64 {
 	return n
 }
 
-// count reads a number of things of at least the given size, in bytes; more than there can be is a fault.
+// count reads a number of things of at least the given size, in bytes; more than there can be is a
+// fault.
 func (p *parser) count(size int) int {
 	n := p.number()
 	if n > uint64(len(p.b)/size) {

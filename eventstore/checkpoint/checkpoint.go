@@ -18,8 +18,8 @@ import (
 // Stream is the beginning of the names of the streams that hold the checkpoints.
 const Stream = "CHECKPOINTS"
 
-// Checkpoint fixes the order of the events up to its last groups (I2). An event's position is its number in that order, from 1;
-// leaf position−1 of the Merkle tree (RFC 6962) holds its hash.
+// Checkpoint fixes the order of the events up to its last groups (I2). An event's position is its
+// number in that order, from 1; leaf position−1 of the Merkle tree (RFC 6962) holds its hash.
 type Checkpoint struct {
 	Origin    string   // the ledger's: the first line of the signed text, and the name of the key; "" is proof.FirstOrigin
 	Size      uint64   // events covered by this and all earlier ones
@@ -37,7 +37,8 @@ type Node struct {
 	Hash  []byte
 }
 
-// Text is the signed text: origin, size and root as in a C2SP checkpoint, then the last group and the number of events per shard.
+// Text is the signed text: origin, size and root as in a C2SP checkpoint, then the last group and
+// the number of events per shard.
 func (c Checkpoint) Text() string {
 	return fmt.Sprintf("%s\n%d\n%s\nshards %s\nevents %s\n", c.origin(), c.Size,
 		base64.StdEncoding.EncodeToString(c.Root), joined(c.LastSeq), joined(c.Events))
@@ -47,7 +48,8 @@ func (c Checkpoint) origin() string { return cmp.Or(c.Origin, proof.FirstOrigin)
 
 func joined(numbers []uint64) string { return strings.Trim(fmt.Sprint(numbers), "[]") }
 
-// Sign returns the checkpoint of a tree, signed. Its origin is the signer's name. lastSeq and events are per shard.
+// Sign returns the checkpoint of a tree, signed. Its origin is the signer's name. lastSeq and
+// events are per shard.
 func Sign(signer note.Signer, t *Tree, lastSeq, events []uint64) (Checkpoint, error) {
 	root, err := t.Root()
 	if err != nil {
@@ -84,9 +86,10 @@ func (c Checkpoint) Covered() []uint64 {
 	return all
 }
 
-// Search returns the last checkpoint up to a number that is before some place; the zero checkpoint covers nothing. get reads a checkpoint. If a
-// checkpoint is before the place, so are all earlier ones. The search halves powers of two from the first checkpoint on, so every search first
-// reads the same checkpoints, which are cached.
+// Search returns the last checkpoint up to a number that is before some place; the zero checkpoint
+// covers nothing. get reads a checkpoint. If a checkpoint is before the place, so are all earlier
+// ones. The search halves powers of two from the first checkpoint on, so every search first reads
+// the same checkpoints, which are cached.
 func Search(through uint64, get func(number uint64) (Checkpoint, error), before func(Checkpoint) bool) (last Checkpoint, err error) {
 	for step := uint64(1) << bits.Len64(through); step > 0; step >>= 1 {
 		if last.Number+step > through {

@@ -14,8 +14,9 @@ import (
 	"payledger/eventstore/proof"
 )
 
-// TestOrigin checks that a checkpoint keeps the origin of its ledger, which is the signer's name, and that the message of a ledger with the
-// first origin has its old bytes: format 1, without an origin.
+// TestOrigin checks that a checkpoint keeps the origin of its ledger, which is the signer's name,
+// and that the message of a ledger with the first origin has its old bytes: format 1, without an
+// origin.
 func TestOrigin(t *testing.T) {
 	for _, origin := range []string{proof.FirstOrigin, "payledger/00112233445566778899aabbccddeeff", strings.Repeat("a", 128)} {
 		private, public, err := note.GenerateKey(rand.Reader, origin)

@@ -9,7 +9,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// Tree is the Merkle tree as far as the next leaf needs it: its right edge. It keeps one node for each level, whatever its size.
+// Tree is the Merkle tree as far as the next leaf needs it: its right edge. It keeps one node for
+// each level, whatever its size.
 type Tree struct {
 	size  uint64
 	nodes [64]tlog.Hash // by level: the root of the complete subtree of 2^level leaves, if the size has that bit

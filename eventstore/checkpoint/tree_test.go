@@ -9,8 +9,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// TestTreeKeepsOnlyItsEdge: a leaf takes no memory, so that a check of a longer log needs no more. The edges that were returned before
-// stay as they were.
+// TestTreeKeepsOnlyItsEdge: a leaf takes no memory, so that a check of a longer log needs no more.
+// The edges that were returned before stay as they were.
 func TestTreeKeepsOnlyItsEdge(t *testing.T) {
 	tree := checkpoint.Checkpoint{}.Tree()
 	add := func() {

@@ -13,9 +13,10 @@ import (
 	"payledger/eventstore/fault"
 )
 
-// A bound is a moment of the log, as the number of events of each shard, at which a checkpoint must end. Every event up to the moment then
-// has its position from the log up to the moment alone (D22.10): a back-up that ends there needs no later checkpoint, and the log that is
-// restored from it gives no event another position.
+// A bound is a moment of the log, as the number of events of each shard, at which a checkpoint must
+// end. Every event up to the moment then has its position from the log up to the moment alone
+// (D22.10): a back-up that ends there needs no later checkpoint, and the log that is restored from
+// it gives no event another position.
 
 // endPatience bounds the wait for the checkpoint of a moment.
 const endPatience = 30 * time.Second
@@ -40,8 +41,8 @@ func (l *Log) Bound(events []uint64) {
 	l.ends = append(l.ends, events)
 }
 
-// bound returns the next moment after the newest checkpoint at which a checkpoint must end; nil if there is none. A shard that is damaged
-// reaches no moment. The caller holds the lock.
+// bound returns the next moment after the newest checkpoint at which a checkpoint must end; nil if
+// there is none. A shard that is damaged reaches no moment. The caller holds the lock.
 func (l *Log) bound(newest checkpoint.Checkpoint) []uint64 {
 	for len(l.ends) > 0 {
 		if slices.ContainsFunc(l.Damaged(), func(shard int) bool { return shard < l.Shards && newest.EventsOf(shard) < l.ends[0][shard] }) {
@@ -64,8 +65,9 @@ func (l *Log) unbound(events []uint64) {
 	l.ends = slices.DeleteFunc(l.ends, func(other []uint64) bool { return &other[0] == &events[0] })
 }
 
-// EndAt calls moment, which returns the number of events of each shard at one moment, and waits for the checkpoint that covers exactly these
-// events. The zero Checkpoint is that of a log without events.
+// EndAt calls moment, which returns the number of events of each shard at one moment, and waits for
+// the checkpoint that covers exactly these events. The zero Checkpoint is that of a log without
+// events.
 func (l *Log) EndAt(ctx context.Context, moment func() []uint64) (checkpoint.Checkpoint, error) {
 	l.ending.Lock()
 	defer l.ending.Unlock()

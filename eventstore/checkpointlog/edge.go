@@ -9,10 +9,12 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// edgeKey is the key in the tip store of the newest checkpoint that this process wrote: its number and its edge.
+// edgeKey is the key in the tip store of the newest checkpoint that this process wrote: its number
+// and its edge.
 const edgeKey = "e"
 
-// keepEdge stores the edge of the newest checkpoint for the next start. Without it a start reads some older checkpoints.
+// keepEdge stores the edge of the newest checkpoint for the next start. Without it a start reads
+// some older checkpoints.
 func (l *Log) keepEdge(c checkpoint.Checkpoint) {
 	if l.ReadOnly {
 		return
@@ -32,7 +34,8 @@ func (l *Log) keptEdge() (number uint64, edge []checkpoint.Node) {
 	return checkpoint.ParseEdge(value)
 }
 
-// withEdge returns c with the edge of its tree. If c lacks it, the last known edge and the events after that checkpoint give it.
+// withEdge returns c with the edge of its tree. If c lacks it, the last known edge and the events
+// after that checkpoint give it.
 func (l *Log) withEdge(ctx context.Context, c checkpoint.Checkpoint) (checkpoint.Checkpoint, error) {
 	if c.Size == 0 || len(c.Edge) > 0 {
 		return c, nil
@@ -56,7 +59,8 @@ func (l *Log) withEdge(ctx context.Context, c checkpoint.Checkpoint) (checkpoint
 	return c, nil
 }
 
-// knownEdge returns the last checkpoint up to c whose edge is known, else the empty tree, and in path the checkpoints after it, from c down.
+// knownEdge returns the last checkpoint up to c whose edge is known, else the empty tree, and in
+// path the checkpoints after it, from c down.
 func (l *Log) knownEdge(ctx context.Context, c checkpoint.Checkpoint) (before checkpoint.Checkpoint, path []checkpoint.Checkpoint, err error) {
 	kept, edge := l.keptEdge()
 	for before = c; before.Number > 0; {
@@ -86,8 +90,8 @@ func (l *Log) grow(ctx context.Context, t *checkpoint.Tree, before, to checkpoin
 	return nil
 }
 
-// durability is the highest sequence of a stream that is known to be on the disk. It is the highest acknowledged sequence,
-// because a stream of one replica syncs in order.
+// durability is the highest sequence of a stream that is known to be on the disk. It is the highest
+// acknowledged sequence, because a stream of one replica syncs in order.
 type durability struct {
 	mu      sync.Mutex
 	acked   uint64

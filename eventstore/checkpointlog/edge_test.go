@@ -53,8 +53,8 @@ func grow(t *testing.T, s *engine.Store) checkpoint.Checkpoint {
 	}
 }
 
-// TestKeptEdge: after a crash the tip store has the edge of an older checkpoint than the newest. A start continues from that
-// edge, and detects an edge of another checkpoint.
+// TestKeptEdge: after a crash the tip store has the edge of an older checkpoint than the newest. A
+// start continues from that edge, and detects an edge of another checkpoint.
 func TestKeptEdge(t *testing.T) {
 	t.Parallel()
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))

@@ -17,7 +17,8 @@ func (l *Log) EdgePath(ctx context.Context) (int, error) {
 	return len(path), err
 }
 
-// WithEdge returns the newest checkpoint with its edge, computed from an older edge and the events since.
+// WithEdge returns the newest checkpoint with its edge, computed from an older edge and the events
+// since.
 func (l *Log) WithEdge(ctx context.Context) (checkpoint.Checkpoint, error) {
 	c, err := l.Stored(ctx)
 	if err != nil {

@@ -2,8 +2,8 @@ package checkpointlog
 
 import "testing"
 
-// TestLeft: events that two checkpoints of another node in a row left out are noticed, in each shard. New ones are not: the next checkpoint may
-// cover them.
+// TestLeft: events that two checkpoints of another node in a row left out are noticed, in each
+// shard. New ones are not: the next checkpoint may cover them.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	w := &Writer{pending: make([][]leaf, 2), first: make([]uint64, 2)}

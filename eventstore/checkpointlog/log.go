@@ -22,8 +22,9 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// At least one in edgeEvery checkpoints, and one in edgeEvents events, contains the edge of the tree. So a start reads at most
-// as many to compute the newest edge. Usually the tip store has the edge of a newer checkpoint.
+// At least one in edgeEvery checkpoints, and one in edgeEvents events, contains the edge of the
+// tree. So a start reads at most as many to compute the newest edge. Usually the tip store has the
+// edge of a newer checkpoint.
 const (
 	edgeEvery  = 256
 	edgeEvents = 1 << 18
@@ -96,7 +97,8 @@ func (l *Log) At(ctx context.Context, number uint64) (checkpoint.Checkpoint, err
 	return c, l.fix(ctx, c.Number)
 }
 
-// Stored reads the newest checkpoint, durable or not. A writer may continue from it: the PubAck of the next checkpoint covers it.
+// Stored reads the newest checkpoint, durable or not. A writer may continue from it: the PubAck of
+// the next checkpoint covers it.
 func (l *Log) Stored(ctx context.Context) (checkpoint.Checkpoint, error) {
 	return l.read(ctx, jetapi.Get{})
 }
@@ -151,7 +153,8 @@ func (l *Log) missing(number, newest uint64) error {
 	return fault.ErrNotFound
 }
 
-// write signs and appends the checkpoint of a tree. ErrConflict: another node wrote a checkpoint first.
+// write signs and appends the checkpoint of a tree. ErrConflict: another node wrote a checkpoint
+// first.
 func (l *Log) write(ctx context.Context, signer note.Signer, before checkpoint.Checkpoint, t *checkpoint.Tree, lastSeq, events []uint64) (checkpoint.Checkpoint, error) {
 	c, err := checkpoint.Sign(signer, t, lastSeq, events)
 	if err != nil {
@@ -214,7 +217,8 @@ func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, ed
 	return ack.Seq, nil
 }
 
-// fix returns once the checkpoint is durable. Without a PubAck on one replica it publishes an exact copy of the newest, which covers no event.
+// fix returns once the checkpoint is durable. Without a PubAck on one replica it publishes an exact
+// copy of the newest, which covers no event.
 func (l *Log) fix(ctx context.Context, number uint64) error {
 	if l.API.Replicas > 1 || l.ReadOnly {
 		return nil
@@ -233,7 +237,8 @@ func (l *Log) fix(ctx context.Context, number uint64) error {
 	}
 }
 
-// poll is the time between two reads of the newest checkpoint while a reader waits for another node's checkpoint.
+// poll is the time between two reads of the newest checkpoint while a reader waits for another
+// node's checkpoint.
 const poll = 200 * time.Millisecond
 
 // Await returns when the log has a durable checkpoint with a number above after, or when ctx ends.

@@ -11,7 +11,8 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// marksKept is the number of cached checkpoints, of some 300 bytes each. Positions are looked up together with their neighbours.
+// marksKept is the number of cached checkpoints, of some 300 bytes each. Positions are looked up
+// together with their neighbours.
 const marksKept = 8192
 
 // Order is the order of the events that one checkpoint covers.
@@ -20,7 +21,8 @@ type Order struct {
 	last checkpoint.Checkpoint // the zero value covers no event
 }
 
-// Order returns the order that the newest durable checkpoint has fixed. It does not wait for a checkpoint.
+// Order returns the order that the newest durable checkpoint has fixed. It does not wait for a
+// checkpoint.
 func (l *Log) Order(ctx context.Context) (Order, error) {
 	o := Order{log: l}
 	var err error
@@ -42,7 +44,8 @@ func (o Order) Checkpoint() uint64 { return o.last.Number }
 // Size returns the number of events that have a position.
 func (o Order) Size() uint64 { return o.last.Size }
 
-// Position returns the event's place in the log, from 1; false while no checkpoint covers the event.
+// Position returns the event's place in the log, from 1; false while no checkpoint covers the
+// event.
 func (o Order) Position(ctx context.Context, r *format.Recorded) (uint64, bool, error) {
 	if r.Shard < 0 || r.Shard >= o.log.Shards || r.Number > o.last.EventsOf(r.Shard) {
 		return 0, false, nil
@@ -66,7 +69,8 @@ func (o Order) search(ctx context.Context, before func(checkpoint.Checkpoint) bo
 	return checkpoint.Search(o.last.Number, func(number uint64) (checkpoint.Checkpoint, error) { return o.log.Mark(ctx, number) }, before)
 }
 
-// Mark returns the counts and the last groups of a durable checkpoint, by its number. The caller knows that it is durable.
+// Mark returns the counts and the last groups of a durable checkpoint, by its number. The caller
+// knows that it is durable.
 func (l *Log) Mark(ctx context.Context, number uint64) (checkpoint.Checkpoint, error) {
 	if c, known := l.marks.Get(number); known {
 		return c, nil
@@ -85,13 +89,14 @@ func (l *Log) keep(c checkpoint.Checkpoint) checkpoint.Checkpoint {
 	return c
 }
 
-// leavesAtOnce is the number of events after which a batch of checkpoints ends. A batch reads each shard once.
+// leavesAtOnce is the number of events after which a batch of checkpoints ends. A batch reads each
+// shard once.
 const leavesAtOnce = 4096
 
 var errLeavesRead = errors.New("eventstore: enough leaves")
 
-// Leaves calls visit with the hashes of the events at the positions from+1 to through, in their order. These hashes are the
-// leaves number from to through−1 of the Merkle tree.
+// Leaves calls visit with the hashes of the events at the positions from+1 to through, in their
+// order. These hashes are the leaves number from to through−1 of the Merkle tree.
 func (o Order) Leaves(ctx context.Context, from, through uint64, visit func(format.Hash) error) error {
 	if through > o.last.Size {
 		return fmt.Errorf("%w: position %d", fault.ErrNotFound, through)
@@ -122,7 +127,8 @@ func (o Order) Leaves(ctx context.Context, from, through uint64, visit func(form
 	return err
 }
 
-// batch visits the events of the checkpoints of a path that follows before. A single checkpoint can be large: its hashes are not kept.
+// batch visits the events of the checkpoints of a path that follows before. A single checkpoint can
+// be large: its hashes are not kept.
 func (o Order) batch(ctx context.Context, before checkpoint.Checkpoint, path []checkpoint.Checkpoint, visit func(format.Hash) error) error {
 	end := path[len(path)-1]
 	kept := make([][]format.Hash, o.log.Shards)

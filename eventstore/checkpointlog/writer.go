@@ -17,12 +17,14 @@ import (
 )
 
 const (
-	// delay is the wait between a new event and the next checkpoint. I2 allows 250 ms after the last event, the write included.
+	// delay is the wait between a new event and the next checkpoint. I2 allows 250 ms after the
+	// last event, the write included.
 	delay = 100 * time.Millisecond
 	// DefaultEvery is the interval of checkpoints under load.
 	DefaultEvery = time.Second
-	// hurriedDelay is delay for hurriedFor after a call of Hurry. hurriedFor is as long as a back-up may hold the appends of all nodes.
-	// othersTurn is how many intervals a node waits for the checkpoint of the node that wrote the newest one.
+	// hurriedDelay is delay for hurriedFor after a call of Hurry. hurriedFor is as long as a
+	// back-up may hold the appends of all nodes. othersTurn is how many intervals a node waits for
+	// the checkpoint of the node that wrote the newest one.
 	othersTurn   = 2
 	hurriedDelay = 10 * time.Millisecond
 	hurriedFor   = 2 * time.Second
@@ -34,8 +36,9 @@ type Reader interface {
 	Stop()
 }
 
-// Writer writes checkpoints. The node that wrote the newest checkpoint writes the next one; the other nodes do so if it leaves events without one. If
-// another node was faster, a Writer continues from that checkpoint.
+// Writer writes checkpoints. The node that wrote the newest checkpoint writes the next one; the
+// other nodes do so if it leaves events without one. If another node was faster, a Writer continues
+// from that checkpoint.
 type Writer struct {
 	log     *Log
 	signer  note.Signer
@@ -46,10 +49,12 @@ type Writer struct {
 	other   bool      // another node wrote the newest checkpoint
 	first   []uint64  // per shard: the first group in pending at the last look at another node's checkpoint; 0: none
 
-	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of the newly covered events;
-	// before is the number of events that were covered before. Covered must not block. Set it before Run.
+	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of
+	// the newly covered events; before is the number of events that were covered before. Covered
+	// must not block. Set it before Run.
 	Covered func(before uint64, hashes []format.Hash)
-	// Every is the interval of checkpoints under load, and bounds the wait after a new event. NewWriter sets DefaultEvery. Set it before Run.
+	// Every is the interval of checkpoints under load, and bounds the wait after a new event.
+	// NewWriter sets DefaultEvery. Set it before Run.
 	Every time.Duration
 }
 
@@ -60,8 +65,8 @@ type leaf struct {
 	hash   format.Hash
 }
 
-// NewWriter returns a writer that continues from the newest checkpoint. register registers the writer's reader, so call
-// NewWriter before the fan-out runs.
+// NewWriter returns a writer that continues from the newest checkpoint. register registers the
+// writer's reader, so call NewWriter before the fan-out runs.
 func NewWriter[R Reader](ctx context.Context, log *Log, register func(name string, after []uint64) R, signer note.Signer) (*Writer, error) {
 	newest, err := log.Last(ctx)
 	if err == nil {
@@ -76,8 +81,9 @@ func NewWriter[R Reader](ctx context.Context, log *Log, register func(name strin
 	}, nil
 }
 
-// Run writes a checkpoint soon after every new event, until ctx ends. Then Run writes a last checkpoint for the events that
-// it has received. The next start covers the other events. Run returns an error only if the existing checkpoints are damaged.
+// Run writes a checkpoint soon after every new event, until ctx ends. Then Run writes a last
+// checkpoint for the events that it has received. The next start covers the other events. Run
+// returns an error only if the existing checkpoints are damaged.
 func (w *Writer) Run(ctx context.Context) error {
 	defer w.reader.Stop()
 	var due <-chan time.Time
@@ -135,7 +141,8 @@ func (w *Writer) addPending(e *format.Recorded) {
 	}
 }
 
-// othersWrote continues from the newest checkpoint, and reports whether another node wrote one since the last look.
+// othersWrote continues from the newest checkpoint, and reports whether another node wrote one
+// since the last look.
 func (w *Writer) othersWrote(ctx context.Context) bool {
 	w.log.deciding.Lock()
 	defer w.log.deciding.Unlock()
@@ -147,7 +154,8 @@ func (w *Writer) othersWrote(ctx context.Context) bool {
 	return true
 }
 
-// left reports whether the other node has left an event without a checkpoint since the last look: it may not get the events of a shard.
+// left reports whether the other node has left an event without a checkpoint since the last look:
+// it may not get the events of a shard.
 func (w *Writer) left() (left bool) {
 	for shard, events := range w.pending {
 		if len(events) == 0 {
@@ -190,7 +198,8 @@ func (w *Writer) last(ctx context.Context) error {
 	}
 }
 
-// write writes a checkpoint that covers all pending whole groups, and before it one for each bound that they reach.
+// write writes a checkpoint that covers all pending whole groups, and before it one for each bound
+// that they reach.
 func (w *Writer) write(ctx context.Context) error {
 	w.log.deciding.Lock()
 	defer w.log.deciding.Unlock()
@@ -207,7 +216,8 @@ func (w *Writer) write(ctx context.Context) error {
 		}
 		written, err := w.log.write(ctx, w.signer, w.newest, t, next.lastSeq, next.events)
 		if err != nil {
-			// Another node's checkpoint came first, or this one is stored and its answer was lost: continue from the stored one.
+			// Another node's checkpoint came first, or this one is stored and its answer was lost:
+			// continue from the stored one.
 			newest, readErr := w.stored(ctx)
 			if readErr != nil || newest.Number <= w.newest.Number { // a lower number is from a leader that is cut off
 				return errors.Join(err, readErr)
@@ -223,14 +233,16 @@ func (w *Writer) write(ctx context.Context) error {
 	}
 }
 
-// covered is what the next checkpoint covers: of each shard its last group and the number of its events, and the new leaves.
+// covered is what the next checkpoint covers: of each shard its last group and the number of its
+// events, and the new leaves.
 type covered struct {
 	lastSeq, events []uint64
 	leaves          []format.Hash
 }
 
-// cover returns the hashes of the pending events in the order of the next checkpoint, whole groups only. With a bound, it returns all events
-// up to the bound, or none while one of them is not pending yet.
+// cover returns the hashes of the pending events in the order of the next checkpoint, whole groups
+// only. With a bound, it returns all events up to the bound, or none while one of them is not
+// pending yet.
 func (w *Writer) cover(bound []uint64) (c covered) {
 	c.lastSeq, c.events = make([]uint64, len(w.pending)), make([]uint64, len(w.pending))
 	for shard, pending := range w.pending {

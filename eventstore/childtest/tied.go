@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// Tied makes the process of a command end with this one, as kill -9 ends it. It returns the command.
+// Tied makes the process of a command end with this one, as kill -9 ends it. It returns the
+// command.
 func Tied(command *exec.Cmd) *exec.Cmd { return tied(command, syscall.SIGKILL) }
 
 // TiedInOrder is Tied with SIGTERM.

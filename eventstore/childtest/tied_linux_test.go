@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestTied: a child ends when the process that started it is killed, at once or after the work that SIGTERM makes it do.
+// TestTied: a child ends when the process that started it is killed, at once or after the work that
+// SIGTERM makes it do.
 func TestTied(t *testing.T) {
 	t.Parallel()
 	for as, last := range map[string]string{"tied": "", "tied in order": syscall.SIGTERM.String() + "\n"} {

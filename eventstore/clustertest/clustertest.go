@@ -13,7 +13,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Users of a cluster, each of an account of its own. Only User's account sees the servers' configuration, or Small's and Bare's.
+// Users of a cluster, each of an account of its own. Only User's account sees the servers'
+// configuration, or Small's and Bare's.
 const (
 	User     = "payledger"
 	Plain    = "plain"     // sees no server's configuration
@@ -44,8 +45,8 @@ type Cluster struct {
 	options []*server.Options
 }
 
-// Start starts a cluster of n servers with JetStream for the test's life. change, if not nil, changes the options of the server with a
-// number.
+// Start starts a cluster of n servers with JetStream for the test's life. change, if not nil,
+// changes the options of the server with a number.
 func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster {
 	t.Helper()
 	c := &Cluster{}
@@ -78,8 +79,9 @@ func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster 
 	return c
 }
 
-// Restart stops a server as the signal SIGUSR2 does, and starts it again with its files. It returns when the server takes connections. The server
-// keeps its address only if the options name its port.
+// Restart stops a server as the signal SIGUSR2 does, and starts it again with its files. It returns
+// when the server takes connections. The server keeps its address only if the options name its
+// port.
 func (c *Cluster) Restart(t testing.TB, i int) {
 	t.Helper()
 	c.Servers[i].LameDuckShutdown()
@@ -90,11 +92,12 @@ func (c *Cluster) Restart(t testing.TB, i int) {
 	}
 }
 
-// Ports for routes are below those that the system gives to other listeners and connections: such a one could take a port between its
-// choice and the start of the server.
+// Ports for routes are below those that the system gives to other listeners and connections: such a
+// one could take a port between its choice and the start of the server.
 const firstRoute, routePorts = 10_000, 20_000
 
-// ports returns free ports: a server of a cluster must know the ports of the others before it starts.
+// ports returns free ports: a server of a cluster must know the ports of the others before it
+// starts.
 func ports(t testing.TB, n int) (all []int) {
 	t.Helper()
 	for tries := 0; len(all) < n; tries++ {
@@ -127,7 +130,8 @@ func start(t testing.TB, o *server.Options) *server.Server {
 	return s
 }
 
-// Formed waits until all servers with JetStream are members of one JetStream cluster that has a leader.
+// Formed waits until all servers with JetStream are members of one JetStream cluster that has a
+// leader.
 func (c *Cluster) Formed(t testing.TB) *Cluster {
 	t.Helper()
 	deadline := time.After(time.Minute)

@@ -5,7 +5,8 @@ import (
 	_ "unsafe" // for the names below
 )
 
-// The server's Raft timings, which it makes no option of. Its own tests shorten them in the same way.
+// The server's Raft timings, which it makes no option of. Its own tests shorten them in the same
+// way.
 var (
 	//go:linkname minElectionTimeout github.com/nats-io/nats-server/v2/server.minElectionTimeout
 	minElectionTimeout time.Duration

@@ -17,14 +17,15 @@ type encoder struct {
 	err error
 }
 
-// typeEncoder encodes the values of one type. The msgpack library, which reads the type of each value anew, takes 20 µs for a
-// payment's state with all fields, and this 8 µs (BenchmarkMarshal).
+// typeEncoder encodes the values of one type. The msgpack library, which reads the type of each
+// value anew, takes 20 µs for a payment's state with all fields, and this 8 µs (BenchmarkMarshal).
 type typeEncoder struct {
 	write func(e *encoder, v reflect.Value)
 	empty func(v reflect.Value) bool // the value is left out of a struct, if its field has omitempty
 }
 
-// typeEncoders are the encoders of all types that were encoded so far: *typeEncoder by reflect.Type.
+// typeEncoders are the encoders of all types that were encoded so far: *typeEncoder by
+// reflect.Type.
 var typeEncoders sync.Map
 
 func (e *encoder) value(v reflect.Value) {
@@ -39,7 +40,8 @@ func (e *encoder) value(v reflect.Value) {
 	t.(*typeEncoder).write(e, v)
 }
 
-// encoderOf makes the encoder of a type. begun are those that are being made: a type may contain itself.
+// encoderOf makes the encoder of a type. begun are those that are being made: a type may contain
+// itself.
 func encoderOf(t reflect.Type, begun map[reflect.Type]*typeEncoder) *typeEncoder {
 	if known := begun[t]; known != nil {
 		return known
@@ -118,7 +120,8 @@ type structField struct {
 	omitEmpty bool
 }
 
-// structEncoder encodes a struct as a map of its fields, in their order; fields of embedded structs stand in their place.
+// structEncoder encodes a struct as a map of its fields, in their order; fields of embedded structs
+// stand in their place.
 func structEncoder(made *typeEncoder, t reflect.Type, begun map[reflect.Type]*typeEncoder) {
 	var fields []structField
 	for _, f := range reflect.VisibleFields(t) {
@@ -182,7 +185,8 @@ func writeMap(e *encoder, v reflect.Value, element *typeEncoder) {
 	}
 }
 
-// length writes the length of a map or of an array: fixed is the code of the shortest form, long that of two bytes.
+// length writes the length of a map or of an array: fixed is the code of the shortest form, long
+// that of two bytes.
 func (e *encoder) length(n int, fixed, long byte) {
 	switch {
 	case n < 16:

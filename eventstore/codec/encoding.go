@@ -17,7 +17,8 @@ import (
 // fieldTag is the struct tag that names a field in the log.
 const fieldTag = "json"
 
-// timestampExt is msgpack's own timestamp type. The library reads it in the machine's zone; the ledger's times are UTC.
+// timestampExt is msgpack's own timestamp type. The library reads it in the machine's zone; the
+// ledger's times are UTC.
 const timestampExt = -1
 
 func init() {
@@ -33,7 +34,8 @@ func init() {
 	msgpack.Register(domain.Metadata(nil), nil, decodeMetadata)
 }
 
-// decodeMetadata reads whole numbers as the int64 they were: on the wire a positive one looks unsigned.
+// decodeMetadata reads whole numbers as the int64 they were: on the wire a positive one looks
+// unsigned.
 func decodeMetadata(d *msgpack.Decoder, v reflect.Value) error {
 	m, err := d.DecodeMap()
 	if err != nil || m == nil {
@@ -63,7 +65,8 @@ func Signed(v any) any {
 	return v
 }
 
-// scratch are buffers that values are encoded in before they are copied at their own size: events are kept in memory for long.
+// scratch are buffers that values are encoded in before they are copied at their own size: events
+// are kept in memory for long.
 var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const scratchKept = 256 << 10 // the largest buffer that is kept for the next value, in bytes: a full group fits
@@ -111,7 +114,8 @@ func Unmarshal(data []byte, v any) error {
 	return dec.Decode(v)
 }
 
-// UnmarshalGeneric decodes a map without Go types. Unlike Unmarshal it keeps bytes apart from texts.
+// UnmarshalGeneric decodes a map without Go types. Unlike Unmarshal it keeps bytes apart from
+// texts.
 func UnmarshalGeneric(data []byte, m *map[string]any) error {
 	if err := CheckWire(data); err != nil {
 		return err
@@ -126,7 +130,8 @@ func UnmarshalGeneric(data []byte, m *map[string]any) error {
 	return nil
 }
 
-// widened turns numbers of every size in a decoded value into int64, uint64 (above int64's range) and float64.
+// widened turns numbers of every size in a decoded value into int64, uint64 (above int64's range)
+// and float64.
 func widened(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

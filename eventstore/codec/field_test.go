@@ -6,7 +6,8 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// TestField: the value of a field is found at any place of a map, and a value that is no whole map is an error.
+// TestField: the value of a field is found at any place of a map, and a value that is no whole map
+// is an error.
 func TestField(t *testing.T) {
 	m, err := codec.Marshal(map[string]any{"a": map[string]any{"c": 1}, "b": "text", "d": nil})
 	if err != nil {

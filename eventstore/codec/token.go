@@ -37,8 +37,9 @@ func (t Token) Int() int64 { return int64(t.N) }
 // Float returns the value of a Float.
 func (t Token) Float() float64 { return math.Float64frombits(t.N) }
 
-// Next returns the first value in data, and the bytes after it. The elements of a list stand after it one after the other, those of
-// a map after their keys. Numbers have the kinds that UnmarshalGeneric gives them.
+// Next returns the first value in data, and the bytes after it. The elements of a list stand after
+// it one after the other, those of a map after their keys. Numbers have the kinds that
+// UnmarshalGeneric gives them.
 func Next(data []byte) (t Token, rest []byte, err error) {
 	skip, _, ok := wireValue(data)
 	if !ok || skip > uint64(len(data)) {
@@ -86,7 +87,8 @@ func number(b []byte) (n uint64) {
 	return n
 }
 
-// integer returns an integer with a code of its own: 0xcc to 0xcf are unsigned, 0xd0 to 0xd3 signed, of 1, 2, 4 and 8 bytes.
+// integer returns an integer with a code of its own: 0xcc to 0xcf are unsigned, 0xd0 to 0xd3
+// signed, of 1, 2, 4 and 8 bytes.
 func integer(c byte, b []byte) Token {
 	n := number(b)
 	if c >= 0xd0 {

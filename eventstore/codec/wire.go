@@ -8,7 +8,8 @@ const maxDepth = 32
 // ErrMalformed means that bytes are not one whole msgpack value.
 var ErrMalformed = errors.New("eventstore: not one whole msgpack value")
 
-// CheckWire walks over data, one whole value, without decoding it: a damaged length would make the library ask for gigabytes.
+// CheckWire walks over data, one whole value, without decoding it: a damaged length would make the
+// library ask for gigabytes.
 func CheckWire(data []byte) error {
 	if n, err := Length(data); err != nil || n != len(data) {
 		return ErrMalformed
@@ -42,7 +43,8 @@ func Length(data []byte) (int, error) {
 	}
 }
 
-// wireValue returns the number of bytes of the value at the start of data without its children, and the number of these.
+// wireValue returns the number of bytes of the value at the start of data without its children, and
+// the number of these.
 func wireValue(data []byte) (skip, children uint64, ok bool) {
 	if len(data) == 0 {
 		return 0, 0, false
@@ -78,7 +80,8 @@ func wireLong(c byte, data []byte) (skip, children uint64, ok bool) {
 	return 1 + uint64(kind.size+kind.extra) + n, 0, true
 }
 
-// longKinds has, by a value's first byte, the size of its length, what else stands beside it, and the children per unit of length.
+// longKinds has, by a value's first byte, the size of its length, what else stands beside it, and
+// the children per unit of length.
 var longKinds = [256]struct{ size, extra, children int }{
 	0xc4: {1, 0, 0}, 0xc5: {2, 0, 0}, 0xc6: {4, 0, 0}, // bin
 	0xc7: {1, 1, 0}, 0xc8: {2, 1, 0}, 0xc9: {4, 1, 0}, // ext

@@ -29,14 +29,17 @@ type Config struct {
 	NotifyURL func(processor.Name) string
 	// Disputes lists dispute notifications, so that lost ones are found; nil disables sweeps.
 	Disputes processor.Disputes
-	// PaymentAccount returns the account of a payment; false if this node does not know the payment.
+	// PaymentAccount returns the account of a payment; false if this node does not know the
+	// payment.
 	PaymentAccount func(context.Context, domain.PaymentID) (domain.AccountID, bool, error)
-	// DisputesBesideRefund returns the disputes of a payment that are open or lost (D22.2), with all that any node recorded before the call.
+	// DisputesBesideRefund returns the disputes of a payment that are open or lost (D22.2), with
+	// all that any node recorded before the call.
 	DisputesBesideRefund func(context.Context, domain.AccountID, domain.PaymentID) ([]dispute.State, error)
 	Customers            Customers
 	PaymentTimeout       time.Duration // how long a caller waits for an outcome (§8: 90 s)
 	ActionTimeout        time.Duration // how long the customer may take for an action (D7)
-	// Everywhere returns when every node that serves has applied the log up to a position, an address for each shard; nil: there is one node.
+	// Everywhere returns when every node that serves has applied the log up to a position, an
+	// address for each shard; nil: there is one node.
 	Everywhere     func(ctx context.Context, position []uint64) error
 	ClientTokenTTL time.Duration // life of a client token and of the single-use tokens made with it (D4)
 	Random         io.Reader
@@ -45,17 +48,20 @@ type Config struct {
 
 // Customers finds what an account has of a customer, for erasures and limits.
 type Customers interface {
-	// CustomerSessions returns the client sessions of a customer: those that name the customer or did so earlier, and those in
-	// which the customer paid or entered a card that was vaulted. known reports whether there is a session, a payment or a vaulted
-	// instrument of the customer. The answer has everything that was recorded before the call.
+	// CustomerSessions returns the client sessions of a customer: those that name the customer or
+	// did so earlier, and those in which the customer paid or entered a card that was vaulted.
+	// known reports whether there is a session, a payment or a vaulted instrument of the customer.
+	// The answer has everything that was recorded before the call.
 	CustomerSessions(ctx context.Context, account domain.AccountID, customer string) (sessions []domain.LinkedSession, known bool, err error)
 	// Instruments returns the instruments that were ever vaulted for a customer, in no order.
 	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error)
-	// SavedCards returns cards that were saved as they were entered, deleted ones included, in no order.
+	// SavedCards returns cards that were saved as they were entered, deleted ones included, in no
+	// order.
 	SavedCards(ctx context.Context, of SavedCards) ([]SavedCard, error)
 }
 
-// SavedCards selects the cards that were saved in a client session, and those that were saved for a customer after a time.
+// SavedCards selects the cards that were saved in a client session, and those that were saved for a
+// customer after a time.
 type SavedCards struct {
 	Account  domain.AccountID
 	Session  domain.SessionID
@@ -96,7 +102,8 @@ func NewBase(c Config) *Base {
 	}
 }
 
-// Go starts a job in the background. A job must return soon after Life is cancelled. After Close, Go runs the job itself.
+// Go starts a job in the background. A job must return soon after Life is cancelled. After Close,
+// Go runs the job itself.
 func (b *Base) Go(job func()) {
 	b.mu.RLock()
 	if b.closed {
@@ -108,10 +115,12 @@ func (b *Base) Go(job func()) {
 	b.workers.Start(job)
 }
 
-// Drain answers all waiting callers as at the payment timeout (I1: SIGTERM). Their operations continue until Close.
+// Drain answers all waiting callers as at the payment timeout (I1: SIGTERM). Their operations
+// continue until Close.
 func (b *Base) Drain() { b.drain() }
 
-// Close ends the background work. Package pending finds the operations without an outcome at the next start.
+// Close ends the background work. Package pending finds the operations without an outcome at the
+// next start.
 func (b *Base) Close() {
 	b.drain()
 	b.stop()

@@ -20,7 +20,8 @@ type Caller struct {
 // Execute is the method Execute or ExecuteNew of a repository.
 type Execute[ID ~string, S any, E domain.Event] = func(context.Context, domain.AccountID, ID, eventstore.Meta, func(S) (E, error)) (eventstore.Tip[S], error)
 
-// Request executes a command that the caller requests on an aggregate of its account. decide gets the time of the event.
+// Request executes a command that the caller requests on an aggregate of its account. decide gets
+// the time of the event.
 func Request[ID ~string, S any, E domain.Event](ctx context.Context, b *Base, by Caller, execute Execute[ID, S, E], id ID, decide func(S, time.Time) (E, error)) (eventstore.Tip[S], error) {
 	meta, err := b.RequestMeta(by)
 	if err != nil {
@@ -38,7 +39,8 @@ func Follow[ID ~string, S any, E domain.Event](ctx context.Context, b *Base, by 
 	return execute(ctx, by.Account, id, meta, func(state S) (E, error) { return decide(state, meta.At) })
 }
 
-// RequestMeta returns the metadata of an event that the caller requests. A full store refuses the event.
+// RequestMeta returns the metadata of an event that the caller requests. A full store refuses the
+// event.
 func (b *Base) RequestMeta(by Caller) (eventstore.Meta, error) {
 	meta, err := b.followMeta(by)
 	meta.Request = true

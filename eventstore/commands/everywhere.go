@@ -8,10 +8,12 @@ import (
 	"payledger/eventstore"
 )
 
-// everywhereWithin bounds the wait for the other nodes. A node that is silent counts no more after 10 s, and its end takes a second.
+// everywhereWithin bounds the wait for the other nodes. A node that is silent counts no more after
+// 10 s, and its end takes a second.
 const everywhereWithin = 15 * time.Second
 
-// AppliedEverywhere returns when every node that serves has applied an event, or else an error for the caller: the event is recorded.
+// AppliedEverywhere returns when every node that serves has applied an event, or else an error for
+// the caller: the event is recorded.
 func (b *Base) AppliedEverywhere(ctx context.Context, event *eventstore.Recorded) error {
 	if b.Everywhere == nil || event == nil {
 		return nil

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Place is a caller's slot in the limit of concurrent requests (D1). A caller leaves its slot while it waits.
+// Place is a caller's slot in the limit of concurrent requests (D1). A caller leaves its slot while
+// it waits.
 type Place interface {
 	// Leave releases the slot. A repeated call does nothing.
 	Leave()
@@ -33,7 +34,8 @@ func Aside(ctx context.Context) (back func()) {
 // promptly is how long a caller keeps its slot while it waits for a processor.
 const promptly = 100 * time.Millisecond
 
-// AsideLater leaves the caller's slot after promptly, unless stop is called earlier. The caller does not take the slot again.
+// AsideLater leaves the caller's slot after promptly, unless stop is called earlier. The caller
+// does not take the slot again.
 func AsideLater(ctx context.Context) (stop func() bool) {
 	p, ok := ctx.Value(placeKey{}).(Place)
 	if !ok {

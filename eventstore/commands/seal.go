@@ -8,7 +8,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// SealText seals a text under the key of a payment's personal data, so that an erasure covers it; nil if there is no key any more.
+// SealText seals a text under the key of a payment's personal data, so that an erasure covers it;
+// nil if there is no key any more.
 func (b *Base) SealText(ctx context.Context, paid payment.State, text string) (*domain.Sealed, error) {
 	if personal := paid.Details().Personal; personal != nil {
 		opened, err := b.Secrets.Open(ctx, personal)

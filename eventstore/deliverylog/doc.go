@@ -1,22 +1,27 @@
-// Package deliverylog stores the records of webhook deliveries: the plans of package notifier, and their outcomes. The positions of the log's
-// readers (package position) are records beside them.
+// Package deliverylog stores the records of webhook deliveries: the plans of package notifier, and
+// their outcomes. The positions of the log's readers (package position) are records beside them.
 //
 // # Rules
 //
-//   - A record is a frame in a shard of its own beside the log, number 65,534 (package comment of eventstore, Deliveries). The
-//     records of a name are a chain. Put is a compare-and-swap on the newest record of its name.
+//   - A record is a frame in a shard of its own beside the log, number 65,534 (package comment of
+//     eventstore, Deliveries). The records of a name are a chain. Put is a compare-and-swap on the
+//     newest record of its name.
 //   - Only an acknowledgement is success (D3). Put may be repeated with the same bytes.
-//   - The places of the open deliveries are in the tip store, by endpoint. So a start reads only open deliveries,
-//     and finished ones take no memory.
-//   - The oldest segment is dropped as a whole, and only if it holds no open record. The floor is durable before anything is removed.
-//   - A position is open for ever, so it is copied forward before its segment is dropped. The newest one of a reader is no content of its
-//     segment: if it was, an idle log would copy it from segment to segment.
+//   - The places of the open deliveries are in the tip store, by endpoint. So a start reads only
+//     open deliveries, and finished ones take no memory.
+//   - The oldest segment is dropped as a whole, and only if it holds no open record. The floor is
+//     durable before anything is removed.
+//   - A position is open for ever, so it is copied forward before its segment is dropped. The
+//     newest one of a reader is no content of its segment: if it was, an idle log would copy it
+//     from segment to segment.
 //   - The body of a record belongs to its writer. This package reads only the floor's.
 //
-// Package engine imports this package and implements Shard: the restore at a start, the scrub and the inspection of a
-// stopped folder need the floor, and the tip store's writer needs the index of open deliveries.
+// Package engine imports this package and implements Shard: the restore at a start, the scrub and
+// the inspection of a stopped folder need the floor, and the tip store's writer needs the index of
+// open deliveries.
 //
-// The package must not know: JetStream, webhooks, and how a shard appends, reads and restores its tips.
+// The package must not know: JetStream, webhooks, and how a shard appends, reads and restores its
+// tips.
 //
 // # Place
 //

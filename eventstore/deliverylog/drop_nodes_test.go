@@ -59,7 +59,8 @@ func (n *dropNodes) rig() *dropRig {
 	}
 }
 
-// TestNodeAwayDuringDrop starts a node that was away while another one dropped the last records that the first one had read.
+// TestNodeAwayDuringDrop starts a node that was away while another one dropped the last records
+// that the first one had read.
 func TestNodeAwayDuringDrop(t *testing.T) {
 	t.Parallel()
 	n := newDropNodes(t)
@@ -80,7 +81,8 @@ func TestNodeAwayDuringDrop(t *testing.T) {
 	}
 }
 
-// TestBehindTheFloor checks that no node reports damage for a record whose predecessor was just dropped.
+// TestBehindTheFloor checks that no node reports damage for a record whose predecessor was just
+// dropped.
 func TestBehindTheFloor(t *testing.T) {
 	t.Parallel()
 	for how, writesFirst := range map[string]bool{"a first record by who drops": true, "a next record by the other": false} {

@@ -160,8 +160,9 @@ func (r *dropRig) check(gone string) {
 	}
 }
 
-// TestDrop checks that the oldest segment is dropped as a whole, and only if no delivery in it is open. Deliveries that continue from it
-// stay, and the dropped names are free again. This holds over starts, with the tip store and without it.
+// TestDrop checks that the oldest segment is dropped as a whole, and only if no delivery in it is
+// open. Deliveries that continue from it stay, and the dropped names are free again. This holds
+// over starts, with the tip store and without it.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	r := newDropRig(t)
@@ -221,8 +222,8 @@ func checkOldest(t *testing.T, d *deliverylog.Stream, number uint32) {
 	}
 }
 
-// TestDropCrash: after a crash between any two steps of dropping, the next start goes on with it, and the records that were
-// dropped never come back.
+// TestDropCrash: after a crash between any two steps of dropping, the next start goes on with it,
+// and the records that were dropped never come back.
 func TestDropCrash(t *testing.T) {
 	t.Parallel()
 	for name, crash := range map[string]func(*testing.T, *dropRig){
@@ -301,8 +302,8 @@ func older(t *testing.T, r *dropRig) {
 	}
 }
 
-// TestSegmentGone: a segment of deliveries that is gone without having been dropped is damage, with the tip store and
-// without it; the folder is refused unchanged.
+// TestSegmentGone: a segment of deliveries that is gone without having been dropped is damage, with
+// the tip store and without it; the folder is refused unchanged.
 func TestSegmentGone(t *testing.T) {
 	t.Parallel()
 	for _, which := range []string{"DELIVERIES_1", "DELIVERIES_2"} {

@@ -11,21 +11,25 @@ import (
 	"payledger/eventstore/format"
 )
 
-// The oldest segment of the stream is dropped as a whole, in these steps. A crash may come between any two of them.
+// The oldest segment of the stream is dropped as a whole, in these steps. A crash may come between
+// any two of them.
 //
-//  1. The caller has copied the open records of the segment forward, and its own readers have passed it.
-//  2. The floor is appended to the stream. This record names the last group of the dropped segment, and for each shard of the
-//     log the address up to which events plan no delivery. After its acknowledgement no reader sees the dropped records, and
-//     their names are free.
+//  1. The caller has copied the open records of the segment forward, and its own readers have
+//     passed it.
+//  2. The floor is appended to the stream. This record names the last group of the dropped segment,
+//     and for each shard of the log the address up to which events plan no delivery. After its
+//     acknowledgement no reader sees the dropped records, and their names are free.
 //  3. The dropped records are removed from the tip store, which is synced.
 //  4. The stream of the segment is deleted.
 //
-// A start finds a segment that a floor covers, and continues (Sweep). A missing segment that no floor covers is damage.
+// A start finds a segment that a floor covers, and continues (Sweep). A missing segment that no
+// floor covers is damage.
 
 // ErrDropped means that the record was in a segment that was dropped.
 var ErrDropped = errors.New("eventstore: the delivery was dropped")
 
-// ErrHeld means that a segment cannot be dropped: it is not the oldest, is not closed, or holds an open record.
+// ErrHeld means that a segment cannot be dropped: it is not the oldest, is not closed, or holds an
+// open record.
 var ErrHeld = errors.New("eventstore: the segment of deliveries is still needed")
 
 const (
@@ -75,9 +79,9 @@ func ParseFloor(r *format.Recorded) (Floor, error) {
 // Floor returns the end of the dropped segments.
 func (d *Stream) Floor() Floor { return d.h.Floor() }
 
-// Drop appends the floor that covers the oldest segment. log has for each shard the address up to which events plan nothing.
-// These events must be durable, and include the events of all records of the segment. ErrHeld: the segment
-// cannot be dropped.
+// Drop appends the floor that covers the oldest segment. log has for each shard the address up to
+// which events plan nothing. These events must be durable, and include the events of all records of
+// the segment. ErrHeld: the segment cannot be dropped.
 func (d *Stream) Drop(ctx context.Context, number uint32, newest time.Time, log []uint64) (Floor, error) {
 	before, segments := d.h.Floor(), d.h.Bounds()
 	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number })

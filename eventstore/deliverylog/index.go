@@ -16,11 +16,13 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// The tip store has the newest record of every name, and the places of the open deliveries of each endpoint:
+// The tip store has the newest record of every name, and the places of the open deliveries of each
+// endpoint:
 //
 //	"o" account "." endpoint 0 place    the rest of the name
 //
-// Both are written in one batch (WriteIndex). Package eventstore holds the changes that are not written yet in memory.
+// Both are written in one batch (WriteIndex). Package eventstore holds the changes that are not
+// written yet in memory.
 const openPrefix = 'o'
 
 func openKey(lane string, place uint64) []byte {
@@ -32,7 +34,8 @@ func behindLane(lane string) []byte {
 	return append(append([]byte{openPrefix}, lane...), 1)
 }
 
-// Replaced returns the index key of the record before r. It returns nil if r is a delivery's first record, or not of a delivery.
+// Replaced returns the index key of the record before r. It returns nil if r is a delivery's first
+// record, or not of a delivery.
 func Replaced(r *format.Recorded) []byte {
 	if r.Aggregate != format.DeliveryAggregate || r.PrevSeq == 0 {
 		return nil
@@ -41,7 +44,8 @@ func Replaced(r *format.Recorded) []byte {
 	return openKey(lane, r.PrevSeq)
 }
 
-// WriteIndex adds the changes of the index to a batch of new tips. replaced has Replaced of all records since the last batch.
+// WriteIndex adds the changes of the index to a batch of new tips. replaced has Replaced of all
+// records since the last batch.
 func WriteIndex(batch tipstore.Batch, tips map[format.Key]*format.Recorded, replaced [][]byte) error {
 	for _, key := range replaced {
 		if err := batch.Delete(key); err != nil {
@@ -69,8 +73,9 @@ type Tips struct {
 
 var errEnough = errors.New("eventstore: enough")
 
-// Waiting returns up to limit open deliveries of an endpoint whose newest records are at or after a place, in the order of
-// their places. lane is <accountId>.<endpointId>. end reports that there are no more.
+// Waiting returns up to limit open deliveries of an endpoint whose newest records are at or after a
+// place, in the order of their places. lane is <accountId>.<endpointId>. end reports that there are
+// no more.
 func (d *Stream) Waiting(ctx context.Context, lane string, from uint64, limit int) (page []Record, end bool, err error) {
 	tips, err := d.tips(ctx, func(r *format.Recorded) bool {
 		of, _ := laneOf(r.Key)
@@ -122,7 +127,8 @@ func (d *Stream) tips(ctx context.Context, want func(*format.Recorded) bool) (Ti
 	return d.h.Tips(want)
 }
 
-// Lanes returns the endpoints with open deliveries, as <accountId>.<endpointId>, in no order. It reads a few keys for each.
+// Lanes returns the endpoints with open deliveries, as <accountId>.<endpointId>, in no order. It
+// reads a few keys for each.
 func (d *Stream) Lanes(ctx context.Context) ([]string, error) {
 	tips, err := d.tips(ctx, func(r *format.Recorded) bool { return r.Aggregate == format.DeliveryAggregate })
 	if err != nil {

@@ -45,7 +45,8 @@ func nameOf(key format.Key) string {
 	return key.ID
 }
 
-// laneOf splits the key of a delivery into its lane, <accountId>.<endpointId>, and the rest of the name.
+// laneOf splits the key of a delivery into its lane, <accountId>.<endpointId>, and the rest of the
+// name.
 func laneOf(key format.Key) (lane, rest string) {
 	endpoint, rest, _ := strings.Cut(key.ID, ".")
 	return string(key.Account) + "." + endpoint, rest

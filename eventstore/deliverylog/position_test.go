@@ -34,7 +34,8 @@ func (r *dropRig) stands(when string, want []uint64) {
 	}
 }
 
-// copyForward does what the notifier does before a drop: it copies the open records of the oldest segment.
+// copyForward does what the notifier does before a drop: it copies the open records of the oldest
+// segment.
 func (r *dropRig) copyForward() {
 	r.t.Helper()
 	ctx := context.Background()
@@ -53,8 +54,8 @@ func (r *dropRig) copyForward() {
 	}
 }
 
-// TestPositionDropped drops the segment that has the only record of a position, with a kill between any two steps and with the tip store lost.
-// The position stands after each step.
+// TestPositionDropped drops the segment that has the only record of a position, with a kill between
+// any two steps and with the tip store lost. The position stands after each step.
 func TestPositionDropped(t *testing.T) {
 	t.Parallel()
 	steps := []struct {
@@ -118,8 +119,9 @@ func TestPositionDropped(t *testing.T) {
 	}
 }
 
-// TestPositionsNotKept checks that the newest position of a reader is no content of its segment, and that an older one is: the segment that has
-// nothing else but newest ones is never closed for its age, and a segment with older ones is dropped when they are old.
+// TestPositionsNotKept checks that the newest position of a reader is no content of its segment,
+// and that an older one is: the segment that has nothing else but newest ones is never closed for
+// its age, and a segment with older ones is dropped when they are old.
 func TestPositionsNotKept(t *testing.T) {
 	t.Parallel()
 	r := newDropRig(t)

@@ -9,10 +9,12 @@ import (
 	"payledger/eventstore/format"
 )
 
-// ErrShort means that the stream ends before a place that was read earlier. The caller must read it again from the beginning.
+// ErrShort means that the stream ends before a place that was read earlier. The caller must read it
+// again from the beginning.
 var ErrShort = errors.New("eventstore: the stream of deliveries is shorter than it was")
 
-// FullPage is the batch size at which Follow calls its handler early. A smaller page has the newest records.
+// FullPage is the batch size at which Follow calls its handler early. A smaller page has the newest
+// records.
 const FullPage = 512
 
 // End returns the place of the stream's newest record; 0 if there is none.
@@ -32,8 +34,9 @@ func (d *Stream) At(ctx context.Context, place uint64) (Record, error) {
 	return RecordOf(r), nil
 }
 
-// AsOf returns the record of a name that was its newest record when the stream ended at a place. ErrNotFound: there was none. If
-// that record was dropped, AsOf returns the oldest remaining record.
+// AsOf returns the record of a name that was its newest record when the stream ended at a place.
+// ErrNotFound: there was none. If that record was dropped, AsOf returns the oldest remaining
+// record.
 func (d *Stream) AsOf(ctx context.Context, name string, place uint64) (Record, error) {
 	key, err := keyOf(name)
 	if err != nil {
@@ -53,7 +56,8 @@ func (d *Stream) AsOf(ctx context.Context, name string, place uint64) (Record, e
 	return found(name, r, err)
 }
 
-// Scan returns up to limit records at or after a place, and the rest of the last one's group. end reports whether they are the last.
+// Scan returns up to limit records at or after a place, and the rest of the last one's group. end
+// reports whether they are the last.
 func (d *Stream) Scan(ctx context.Context, from uint64, limit int) (page []Record, end bool, err error) {
 	last, err := d.End(ctx)
 	if err != nil {
@@ -81,9 +85,10 @@ func appendFrom(page []Record, g *format.Group, from uint64) []Record {
 	return page
 }
 
-// Follow calls batch with all durable records at or after place from, each once and in order: first the existing records, then
-// new ones, until ctx ends or batch returns an error. Follow returns that error. Dropped records are left out. ErrShort: the
-// stream ends before from−1, so it is not the stream that was followed before.
+// Follow calls batch with all durable records at or after place from, each once and in order: first
+// the existing records, then new ones, until ctx ends or batch returns an error. Follow returns
+// that error. Dropped records are left out. ErrShort: the stream ends before from−1, so it is not
+// the stream that was followed before.
 func (d *Stream) Follow(ctx context.Context, from uint64, batch func([]Record) error) error {
 	last, err := d.End(ctx)
 	if err != nil {

@@ -22,7 +22,8 @@ func SegmentName(number uint32) string {
 	return StreamName + "_" + strconv.FormatUint(uint64(number), 10)
 }
 
-// Bounds are the number of a segment, and the sequences of its first and its closing group. Last is 0 while the segment is open.
+// Bounds are the number of a segment, and the sequences of its first and its closing group. Last is
+// 0 while the segment is open.
 type Bounds struct {
 	Number      uint32
 	First, Last uint64
@@ -36,7 +37,8 @@ type Segment struct {
 	Closed         bool // no more records are appended
 }
 
-// Segments returns the oldest segment that was not dropped, and the segment that takes records; they may be the same.
+// Segments returns the oldest segment that was not dropped, and the segment that takes records;
+// they may be the same.
 func (d *Stream) Segments(ctx context.Context) (oldest, open Segment, err error) {
 	if err := d.h.CatchUp(ctx); err != nil {
 		return oldest, open, err
@@ -60,8 +62,8 @@ func (d *Stream) Segments(ctx context.Context) (oldest, open Segment, err error)
 	return oldest, open, nil
 }
 
-// counts reports whether a record counts as content of its segment. If a floor or the newest position of a reader did, there would always be
-// a segment to drop.
+// counts reports whether a record counts as content of its segment. If a floor or the newest
+// position of a reader did, there would always be a segment to drop.
 func (d *Stream) counts(r *format.Recorded) (bool, error) {
 	if !isPosition(r.Key) {
 		return r.Key != FloorKey, nil
@@ -107,7 +109,8 @@ func (d *Stream) describe(ctx context.Context, g Bounds, end uint64) (Segment, e
 	return r, nil
 }
 
-// Each calls handle with the records of a closed segment in their order. open reports whether a record is open, and its name's newest.
+// Each calls handle with the records of a closed segment in their order. open reports whether a
+// record is open, and its name's newest.
 func (d *Stream) Each(ctx context.Context, number uint32, handle func(record Record, open bool) error) error {
 	segments := d.h.Bounds()
 	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number && g.Last > 0 })

@@ -24,17 +24,22 @@ type Shard interface {
 	Floor() Floor
 	// Bounds returns the segments that were not removed, in their order.
 	Bounds() []Bounds
-	// Tip returns the newest record of a key that this process has; nil if there is none, or it was dropped.
+	// Tip returns the newest record of a key that this process has; nil if there is none, or it was
+	// dropped.
 	Tip(key format.Key) (*format.Recorded, error)
-	// Tips returns the newest records of all keys; those that the tip store may lack only if want returns true.
+	// Tips returns the newest records of all keys; those that the tip store may lack only if want
+	// returns true.
 	Tips(want func(*format.Recorded) bool) (Tips, error)
-	// Record returns the record at a place. ErrNotFound: there is none. ErrDropped: if there was one, it was dropped.
+	// Record returns the record at a place. ErrNotFound: there is none. ErrDropped: if there was
+	// one, it was dropped.
 	Record(ctx context.Context, place uint64) (*format.Recorded, error)
 	// Group returns an acknowledged group. ErrDropped: it was dropped.
 	Group(ctx context.Context, seq uint64) (*format.Group, error)
-	// Groups calls each with groups from next on, up to end or later ones in memory. It returns the sequence after them.
+	// Groups calls each with groups from next on, up to end or later ones in memory. It returns the
+	// sequence after them.
 	Groups(ctx context.Context, next, end uint64, each func(*format.Group) error) (uint64, error)
-	// Follow calls each with all groups from next on, until ctx ends or each returns an error. It returns that error.
+	// Follow calls each with all groups from next on, until ctx ends or each returns an error. It
+	// returns that error.
 	Follow(ctx context.Context, next uint64, each func(*format.Group) error) error
 	// Append appends a record, and sets its place. ErrConflict: look up the tip again.
 	Append(ctx context.Context, r *format.Recorded) error
@@ -42,7 +47,8 @@ type Shard interface {
 	Sweep(ctx context.Context) error
 }
 
-// Stream stores records by name. A name has tokens with dots between them; domain.ValidID accepts each token.
+// Stream stores records by name. A name has tokens with dots between them; domain.ValidID accepts
+// each token.
 type Stream struct {
 	h   Shard
 	now func() time.Time
@@ -67,13 +73,14 @@ func RecordOf(r *format.Recorded) Record {
 	return Record{Name: nameOf(r.Key), Seq: r.Seq, Time: r.Time, Body: r.Body}
 }
 
-// Put stores the next record of a name whose newest record is at place expected; 0 for the first. open means that the record is
-// still needed: Waiting lists it, and its segment is not dropped. Put returns the place of the new record once it is durable.
-// ErrConflict: the name's newest record is another one. ErrRefused: nothing was stored. ErrUnknown: the time (ctx, at most 15 s)
-// ended first; the record may be stored or not.
+// Put stores the next record of a name whose newest record is at place expected; 0 for the first.
+// open means that the record is still needed: Waiting lists it, and its segment is not dropped. Put
+// returns the place of the new record once it is durable. ErrConflict: the name's newest record is
+// another one. ErrRefused: nothing was stored. ErrUnknown: the time (ctx, at most 15 s) ended
+// first; the record may be stored or not.
 //
-// If the name's newest record follows the expected one and has the same bytes, Put returns its place: two writers must never put
-// the same bytes. Records of concurrent callers share a sync.
+// If the name's newest record follows the expected one and has the same bytes, Put returns its
+// place: two writers must never put the same bytes. Records of concurrent callers share a sync.
 func (d *Stream) Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error) {
 	key, err := keyOf(name)
 	if err != nil {
@@ -132,7 +139,8 @@ func (d *Stream) draft(key format.Key, tip *format.Recorded, body []byte, open b
 	return r
 }
 
-// Last returns the newest record of a name that any process appended before the call. ErrNotFound: there is none, or it was dropped.
+// Last returns the newest record of a name that any process appended before the call. ErrNotFound:
+// there is none, or it was dropped.
 func (d *Stream) Last(ctx context.Context, name string) (Record, error) {
 	key, err := keyOf(name)
 	if err != nil {
@@ -145,7 +153,8 @@ func (d *Stream) Last(ctx context.Context, name string) (Record, error) {
 	return found(name, tip, err)
 }
 
-// Known returns the newest record of a name that this process has; it makes no request. ErrNotFound: there is none, or it was dropped.
+// Known returns the newest record of a name that this process has; it makes no request.
+// ErrNotFound: there is none, or it was dropped.
 func (d *Stream) Known(name string) (Record, error) {
 	key, err := keyOf(name)
 	if err != nil {

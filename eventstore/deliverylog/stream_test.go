@@ -39,8 +39,8 @@ func putMany(t testing.TB, d *deliverylog.Stream, prefix string, n int) map[stri
 	return places
 }
 
-// TestDeliveryGroup: Put returns the place of each of many concurrent records. A lost compare-and-swap refuses only its own
-// record, not the others of the group.
+// TestDeliveryGroup: Put returns the place of each of many concurrent records. A lost
+// compare-and-swap refuses only its own record, not the others of the group.
 func TestDeliveryGroup(t *testing.T) { // not parallel: its six hundred writers would delay other tests
 	store := eventstoretest.Open(t, t.TempDir())
 	d := store.Deliveries()
@@ -87,8 +87,8 @@ func TestDeliveryGroup(t *testing.T) { // not parallel: its six hundred writers 
 	}
 }
 
-// TestFollow: Follow returns every record once and in order, existing and new records, from any place on, also after a
-// restart. Records that belong to no delivery are marked.
+// TestFollow: Follow returns every record once and in order, existing and new records, from any
+// place on, also after a restart. Records that belong to no delivery are marked.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -153,7 +153,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// BenchmarkDeliveries measures the records per second of concurrent Puts, and of Follow from the first record.
+// BenchmarkDeliveries measures the records per second of concurrent Puts, and of Follow from the
+// first record.
 func BenchmarkDeliveries(b *testing.B) {
 	d := eventstoretest.Open(b, b.TempDir()).Deliveries()
 	const n = 20_000

@@ -21,14 +21,16 @@ const (
 	// startSpace is the space that a start needs.
 	startSpace = 8 << 20
 	startFile  = "ballast-start"
-	// After a measurement with muchSpace free, in bytes, appends measure again only after muchFor: no disk fills that fast.
+	// After a measurement with muchSpace free, in bytes, appends measure again only after muchFor:
+	// no disk fills that fast.
 	muchSpace = 1 << 30
 	muchFor   = 20 * time.Millisecond
 )
 
 // The sizes of the two files of ballast, in bytes. Tests of many small logs make them smaller.
 var (
-	// BallastSpace is for outcomes. The store makes the file again when twice requestSpace is free beside it.
+	// BallastSpace is for outcomes. The store makes the file again when twice requestSpace is free
+	// beside it.
 	BallastSpace uint64 = 48 << 20
 	// StartBallastSpace is for a start on a full disk, which removes the file.
 	StartBallastSpace uint64 = startSpace * 3 / 4

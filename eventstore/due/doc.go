@@ -1,18 +1,22 @@
-// Package due bounds waits by their own length, so that a clock that is set back makes none of them longer.
+// Package due bounds waits by their own length, so that a clock that is set back makes none of them
+// longer.
 //
-// All times in records, and all times in answers to callers, come from the machine's clock. That clock may jump:
-// forward by a day, and back again later. A record from the meantime has a time that is a day ahead.
+// All times in records, and all times in answers to callers, come from the machine's clock. That
+// clock may jump: forward by a day, and back again later. A record from the meantime has a time
+// that is a day ahead.
 //
 // Rules:
 //
-//   - A wait ends when the clock shows its time, and at the latest when its own length has passed. The process measures
-//     the length with the monotonic clock of package time, which nobody can set: the process's own clock.
-//   - A record holds the time at which it was made and the time at which it is due: the difference is the length. The rest
-//     of the wait is never longer (Left). After a restart, for example, a process that finds such a record waits for the
-//     rest from then on: the restart adds its own time, the jump adds nothing.
-//   - A clock that jumps forward and stays there ends waits early. It looks like a machine that was switched off.
-//     So no rule may depend on the length of a wait. The outcome of an operation comes from the processor and is never guessed,
-//     however late it is (D8).
+//   - A wait ends when the clock shows its time, and at the latest when its own length has passed.
+//     The process measures the length with the monotonic clock of package time, which nobody can
+//     set: the process's own clock.
+//   - A record holds the time at which it was made and the time at which it is due: the difference
+//     is the length. The rest of the wait is never longer (Left). After a restart, for example, a
+//     process that finds such a record waits for the rest from then on: the restart adds its own
+//     time, the jump adds nothing.
+//   - A clock that jumps forward and stays there ends waits early. It looks like a machine that was
+//     switched off. So no rule may depend on the length of a wait. The outcome of an operation
+//     comes from the processor and is never guessed, however late it is (D8).
 //
 // # The waits of the service
 //
@@ -33,9 +37,10 @@
 //	the start of a sweep for disputes (D16)       a cursor ahead of the clock is ignored
 //	pauses, tickers and time-outs in memory       the process's own clock
 //
-// These are no waits, and follow the clock alone: the validity of a session, a token, an API key and a rotated signing secret,
-// how long a notification for an unknown payment is kept, and how long finished deliveries are kept. No work waits for
-// them. The rate limit compares readings of the process's own clock.
+// These are no waits, and follow the clock alone: the validity of a session, a token, an API key
+// and a rotated signing secret, how long a notification for an unknown payment is kept, and how
+// long finished deliveries are kept. No work waits for them. The rate limit compares readings of
+// the process's own clock.
 //
 // # Place
 //

@@ -36,7 +36,8 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// TestTime: a wait ends at its time by the clock, and at the latest after its length, wherever the clock jumps.
+// TestTime: a wait ends at its time by the clock, and at the latest after its length, wherever the
+// clock jumps.
 func TestTime(t *testing.T) {
 	for _, jump := range []time.Duration{0, time.Second, 25 * time.Hour, 72 * time.Hour} {
 		for _, recorded := range []bool{false, true} {
@@ -75,8 +76,8 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestJumps checks that a clock that is set forward is reported once, with the difference. A clock that is set back, or only goes on, is
-// not reported.
+// TestJumps checks that a clock that is set forward is reported once, with the difference. A clock
+// that is set back, or only goes on, is not reported.
 func TestJumps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var jumps due.Jumps

@@ -21,8 +21,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// serverPayload is the size limit of a message, in bytes, many times the size of the largest event with its state.
-// eventstore.Open checks the limit of other servers.
+// serverPayload is the size limit of a message, in bytes, many times the size of the largest event
+// with its state. eventstore.Open checks the limit of other servers.
 const serverPayload = 8 << 20
 
 const maxStore = 1 << 60 // larger than any disk
@@ -33,14 +33,16 @@ type Config struct {
 	Name string
 	// Secret, if set, checks a secret of the folder before the folder is changed.
 	Secret secretlog.Check
-	// Unsynced lets the server acknowledge writes before they are on the disk. A restore syncs the whole folder at its end.
+	// Unsynced lets the server acknowledge writes before they are on the disk. A restore syncs the
+	// whole folder at its end.
 	Unsynced bool
-	// Options, if set, changes the server's options (tests), for example to open a port or to join a cluster. It gets a *server.Options
-	// of nats-server.
+	// Options, if set, changes the server's options (tests), for example to open a port or to join
+	// a cluster. It gets a *server.Options of nats-server.
 	Options func(native any)
 }
 
-// Server is a JetStream server inside this process: every write is synced before it is acknowledged.
+// Server is a JetStream server inside this process: every write is synced before it is
+// acknowledged.
 type Server struct {
 	Dir      string // of the streams
 	ns       native // nil before the start
@@ -48,8 +50,8 @@ type Server struct {
 	password string
 }
 
-// native is what the package needs of a NATS server. No exported type names a type of nats-server: an importer of this package would
-// compile the generic parts of nats-server again.
+// native is what the package needs of a NATS server. No exported type names a type of nats-server:
+// an importer of this package would compile the generic parts of nats-server again.
 type native interface {
 	Shutdown()
 	WaitForShutdown()
@@ -61,11 +63,12 @@ func (s *Server) Folder() string { return s.Dir }
 
 const serviceUser = "payledger"
 
-// connectTimeout is the time limit of both ends for a connection inside the process. It is long: a busy machine must not fail a start.
+// connectTimeout is the time limit of both ends for a connection inside the process. It is long: a
+// busy machine must not fail a start.
 const connectTimeout = 15 * time.Second
 
-// Start inspects the folder, starts an embedded server on it and waits until the server accepts connections. Only the service
-// user may connect, with a password that is generated at each start.
+// Start inspects the folder, starts an embedded server on it and waits until the server accepts
+// connections. Only the service user may connect, with a password that is generated at each start.
 func Start(c Config) (*Server, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("eventstore: %w", err)
@@ -116,7 +119,8 @@ func (s *Server) start(c Config) error {
 	return nil
 }
 
-// refuseOldFormat refuses a folder with a log of an older format, before the server changes the folder.
+// refuseOldFormat refuses a folder with a log of an older format, before the server changes the
+// folder.
 func refuseOldFormat(dir string) error {
 	entries, err := os.ReadDir(streamsFolder(dir))
 	if errors.Is(err, os.ErrNotExist) {
@@ -164,8 +168,8 @@ func options(s *Server, c Config) (*server.Options, error) {
 	return opts, nil
 }
 
-// Connect returns a connection of the service user. Reconnect buffering is off: a publish that cannot be sent fails at once,
-// and the append determines its outcome.
+// Connect returns a connection of the service user. Reconnect buffering is off: a publish that
+// cannot be sent fails at once, and the append determines its outcome.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	own := append(jetapi.Options(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
 	return jetapi.Connect("", append(own, opts...)...)

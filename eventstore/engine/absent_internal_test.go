@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestAbsentUntilFirstEvent: an aggregate that was looked up before its first event is found after it, also when it has left the memory.
+// TestAbsentUntilFirstEvent: an aggregate that was looked up before its first event is found after
+// it, also when it has left the memory.
 func TestAbsentUntilFirstEvent(t *testing.T) {
 	t.Parallel()
 	s, end := openSoleOn(t, t.TempDir())

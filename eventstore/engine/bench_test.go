@@ -73,7 +73,8 @@ func createPayments(b *testing.B, s *engine.Store, n, writers int) benchPayments
 	return made
 }
 
-// BenchmarkLoad loads one payment for a command, by a log's size, after a restart: go test ./eventstore/engine -run - -bench Load -benchtime 20000x
+// BenchmarkLoad loads one payment for a command, by a log's size, after a restart: go test
+// ./eventstore/engine -run - -bench Load -benchtime 20000x
 func BenchmarkLoad(b *testing.B) {
 	for _, size := range []int{1_000, 200_000} {
 		dir := b.TempDir()
@@ -128,13 +129,14 @@ func benchmarkLoad(b *testing.B, s *engine.Store, keys []eventstore.Key) {
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// appendRounds is the number of rounds of BenchmarkAppend. A round publishes and then appends; a disk whose speed
-// changes from minute to minute does not change the ratios.
+// appendRounds is the number of rounds of BenchmarkAppend. A round publishes and then appends; a
+// disk whose speed changes from minute to minute does not change the ratios.
 const appendRounds = 10
 
-// BenchmarkAppend compares, in one run, the ledger's appends with plain durable publishes of an event's size before compression, by
-// as many writers at once, to one stream and to as many streams as the log has shards. Ratios are medians over the rounds.
-// go test ./eventstore/engine -run - -bench Append -benchtime 20000x
+// BenchmarkAppend compares, in one run, the ledger's appends with plain durable publishes of an
+// event's size before compression, by as many writers at once, to one stream and to as many streams
+// as the log has shards. Ratios are medians over the rounds. go test ./eventstore/engine -run -
+// -bench Append -benchtime 20000x
 func BenchmarkAppend(b *testing.B) {
 	for _, writers := range []int{1, 16, 64, 256} {
 		b.Run(fmt.Sprintf("appenders=%d", writers), func(b *testing.B) {

@@ -18,8 +18,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestCheckpointSegments checks checkpoints in several streams: their numbers continue, the edge is found across streams, and a start
-// without the tip store finds all checkpoints.
+// TestCheckpointSegments checks checkpoints in several streams: their numbers continue, the edge is
+// found across streams, and a start without the tip store finds all checkpoints.
 func TestCheckpointSegments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,7 +89,8 @@ func TestCheckpointSegments(t *testing.T) {
 	}
 }
 
-// TestCheckpointBytesADay: one checkpoint a second is the steady load: a day of it takes less than 20 MB, edges and the server's own bytes included.
+// TestCheckpointBytesADay: one checkpoint a second is the steady load: a day of it takes less than
+// 20 MB, edges and the server's own bytes included.
 func TestCheckpointBytesADay(t *testing.T) {
 	t.Parallel()
 	const shards, checkpoints, perDay = 8, 512, 24 * 60 * 60

@@ -82,8 +82,8 @@ func (w *checkpointing) covers(t testing.TB, size uint64) checkpoint.Checkpoint 
 	return last
 }
 
-// coversNow waits for a checkpoint that covers all present events of the log of s. The checkpoint's size alone is not enough, because
-// later events count in it, too.
+// coversNow waits for a checkpoint that covers all present events of the log of s. The checkpoint's
+// size alone is not enough, because later events count in it, too.
 func (w *checkpointing) coversNow(t testing.TB, s *engine.Store) checkpoint.Checkpoint {
 	t.Helper()
 	ends := make([]uint64, s.Shards())
@@ -142,9 +142,9 @@ func positionOf(t testing.TB, s *engine.Store, shard int, address uint64) (uint6
 	return position, covered
 }
 
-// TestCheckpoints: checkpoints of two nodes that race give one order: an auditor who reads them and the
-// log finds every event once, the root of RFC 6962 over all hashes, and signatures that verify. After a
-// restart the order is the same.
+// TestCheckpoints: checkpoints of two nodes that race give one order: an auditor who reads them and
+// the log finds every event once, the root of RFC 6962 over all hashes, and signatures that verify.
+// After a restart the order is the same.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := single(t, 3)
@@ -195,8 +195,8 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// TestCheckpointsOfOneNode checks that the node which wrote the newest checkpoint writes the next ones, and that another one does so when
-// that node leaves.
+// TestCheckpointsOfOneNode checks that the node which wrote the newest checkpoint writes the next
+// ones, and that another one does so when that node leaves.
 func TestCheckpointsOfOneNode(t *testing.T) {
 	t.Parallel()
 	r := single(t, 3)
@@ -231,8 +231,8 @@ func TestCheckpointsOfOneNode(t *testing.T) {
 	}
 }
 
-// audit reads every checkpoint and event, verifies the signatures and recomputes every root independently. It returns the position of each
-// event by shard and sequence.
+// audit reads every checkpoint and event, verifies the signatures and recomputes every root
+// independently. It returns the position of each event by shard and sequence.
 func audit(t *testing.T, s *engine.Store, number uint64, verifierKey string) map[[2]uint64]uint64 {
 	t.Helper()
 	verifier, err := note.NewVerifier(verifierKey)
@@ -319,7 +319,8 @@ func growTree(size uint64, edge []checkpoint.Node, leaves [][]byte) (tlog.Hash, 
 	return root, t.Edge(), err
 }
 
-// TestAnySplitGivesTheSameRoot: however the events are split into checkpoints, the edge is enough to go on from, and the root the same.
+// TestAnySplitGivesTheSameRoot: however the events are split into checkpoints, the edge is enough
+// to go on from, and the root the same.
 func TestAnySplitGivesTheSameRoot(t *testing.T) {
 	t.Parallel()
 	seedtest.Check(t, func(t *rapid.T) {
@@ -343,7 +344,8 @@ func TestAnySplitGivesTheSameRoot(t *testing.T) {
 	})
 }
 
-// TestBrokenCheckpoint: a checkpoint that cannot be gone on from ends the checkpointer, instead of being tried for ever.
+// TestBrokenCheckpoint: a checkpoint that cannot be gone on from ends the checkpointer, instead of
+// being tried for ever.
 func TestBrokenCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]checkpoint.Checkpoint{

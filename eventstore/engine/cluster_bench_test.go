@@ -13,10 +13,10 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// BenchmarkLatest loads one aggregate as Latest on a cluster of three servers, with a number of readers on one node and on all nodes, by the lease
-// of the shard's owner and by a majority.
-// B/read is the growth of the log by the empty groups of the readers, on one replica. leader-ms is the median of one read at the
-// leader of the stream, which cannot prove that it still leads.
+// BenchmarkLatest loads one aggregate as Latest on a cluster of three servers, with a number of
+// readers on one node and on all nodes, by the lease of the shard's owner and by a majority. B/read
+// is the growth of the log by the empty groups of the readers, on one replica. leader-ms is the
+// median of one read at the leader of the stream, which cannot prove that it still leads.
 func BenchmarkLatest(b *testing.B) {
 	r := cluster(b, 1)
 	key := keyIn(r.store(), 0)
@@ -66,7 +66,8 @@ func BenchmarkLatest(b *testing.B) {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// concurrently makes the b.N calls of a benchmark from a number of goroutines, and returns how long each took, in order.
+// concurrently makes the b.N calls of a benchmark from a number of goroutines, and returns how long
+// each took, in order.
 func concurrently(b *testing.B, callers int, call func(caller int) error) (times []time.Duration) {
 	b.Helper()
 	times = make([]time.Duration, b.N)

@@ -23,8 +23,9 @@ import (
 // serverConfig is the environment variable by which the test binary runs as a server of a cluster.
 const serverConfig = "PAYLEDGER_TEST_CLUSTER_SERVER"
 
-// TestLeaderKilled kills (SIGKILL) the leading process of a cluster of three during calls, and starts it again. Every acknowledged event
-// is in the log once, and all answers fit one order of the calls.
+// TestLeaderKilled kills (SIGKILL) the leading process of a cluster of three during calls, and
+// starts it again. Every acknowledged event is in the log once, and all answers fit one order of
+// the calls.
 func TestLeaderKilled(t *testing.T) { // alone: elections have their time
 	if config := os.Getenv(serverConfig); config != "" {
 		runClusterServer(t, config)
@@ -51,7 +52,8 @@ func TestLeaderKilled(t *testing.T) { // alone: elections have their time
 	m.check(t)
 }
 
-// processes is a cluster of three servers, each in its own process, with a store on each in the test's process.
+// processes is a cluster of three servers, each in its own process, with a store on each in the
+// test's process.
 type processes struct {
 	*rig
 	servers [3]*serverProcess
@@ -170,7 +172,8 @@ type memberConfig struct {
 	Routes    []string
 }
 
-// runClusterServer is a server's process: it prints its address, and runs until its input ends or it is killed.
+// runClusterServer is a server's process: it prints its address, and runs until its input ends or
+// it is killed.
 func runClusterServer(t *testing.T, config string) {
 	var c memberConfig
 	if err := json.Unmarshal([]byte(config), &c); err != nil {

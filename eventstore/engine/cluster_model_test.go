@@ -19,7 +19,8 @@ import (
 	"payledger/eventstore"
 )
 
-// model records the answers to callers, to compare them with the log and with one order of the calls.
+// model records the answers to callers, to compare them with the log and with one order of the
+// calls.
 type model struct {
 	rig     *rig
 	keys    []eventstore.Key
@@ -238,8 +239,9 @@ func (m *model) history(t *testing.T, key eventstore.Key) (states []sums, stored
 	return states, stored
 }
 
-// checkLog checks that acknowledged events are in the log as answered, refused and failed ones are not, and unknown ones are there at most
-// once. The log has no other event, and every returned state was a state of the log.
+// checkLog checks that acknowledged events are in the log as answered, refused and failed ones are
+// not, and unknown ones are there at most once. The log has no other event, and every returned
+// state was a state of the log.
 func (m *model) checkLog(t *testing.T, key eventstore.Key, states []sums, stored map[string]int) {
 	left := map[string]bool{}
 	for who := range stored {
@@ -265,8 +267,9 @@ func (m *model) checkLog(t *testing.T, key eventstore.Key, states []sums, stored
 	}
 }
 
-// checkOrder checks that one order of the calls explains every answer, in which a call that began after another call's answer comes later.
-// Reads of a node's own knowledge are left out: they may be old.
+// checkOrder checks that one order of the calls explains every answer, in which a call that began
+// after another call's answer comes later. Reads of a node's own knowledge are left out: they may
+// be old.
 func (m *model) checkOrder(t *testing.T, key eventstore.Key, stored map[string]int) {
 	var list []porcupine.Operation
 	for _, c := range m.calls {

@@ -13,9 +13,10 @@ import (
 	"payledger/domain"
 )
 
-// clusterRun is a run of a test on replicas. The run proves nothing if its first failure is the answer of a store that it is unavailable:
-// servers on a machine that stops for seconds hold an election, and during an election this is the right answer. Later failures may
-// follow from the first. A wrong result before such an answer counts.
+// clusterRun is a run of a test on replicas. The run proves nothing if its first failure is the
+// answer of a store that it is unavailable: servers on a machine that stops for seconds hold an
+// election, and during an election this is the right answer. Later failures may follow from the
+// first. A wrong result before such an answer counts.
 type clusterRun struct {
 	testing.TB
 
@@ -23,7 +24,8 @@ type clusterRun struct {
 	failed, unavailable bool
 }
 
-// Error, and the other methods that report a failure, are those of testing.TB. They keep the error's kind, and log the message.
+// Error, and the other methods that report a failure, are those of testing.TB. They keep the
+// error's kind, and log the message.
 func (a *clusterRun) Error(args ...any) { a.TB.Helper(); a.fail(fmt.Sprintln(args...), args) }
 
 func (a *clusterRun) Errorf(format string, args ...any) {
@@ -63,7 +65,8 @@ func saysUnavailable(err error) bool {
 // clusterRuns is the largest number of runs of a test on replicas.
 const clusterRuns = 4
 
-// runOn runs a test on a rig, and reports whether the run proved something. The last run always does.
+// runOn runs a test on a rig, and reports whether the run proved something. The last run always
+// does.
 func runOn(t *testing.T, r *rig, last bool, test func(testing.TB, *rig)) bool {
 	if r.replicas() == 1 {
 		test(t, r)
@@ -92,7 +95,8 @@ type promise struct {
 	test func(testing.TB, *rig)
 }
 
-// runPromises tests promises on one rig, one after the other. After a run that proves nothing, it builds a new rig.
+// runPromises tests promises on one rig, one after the other. After a run that proves nothing, it
+// builds a new rig.
 func runPromises(t *testing.T, build func(testing.TB, int) *rig, all []promise) {
 	t.Parallel()
 	r := build(t, 2)

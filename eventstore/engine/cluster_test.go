@@ -38,7 +38,8 @@ func TestClusterFaults(t *testing.T) { // alone: elections have their time
 	}
 }
 
-// testInFlight: the leader cannot commit; the group is under way there when its writer, who had no answer, sends it again.
+// testInFlight: the leader cannot commit; the group is under way there when its writer, who had no
+// answer, sends it again.
 func testInFlight(t *testing.T, r *rig) {
 	ctx := testContext(t)
 	leader := r.leader(t, engine.StreamName(0))
@@ -119,7 +120,8 @@ func testNoQuorum(t *testing.T, r *rig) {
 	}
 }
 
-// testCutOffReplica: a node that was cut off would decide by its old knowledge; this answer must not be returned.
+// testCutOffReplica: a node that was cut off would decide by its old knowledge; this answer must
+// not be returned.
 func testCutOffReplica(t *testing.T, r *rig) {
 	leader := r.leader(t, engine.StreamName(0))
 	far := (leader + 1) % len(r.nodes)
@@ -154,8 +156,9 @@ func testCutOffReplica(t *testing.T, r *rig) {
 	})
 }
 
-// testCutOffLeader: a leader that lost every connection without noticing leads on for seconds: neither its old state nor a refusal
-// by it must get out. It also leads the group of all servers, as else it refuses all requests soon.
+// testCutOffLeader: a leader that lost every connection without noticing leads on for seconds:
+// neither its old state nor a refusal by it must get out. It also leads the group of all servers,
+// as else it refuses all requests soon.
 func testCutOffLeader(t *testing.T, r *rig) {
 	leader := -1
 	eventually(t, time.Minute, "the cluster has a leader", func() error {
@@ -207,8 +210,8 @@ func testCutOffLeader(t *testing.T, r *rig) {
 	}
 }
 
-// testExchangedInReplica: one of three Direct Gets is answered by the bad replica. Its leader's groups count: for a start with a tip store and
-// without one, and for reads.
+// testExchangedInReplica: one of three Direct Gets is answered by the bad replica. Its leader's
+// groups count: for a start with a tip store and without one, and for reads.
 func testExchangedInReplica(t *testing.T, r *rig) {
 	leader := r.leader(t, engine.StreamName(0))
 	bad := (leader + 1) % len(r.nodes)

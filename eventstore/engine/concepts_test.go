@@ -11,7 +11,8 @@ import (
 // maxConcepts is the most that a reader of the append path has to learn.
 const maxConcepts = 25
 
-// TestConcepts: the list of concepts in doc.go is short, and each of them is declared where the list says.
+// TestConcepts: the list of concepts in doc.go is short, and each of them is declared where the
+// list says.
 func TestConcepts(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("doc.go")

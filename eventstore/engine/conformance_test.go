@@ -72,7 +72,8 @@ func testAppendLoad(t testing.TB, r *rig) {
 	same(t, "event by its place", at, appended.Recorded)
 }
 
-// testMadeIsRead: an append returns the same state as its stored bytes give, together with the parts moved out of the state.
+// testMadeIsRead: an append returns the same state as its stored bytes give, together with the
+// parts moved out of the state.
 func testMadeIsRead(t testing.TB, r *rig) {
 	created, _ := codecs()[0].full("payment.created")
 	full := created.(payment.Created)
@@ -221,7 +222,8 @@ func testWriters(t testing.TB, r *rig) {
 	}
 }
 
-// insist repeats an append that recorded nothing because other callers were faster or, on replicas, because the leader changed.
+// insist repeats an append that recorded nothing because other callers were faster or, on replicas,
+// because the leader changed.
 func (r *rig) insist(t testing.TB, try func() error) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -235,7 +237,8 @@ func (r *rig) insist(t testing.TB, try func() error) error {
 	}
 }
 
-// mayBeUnknown reports whether an error is an unknown outcome, on replicas: there, a change of the leader can swallow an answer.
+// mayBeUnknown reports whether an error is an unknown outcome, on replicas: there, a change of the
+// leader can swallow an answer.
 func (r *rig) mayBeUnknown(err error) bool {
 	return r.replicas() > 1 && errors.Is(err, eventstore.ErrUnknown)
 }

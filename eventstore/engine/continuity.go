@@ -14,7 +14,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// check verifies that a group from the log follows h.beyond.front, and that every event continues its aggregate. The caller holds the lock.
+// check verifies that a group from the log follows h.beyond.front, and that every event continues
+// its aggregate. The caller holds the lock.
 func (h *shard) check(g *format.Group) error {
 	if g.Shard != h.n || g.Log != h.s.id {
 		return fmt.Errorf("group %d belongs to another log or shard", g.Seq)
@@ -43,7 +44,8 @@ func (h *shard) check(g *format.Group) error {
 	return nil
 }
 
-// frontTip is tip, but it includes the groups that were read and are not known to be durable; fresh: there is probably none.
+// frontTip is tip, but it includes the groups that were read and are not known to be durable;
+// fresh: there is probably none.
 func (h *shard) frontTip(key format.Key, fresh bool) (*format.Recorded, error) {
 	if r := h.beyond.tip(key); r != nil {
 		return r, nil
@@ -111,8 +113,9 @@ func continues(r, tip *format.Recorded) error {
 	return nil
 }
 
-// Cut returns the ends of all streams at one moment, for a back-up of the running server's files. The newest checkpoint of the cut covers exactly the events up to the ends. The end of SECRETS is read
-// after them.
+// Cut returns the ends of all streams at one moment, for a back-up of the running server's files.
+// The newest checkpoint of the cut covers exactly the events up to the ends. The end of SECRETS is
+// read after them.
 func (s *Store) Cut(ctx context.Context) (cut backup.Cut, err error) {
 	if s.embedded == nil || s.replicas > 1 {
 		return cut, errors.New("eventstore: the log of a cluster has no files in this process")
@@ -177,9 +180,10 @@ func (s *Store) Since(ctx context.Context, tip *format.Recorded, revision uint64
 	return events, nil
 }
 
-// Previous returns the event of an aggregate before r, which is not the first one. It checks that r has the hash of its bytes after that
-// event, and that the first event has the hash of its bytes. In a walk from a tip to the first event, each event is therefore the one that
-// the tip's hash covers. If a walk ends earlier, nothing checks the bytes of its last event.
+// Previous returns the event of an aggregate before r, which is not the first one. It checks that r
+// has the hash of its bytes after that event, and that the first event has the hash of its bytes.
+// In a walk from a tip to the first event, each event is therefore the one that the tip's hash
+// covers. If a walk ends earlier, nothing checks the bytes of its last event.
 func (s *Store) Previous(ctx context.Context, r *format.Recorded) (*format.Recorded, error) {
 	h := s.shard[r.Shard]
 	read := h.groupUnnamed // r confirms the event
@@ -202,7 +206,8 @@ func (s *Store) Previous(ctx context.Context, r *format.Recorded) (*format.Recor
 	return previous, nil
 }
 
-// checkLast checks the last event of a walk from a tip. It is in a group that the group after it names, if nothing else confirms it.
+// checkLast checks the last event of a walk from a tip. It is in a group that the group after it
+// names, if nothing else confirms it.
 func (s *Store) checkLast(ctx context.Context, tip, last *format.Recorded) error {
 	if last == tip || last.PrevSeq == 0 {
 		return nil
@@ -214,7 +219,8 @@ func (s *Store) checkLast(ctx context.Context, tip, last *format.Recorded) error
 	return err
 }
 
-// ReadAs returns the event at an address if its hash is the given one, after an event with the hash before. A walk with Previous has found both.
+// ReadAs returns the event at an address if its hash is the given one, after an event with the hash
+// before. A walk with Previous has found both.
 func (s *Store) ReadAs(ctx context.Context, shard int, address uint64, hash, before format.Hash) (*format.Recorded, error) {
 	r, err := s.shard[shard].eventAt(ctx, address, s.shard[shard].groupUnnamed)
 	if err == nil && (r.Hash != hash || r.Link(before) != hash) {
@@ -245,7 +251,8 @@ func (s *Store) LastAt(ctx context.Context, tip *format.Recorded, at time.Time) 
 	return nil, nil
 }
 
-// acceptable checks a draft of another node before it waits here: this node writes nothing that a reader of the log refuses.
+// acceptable checks a draft of another node before it waits here: this node writes nothing that a
+// reader of the log refuses.
 func (h *shard) acceptable(d *format.Recorded) error {
 	beside := d.Aggregate == format.BesideAggregate || d.Aggregate == format.DeliveryAggregate
 	home := h.n == deliverylog.ShardNumber && beside || h.n != deliverylog.ShardNumber && !beside && h.s.ShardOf(d.Key) == h.n

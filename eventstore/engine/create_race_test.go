@@ -14,8 +14,9 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestLogMadeMeanwhile: a call that makes a log finds, as it begins to, that another call has just made it. It takes over the number of
-// shards of that log, unless its own caller wants another number.
+// TestLogMadeMeanwhile: a call that makes a log finds, as it begins to, that another call has just
+// made it. It takes over the number of shards of that log, unless its own caller wants another
+// number.
 func TestLogMadeMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

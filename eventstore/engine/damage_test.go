@@ -28,9 +28,10 @@ const (
 	byReading // what was hit
 )
 
-// TestDamagedLog damages the files of a stopped server in many ways. A log that has lost events accepts no appends, and never reports a
-// lost event as "not found". The server keeps its index at a start and does not read old blocks, so some damages are found only by the
-// first read of the damaged place.
+// TestDamagedLog damages the files of a stopped server in many ways. A log that has lost events
+// accepts no appends, and never reports a lost event as "not found". The server keeps its index at
+// a start and does not read old blocks, so some damages are found only by the first read of the
+// damaged place.
 func TestDamagedLog(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()
@@ -109,8 +110,8 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// TestMissingBlockOfClosedSegment: a closed segment with a block less is never opened, though its blocks are not read at
-// a start; without its first or its last one not even the server is started.
+// TestMissingBlockOfClosedSegment: a closed segment with a block less is never opened, though its
+// blocks are not read at a start; without its first or its last one not even the server is started.
 func TestMissingBlockOfClosedSegment(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()
@@ -169,8 +170,9 @@ func TestMissingBlockOfClosedSegment(t *testing.T) {
 	}
 }
 
-// checkDamaged checks the answers of a damaged log that was opened: every event is read unchanged, or the log is reported as unhealthy. No
-// existing event is reported as missing, and no existing id can be claimed.
+// checkDamaged checks the answers of a damaged log that was opened: every event is read unchanged,
+// or the log is reported as unhealthy. No existing event is reported as missing, and no existing id
+// can be claimed.
 func checkDamaged(t *testing.T, s *engine.Store, filled []*eventstore.Recorded) {
 	t.Helper()
 	ctx := testContext(t)
@@ -216,8 +218,8 @@ func checkDamaged(t *testing.T, s *engine.Store, filled []*eventstore.Recorded) 
 	}
 }
 
-// fill writes a log of 2 shards with a checkpoint over its 160 events, the first of which fill a block of
-// 8 MB, and stops it in order.
+// fill writes a log of 2 shards with a checkpoint over its 160 events, the first of which fill a
+// block of 8 MB, and stops it in order.
 func fill(t *testing.T, dir string) (all []*eventstore.Recorded) {
 	t.Helper()
 	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
@@ -308,7 +310,8 @@ func edit(t *testing.T, file string, change func([]byte) []byte) {
 	}
 }
 
-// TestLogShorterThanReader: a log that is shorter than the events that a reader has seen has lost events, too.
+// TestLogShorterThanReader: a log that is shorter than the events that a reader has seen has lost
+// events, too.
 func TestLogShorterThanReader(t *testing.T) {
 	t.Parallel()
 	s := single(t, 2).store()

@@ -21,13 +21,15 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// isDeliveryAck reports whether bytes are the answer to a successful publish of a delivery, or of a batch of them.
+// isDeliveryAck reports whether bytes are the answer to a successful publish of a delivery, or of a
+// batch of them.
 func isDeliveryAck(piece []byte) bool {
 	return bytes.Contains(piece, []byte(`"stream":"DELIVERIES_1"`)) && bytes.Contains(piece, []byte(`"seq":`)) && !bytes.Contains(piece, []byte(`"error"`))
 }
 
-// TestDeliveryLostAck loses the answer to a record, or to a batch of them, after it was stored. The stored bytes decide: their writer
-// succeeds, at the stored place, and another writer of the name does not.
+// TestDeliveryLostAck loses the answer to a record, or to a batch of them, after it was stored. The
+// stored bytes decide: their writer succeeds, at the stored place, and another writer of the name
+// does not.
 func TestDeliveryLostAck(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*proxy){
@@ -69,8 +71,8 @@ func TestDeliveryLostAck(t *testing.T) {
 	}
 }
 
-// TestDeliveryOrder: the queue returns drafts in the order in which they came, with one exception. The first record of a delivery
-// overtakes outcomes, unless an outcome has waited for long.
+// TestDeliveryOrder: the queue returns drafts in the order in which they came, with one exception.
+// The first record of a delivery overtakes outcomes, unless an outcome has waited for long.
 func TestDeliveryOrder(t *testing.T) {
 	t.Parallel()
 	var q engine.DeliveryQueue
@@ -122,8 +124,9 @@ func putMany(t testing.TB, d *deliverylog.Stream, prefix string, n int) map[stri
 	return places
 }
 
-// TestWaiting: pages of any size together are the open deliveries of one endpoint, at their newest places, whether the tip
-// store has them already or not, and after a restart; and the endpoints that have any are listed.
+// TestWaiting: pages of any size together are the open deliveries of one endpoint, at their newest
+// places, whether the tip store has them already or not, and after a restart; and the endpoints
+// that have any are listed.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	dir, ctx := t.TempDir(), context.Background()
@@ -209,8 +212,8 @@ func checkWaiting(t *testing.T, d *deliverylog.Stream, places map[string]uint64,
 	}
 }
 
-// TestDeliverySubjects: however many deliveries there are, a segment has one subject: the server keeps each subject in memory
-// for ever.
+// TestDeliverySubjects: however many deliveries there are, a segment has one subject: the server
+// keeps each subject in memory for ever.
 func TestDeliverySubjects(t *testing.T) {
 	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())

@@ -1,5 +1,6 @@
-// Package engine is the log on JetStream: it implements eventstore.Store. The comment of package eventstore has the rules, the bytes, the
-// order of events and the reasons. This one has the life of a group, and the map of the files.
+// Package engine is the log on JetStream: it implements eventstore.Store. The comment of package
+// eventstore has the rules, the bytes, the order of events and the reasons. This one has the life
+// of a group, and the map of the files.
 //
 // # The life of a group
 //
@@ -26,14 +27,15 @@
 //	         │ writeTips, within a second
 //	   the tip store has its events                                    recover.go
 //
-// A group of another process comes by the tail (subscribe.go: tail; shard.go: accept), or when a group of this process found its place taken. On several
-// replicas it is applied at once: a quorum has committed it. On one replica it waits as a flight until a later group is stored.
+// A group of another process comes by the tail (subscribe.go: tail; shard.go: accept), or when a
+// group of this process found its place taken. On several replicas it is applied at once: a quorum
+// has committed it. On one replica it waits as a flight until a later group is stored.
 //
 // # A group without a clear outcome
 //
-// The first row that fits counts (resolve.go). Rows with "place" are of the look-up at the leader. A draft of a group that was
-// sent returns to the queue up to 15 s after its append began; then it ends with ErrRefused, or with ErrUnknown if another node may still
-// append it.
+// The first row that fits counts (resolve.go). Rows with "place" are of the look-up at the leader.
+// A draft of a group that was sent returns to the queue up to 15 s after its append began; then it
+// ends with ErrRefused, or with ErrUnknown if another node may still append it.
 //
 //	known                                     what happens                                   function
 //	─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -68,71 +70,92 @@
 //	  nothing is there                        the same bytes are sent again                  sendAgain
 //	  it cannot be read                       it is looked up again                          waitOrEnd
 //
-// A copy is silent if its publish timed out. It is uncertain if its answer was neither an acknowledgement nor a definite refusal.
+// A copy is silent if its publish timed out. It is uncertain if its answer was neither an
+// acknowledgement nor a definite refusal.
 //
 // # Rules for a change
 //
-//   - The lock of the shard guards all its parts. The methods of a part (queue, beyond, segments, applied.Tips) touch nothing else and take no
-//     lock.
-//   - The point of no return is send. Before it, a failure is ErrRefused. After it only an acknowledgement is success. Three things
-//     show that nothing was stored: a definite refusal, if no earlier copy is uncertain; another group at the place; and of an orphan, that no
-//     copy was silent and none was acknowledged. All else is unknown until resolve knows better.
-//   - A flight gets its place and is published under one lock: so publishes have the order of their places. One goroutine drives a flight, and
-//     one resolves for the whole shard; while it does, no group leaves.
+//   - The lock of the shard guards all its parts. The methods of a part (queue, beyond, segments,
+//     applied.Tips) touch nothing else and take no lock.
+//   - The point of no return is send. Before it, a failure is ErrRefused. After it only an
+//     acknowledgement is success. Three things show that nothing was stored: a definite refusal, if
+//     no earlier copy is uncertain; another group at the place; and of an orphan, that no copy was
+//     silent and none was acknowledged. All else is unknown until resolve knows better.
+//   - A flight gets its place and is published under one lock: so publishes have the order of their
+//     places. One goroutine drives a flight, and one resolves for the whole shard; while it does,
+//     no group is made, and one that was made is sent only if the group before it still stands.
 //   - A copy that is sent again has the same bytes: the server can store one of them at most.
-//   - After a change that may let a group leave, sendNext is called under the lock. It alone decides (makeGroup).
-//   - A draft of an aggregate that has an event beyond head stays in the queue (fillGroup). So fits compares with the newest acknowledged event.
-//   - Tests: unknown_test.go and inflight_test.go have each way of the picture; ownertest, modeltest and faulttest run clusters, random
-//     schedules and faults of the connection.
+//   - After a change that may let a group leave, sendNext is called under the lock. It alone
+//     decides (makeGroup).
+//   - A draft of an aggregate that has an event beyond head stays in the queue (fillGroup). So fits
+//     compares with the newest acknowledged event.
+//   - Tests: unknown_test.go and inflight_test.go have each way of the picture; ownertest,
+//     modeltest and faulttest run clusters, random schedules and faults of the connection.
 //
 // # Concepts
 //
-// A test checks that each identifier exists where this list says (TestConcepts). It does not compare the meanings.
+// A test checks that each identifier exists where this list says (TestConcepts). It does not
+// compare the meanings.
 //
-//   - Group: a message of the log, up to 256 events; it has the hash of the group before it (package format: Group).
-//   - Empty group: has no event; its acknowledgement covers all groups before it (package format: KindEmpty).
+//   - Group: a message of the log, up to 256 events; it has the hash of the group before it
+//     (package format: Group).
+//   - Empty group: has no event; its acknowledgement covers all groups before it (package format:
+//     KindEmpty).
 //   - Closing group: ends a segment, and names the next one (package format: KindClosing).
-//   - Witness: the newest acknowledged group of another shard, which a group names at intervals (shard.go: witness).
+//   - Witness: the newest acknowledged group of another shard, which a group names at intervals
+//     (shard.go: witness).
 //   - Shard: one sequence of groups, as this process knows it (shard.go: shard).
-//   - Head: the last acknowledged group, during a start the last one that was read; the end of what readers see (package format: Head).
+//   - Head: the last acknowledged group, during a start the last one that was read; the end of what
+//     readers see (package format: Head).
 //   - Tips: the newest events of aggregates, until the tip store has them (package applied: Tips).
 //   - Recent groups: the newest groups up to head, in memory for readers (package applied: Groups).
 //   - Segment: a stream of a shard; the newest one takes groups (segment.go: segments).
 //   - Floor: the end of the part of the deliveries that was dropped (package deliverylog: Floor).
-//   - Entry: a draft that waits to be appended, or a reader that waits for an acknowledgement (queue.go: entry).
+//   - Entry: a draft that waits to be appended, or a reader that waits for an acknowledgement
+//     (queue.go: entry).
 //   - Queue: the entries that wait for the next group of this process (queue.go: queue).
-//   - Need: the reasons for an empty group, beside readers: an acknowledgement, the lease, an heir (queue.go: need).
-//   - Departure: when the next group leaves; on several replicas drafts gather (queue.go: departure, package pace: Pace).
+//   - Need: the reasons for an empty group, beside readers: an acknowledgement, the lease, an heir
+//     (queue.go: need).
+//   - Departure: when the next group leaves; on several replicas drafts gather (queue.go:
+//     departure, package pace: Pace).
 //   - Hold: no group begins, because a back-up requested it (package handover: Hold).
 //   - Flight: a group beyond head, sent by this process or read from the log (flight.go: flight).
 //   - Outcome: the result of a publish: stored, refused or unknown (flight.go: outcome).
-//   - Orphan: a flight that follows a group that was not stored; it must never be acknowledged (flight.go: orphan).
+//   - Orphan: a flight that follows a group that was not stored; it must never be acknowledged
+//     (flight.go: orphan).
 //   - Beyond: all flights of a shard, first those that were read (flight.go: beyond).
-//   - Front: the end of the shard if all flights are stored; the next group follows it (flight.go: front).
+//   - Front: the end of the shard if all flights are stored; the next group follows it (flight.go:
+//     front).
 //   - Doubted: a group of this process whose outcome stayed unknown (flight.go: doubted).
 //   - Owner: the node of a cluster that appends to the shard (package ownership: State).
 //   - Lease: the time in which the owner answers reads from memory (package ownership: Lease).
 //   - Visitor: a node that is not the owner and appends an empty group (package format: Visitor).
-//   - Exchange: the entries that are at another node, and those of other nodes here (handover.go: exchange).
+//   - Exchange: the entries that are at another node, and those of other nodes here (handover.go:
+//     exchange).
 //
 // # Where things are
 //
-//   - store.go: opening and closing. execute.go: commands. shard.go: the parts of a shard; applying a group. streams.go, segment.go, package
-//     streams: the streams of a shard. continuity.go: that a group follows the group before it, and an event its aggregate's.
-//   - Package ownership: which node of a cluster appends to a shard, and answers reads from memory. owner.go: that node; handover.go: the
-//     others. Package handover: their messages.
-//   - Package applied: the memory of a shard. recover.go, packages tipstore and tiprow: the tip store. load.go, continuity.go, groupread.go,
-//     subscribe.go: reading.
-//   - records.go, package deliverylog: the records of deliveries. Package checkpointlog: the checkpoints, and the order that they fix.
-//     Package ordered: all events in this order. Package secretlog: the stream SECRETS. Package sidelog: the streams beside the log, and
-//     the index that is their witness.
-//   - Package embedded: the server in this process. Packages archive and folder: checks and repairs of its folder before it starts.
-//     scrub.go: checks while it runs. watch.go: health. Package blocks: the server's files. Package disk: a full disk. Package nodes: the
-//     nodes that serve a log.
+//   - store.go: opening and closing. execute.go: commands. shard.go: the parts of a shard; applying
+//     a group. streams.go, segment.go, package streams: the streams of a shard. continuity.go: that
+//     a group follows the group before it, and an event its aggregate's.
+//   - Package ownership: which node of a cluster appends to a shard, and answers reads from memory.
+//     owner.go: that node; handover.go: the others. Package handover: their messages.
+//   - Package applied: the memory of a shard. recover.go, packages tipstore and tiprow: the tip
+//     store. load.go, continuity.go, groupread.go, subscribe.go: reading.
+//   - records.go, package deliverylog: the records of deliveries. Package checkpointlog: the
+//     checkpoints, and the order that they fix. Package ordered: all events in this order. Package
+//     secretlog: the stream SECRETS. Package sidelog: the streams beside the log, and the index
+//     that is their witness.
+//   - Package embedded: the server in this process. Packages archive and folder: checks and repairs
+//     of its folder before it starts. scrub.go: checks while it runs. watch.go: health. Package
+//     blocks: the server's files. Package disk: a full disk. Package nodes: the nodes that serve a
+//     log.
 //
-// Few packages may import this one (house, TestEngine): each of them compiles again with every change here. All others use eventstore.Store.
+// Few packages may import this one (house, TestEngine): each of them compiles again with every
+// change here. All others use eventstore.Store.
 //
-// The package must not know: HTTP, SQL, processors, webhooks, and why an aggregate decides as it does.
+// The package must not know: HTTP, SQL, processors, webhooks, and why an aggregate decides as it
+// does.
 //
 // # Place
 //

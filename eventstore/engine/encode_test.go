@@ -29,7 +29,8 @@ func byLibrary(t interface{ Fatal(...any) }, v any) []byte {
 	return b.Bytes()
 }
 
-// TestEncodesAsTheLibrary checks that random events and states of every aggregate have the bytes of the msgpack library.
+// TestEncodesAsTheLibrary checks that random events and states of every aggregate have the bytes of
+// the msgpack library.
 func TestEncodesAsTheLibrary(t *testing.T) {
 	t.Parallel()
 	values := []any{payment.Finished{}, domain.Sealed{}, map[string]any(nil)}

@@ -26,9 +26,10 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// TestExchangedGroup: no reader gets a group that was exchanged while no server ran, although all of its own hashes are right: the group after
-// it names another one. It is in a closed segment, which a start does not read. The readers read it alone, as the last one, and in order.
-// With replicas, the leader has it.
+// TestExchangedGroup: no reader gets a group that was exchanged while no server ran, although all
+// of its own hashes are right: the group after it names another one. It is in a closed segment,
+// which a start does not read. The readers read it alone, as the last one, and in order. With
+// replicas, the leader has it.
 func TestExchangedGroup(t *testing.T) {
 	t.Parallel()
 	for _, segment := range []int64{1, 600} {
@@ -85,8 +86,8 @@ func exchangedGroup(t *testing.T, segment int64, replicated bool) {
 	}
 }
 
-// TestExchangedAnywhere: a read that begins with an exchanged group is refused, wherever it ends, and hands nothing over. All other reads are
-// served.
+// TestExchangedAnywhere: a read that begins with an exchanged group is refused, wherever it ends,
+// and hands nothing over. All other reads are served.
 func TestExchangedAnywhere(t *testing.T) {
 	t.Parallel()
 	s := openOne(t)
@@ -120,7 +121,8 @@ func TestExchangedAnywhere(t *testing.T) {
 	}
 }
 
-// TestExchangedInReplica: a group that is exchanged in one replica stops nothing: every read gets the leader's group.
+// TestExchangedInReplica: a group that is exchanged in one replica stops nothing: every read gets
+// the leader's group.
 func TestExchangedInReplica(t *testing.T) {
 	t.Parallel()
 	s := openOne(t)
@@ -228,7 +230,8 @@ func TestGroupsAreCachedOnce(t *testing.T) {
 	}
 }
 
-// TestSecretInReplica: a message of SECRETS that only one replica cannot show is no damage: the leader has it.
+// TestSecretInReplica: a message of SECRETS that only one replica cannot show is no damage: the
+// leader has it.
 func TestSecretInReplica(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -281,8 +284,8 @@ func groupsOf(t *testing.T, s *engine.Store, from, through uint64) (groups []*fo
 	return groups
 }
 
-// TestForgedEvent: an event whose bytes were changed is not in a history, even if as many groups after it were made again as are read: the
-// aggregate's later events have its hash.
+// TestForgedEvent: an event whose bytes were changed is not in a history, even if as many groups
+// after it were made again as are read: the aggregate's later events have its hash.
 func TestForgedEvent(t *testing.T) {
 	t.Parallel()
 	s := openOne(t)
@@ -343,8 +346,8 @@ func lastOf(t *testing.T, s *engine.Store) uint64 {
 	return last
 }
 
-// exchange changes the number of aggregates in the first group of shard 0, and computes the group's hash and the checksum of the server's
-// record again. With last, the last group is changed, too.
+// exchange changes the number of aggregates in the first group of shard 0, and computes the group's
+// hash and the checksum of the server's record again. With last, the last group is changed, too.
 func exchange(t *testing.T, dir string, last bool) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "LEDGER_0_1", "msgs", "*.blk"))

@@ -18,10 +18,12 @@ var _ eventstore.Store = (*Store)(nil)
 
 const maxConflicts = 16 // the number of decisions after which Execute returns ConcurrentModification
 
-// maxState is the size from which an aggregate accepts no new requests: the rest of a message is for outcomes (§8 has no limit).
+// maxState is the size from which an aggregate accepts no new requests: the rest of a message is
+// for outcomes (§8 has no limit).
 const maxState = 256 << 10
 
-// maxStateGivingBack is that size for requests that return or release money: captures can be returned in as many parts again.
+// maxStateGivingBack is that size for requests that return or release money: captures can be
+// returned in as many parts again.
 const maxStateGivingBack = 2 * maxState
 
 // tip is an aggregate at its newest event, without its type.
@@ -166,7 +168,8 @@ func (s *Store) roomFor(r *format.Recorded, meta eventstore.Meta) error {
 	return nil
 }
 
-// draftOn returns the next event of an aggregate, given its newest event and its state, in a schema that every live node reads.
+// draftOn returns the next event of an aggregate, given its newest event and its state, in a schema
+// that every live node reads.
 func draftOn(a *format.Core, key format.Key, shard int, on tip, meta eventstore.Meta, event domain.Event, readable int) (*format.Recorded, error) {
 	if err := key.Valid(); err != nil {
 		return nil, err
@@ -239,8 +242,9 @@ func (s *Store) OpenNodes(ctx context.Context, c nodes.Config) (*nodes.Registry,
 	return r, err
 }
 
-// WriteFor makes the store write each kind of aggregate in a schema that every live node reads: readable returns the newest one, by
-// the aggregate's name. It must be called before the first command.
+// WriteFor makes the store write each kind of aggregate in a schema that every live node reads:
+// readable returns the newest one, by the aggregate's name. It must be called before the first
+// command.
 func (s *Store) WriteFor(readable func(aggregate string) int) { s.readers = readable }
 
 // readable returns the newest schema of an aggregate that every live node reads.

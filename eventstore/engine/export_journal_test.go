@@ -83,7 +83,8 @@ func (g *Group) group() *format.Group {
 	}
 }
 
-// Encode returns the group's message, compressed as in the log, and sets its hash and the places of its events.
+// Encode returns the group's message, compressed as in the log, and sets its hash and the places of
+// its events.
 func (g *Group) Encode() []byte {
 	inner := g.group()
 	inner.Place()
@@ -104,7 +105,8 @@ func (g *Group) EncodePlain() []byte {
 	return g.seal(format.StoredPlain, frames)
 }
 
-// seal returns a message with the group's header and the right hash over any frames, stored in any form.
+// seal returns a message with the group's header and the right hash over any frames, stored in any
+// form.
 func (g *Group) seal(how byte, stored []byte) []byte {
 	data := g.Encode()
 	head := format.GroupHeader
@@ -139,7 +141,8 @@ func ParseGroup(data []byte) (*Group, error) {
 	}, nil
 }
 
-// End returns the last acknowledged group of a shard, and the number of the shard's events up to it.
+// End returns the last acknowledged group of a shard, and the number of the shard's events up to
+// it.
 func (s *Store) End(shard int) (seq uint64, hash format.Hash, events, aggregates uint64) {
 	end, _ := s.shard[shard].end()
 	return end.Seq, end.Hash, end.Events, end.Aggregates
@@ -156,7 +159,8 @@ func (s *Store) Owner(shard int) string {
 	return h.owner.Target()
 }
 
-// Freeze stops all work on a shard, as if the process were stopped, until the caller calls the result.
+// Freeze stops all work on a shard, as if the process were stopped, until the caller calls the
+// result.
 func (s *Store) Freeze(shard int) (thaw func()) {
 	s.shard[shard].mu.Lock()
 	return s.shard[shard].mu.Unlock
@@ -222,7 +226,8 @@ func (s *Store) Forge(g *format.Group, change func(*format.Group)) format.Hash {
 // Replicate makes the store treat its log as one on several replicas, of which Forge changes one.
 func (s *Store) Replicate() { s.replicas, s.api.Replicas = 3, 3 }
 
-// StartAgain reads the end of a shard as a start does, which has applied no group yet: the last group, and the end that the tip store has applied.
+// StartAgain reads the end of a shard as a start does, which has applied no group yet: the last
+// group, and the end that the tip store has applied.
 func (s *Store) StartAgain(ctx context.Context, shard int) (applied, last format.Hash, err error) {
 	h := s.shard[shard]
 	h.mu.Lock()
@@ -241,8 +246,8 @@ func (s *Store) StartAgain(ctx context.Context, shard int) (applied, last format
 	return applied, last, err
 }
 
-// PublishGroup sends a group's message to a segment, expecting the sequence before it. It returns the error code of the answer; 0 is an
-// acknowledgement.
+// PublishGroup sends a group's message to a segment, expecting the sequence before it. It returns
+// the error code of the answer; 0 is an acknowledgement.
 func PublishGroup(ctx context.Context, nc *nats.Conn, shard int, segment uint32, seq uint64, data []byte) (code int, err error) {
 	return PublishGroupAs(ctx, nc, "", shard, segment, seq, data)
 }
@@ -352,8 +357,8 @@ func (f *Flight) Wait(ctx context.Context) error {
 // Seq is the group's place.
 func (f *Flight) Seq() uint64 { return f.f.g.Seq }
 
-// Make makes the next group of r, as append does. The function that it returns encodes and sends the
-// group, and waits for the outcome.
+// Make makes the next group of r, as append does. The function that it returns encodes and sends
+// the group, and waits for the outcome.
 func (s *Store) Make(r *format.Recorded) (drive func(context.Context) error, err error) {
 	h := s.shard[r.Shard]
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}

@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// Private parts for the tests of this package. export_journal_test.go has those of groups and shards.
+// Private parts for the tests of this package. export_journal_test.go has those of groups and
+// shards.
 
 func (s *Store) Conn() *nats.Conn { return s.nc }
 
@@ -41,7 +42,8 @@ func Draft[S any, E interface{ Type() string }](s *Store, a *eventstore.Aggregat
 	return draftOn(a.Core, key, s.ShardOf(key), on, meta, event, a.Schema)
 }
 
-// StateByRows returns the state after an event, completed with the parts moved out of it that are in the tip store and in memory.
+// StateByRows returns the state after an event, completed with the parts moved out of it that are
+// in the tip store and in memory.
 func StateByRows[S any, E interface{ Type() string }](s *Store, a *eventstore.Aggregate[S, E], r *format.Recorded) (S, error) {
 	state, err := a.Core.DecodeState(r)
 	if err == nil {

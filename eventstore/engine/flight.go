@@ -9,7 +9,8 @@ import (
 	"payledger/eventstore/ownership"
 )
 
-// flight is a group beyond head: it may be in the log, and is not known to be durable. This process sent it, or read it from the log.
+// flight is a group beyond head: it may be in the log, and is not known to be durable. This process
+// sent it, or read it from the log.
 type flight struct {
 	g       *format.Group
 	drafts  []*entry // the callers of its events; none in a group of another process
@@ -50,8 +51,9 @@ const (
 	unknown            // everything else, "wrong last sequence" included (eventstore/doc.go)
 )
 
-// beyond has the groups of a shard beyond head, in the order of their places: first those that were read from the log, then those that were sent.
-// A later acknowledgement covers the groups that were read. On several replicas a group that is read is durable, and is applied at once.
+// beyond has the groups of a shard beyond head, in the order of their places: first those that were
+// read from the log, then those that were sent. A later acknowledgement covers the groups that were
+// read. On several replicas a group that is read is durable, and is applied at once.
 type beyond struct {
 	front     format.Head // the end of the shard if all of them are stored
 	read      []*flight
@@ -111,14 +113,16 @@ func (b *beyond) addRead(g *format.Group) {
 	}
 }
 
-// found makes the first group sent one that was read from the log. Its callers wait for the acknowledgement of a later group.
+// found makes the first group sent one that was read from the log. Its callers wait for the
+// acknowledgement of a later group.
 func (b *beyond) found() {
 	f := b.sent[0]
 	f.awaited = true
 	b.read, b.sent = append(b.read, f), b.sent[1:]
 }
 
-// takeRead removes and returns the first group that was read, if it is at seq or before; else it returns nil.
+// takeRead removes and returns the first group that was read, if it is at seq or before; else it
+// returns nil.
 func (b *beyond) takeRead(seq uint64) *flight {
 	if len(b.read) == 0 || b.read[0].g.Seq > seq {
 		return nil
@@ -129,7 +133,8 @@ func (b *beyond) takeRead(seq uint64) *flight {
 	return f
 }
 
-// acknowledged returns the first group sent if it is acknowledged and follows the groups before it; else nil.
+// acknowledged returns the first group sent if it is acknowledged and follows the groups before it;
+// else nil.
 func (b *beyond) acknowledged() *flight {
 	if len(b.sent) == 0 || b.sent[0].result != stored || b.sent[0].orphan {
 		return nil
@@ -151,7 +156,8 @@ func (b *beyond) takeSent() {
 	b.sent = b.sent[1:]
 }
 
-// drop removes the first group sent, which is not known to be stored. Groups behind it become orphans.
+// drop removes the first group sent, which is not known to be stored. Groups behind it become
+// orphans.
 func (b *beyond) drop(head format.Head) {
 	b.takeSent()
 	b.front = head
@@ -167,7 +173,8 @@ func (b *beyond) drop(head format.Head) {
 	}
 }
 
-// awaited reports whether callers wait for the acknowledgement of a group that follows those that were read.
+// awaited reports whether callers wait for the acknowledgement of a group that follows those that
+// were read.
 func (b *beyond) awaited() bool {
 	for _, f := range b.read {
 		if f.awaited {
@@ -185,7 +192,8 @@ func (b *beyond) lastRead() uint64 {
 	return b.read[len(b.read)-1].g.Seq
 }
 
-// lastEvents returns the last group with events that was read; nothing waits for groups without events.
+// lastEvents returns the last group with events that was read; nothing waits for groups without
+// events.
 func (b *beyond) lastEvents() uint64 {
 	for i := len(b.read) - 1; i >= 0; i-- {
 		if len(b.read[i].g.Frames) > 0 {
@@ -208,7 +216,8 @@ func (b *beyond) tip(key format.Key) *format.Recorded {
 	return nil
 }
 
-// floor returns the last dropped group, by the newest applied floor and those in the groups that were read.
+// floor returns the last dropped group, by the newest applied floor and those in the groups that
+// were read.
 func (b *beyond) floor(applied deliverylog.Floor) uint64 {
 	through := applied.Seq
 	if !b.holds(deliverylog.FloorKey) {

@@ -18,7 +18,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// TestFrameRoundTrip: a frame is the same after encoding and decoding, and the following bytes are returned.
+// TestFrameRoundTrip: a frame is the same after encoding and decoding, and the following bytes are
+// returned.
 func TestFrameRoundTrip(t *testing.T) {
 	t.Parallel()
 	first, next := examples(t)
@@ -34,8 +35,9 @@ func TestFrameRoundTrip(t *testing.T) {
 	}
 }
 
-// TestStateDecodedOnce: all readers of an event that was read from the log share one decoded state, copies of the event included; an event as
-// another process reads it has its own. The size of the event counts the state before it is there.
+// TestStateDecodedOnce: all readers of an event that was read from the log share one decoded state,
+// copies of the event included; an event as another process reads it has its own. The size of the
+// event counts the state before it is there.
 func TestStateDecodedOnce(t *testing.T) {
 	t.Parallel()
 	_, next := examples(t)
@@ -77,8 +79,8 @@ func TestStateDecodedOnce(t *testing.T) {
 	}
 }
 
-// TestMalformedFrames: a frame with a missing, doubled, moved or changed line is no event: its hash would not cover its text. A frame
-// that ends too soon is no event either.
+// TestMalformedFrames: a frame with a missing, doubled, moved or changed line is no event: its hash
+// would not cover its text. A frame that ends too soon is no event either.
 func TestMalformedFrames(t *testing.T) {
 	t.Parallel()
 	r := example(t, payment.AuthorizationTimedOut{}, payment.State{}, 2, format.At(7, 3), time.Unix(0, 0))
@@ -144,7 +146,8 @@ func withLine(frame []byte, name, value string) []byte {
 	return withLines(frame, lines)
 }
 
-// TestControlCharacters: text from outside may contain characters that end a line. They are recorded as spaces, and the recorded text is hashed.
+// TestControlCharacters: text from outside may contain characters that end a line. They are
+// recorded as spaces, and the recorded text is hashed.
 func TestControlCharacters(t *testing.T) {
 	t.Parallel()
 	s := single(t, 1).store()

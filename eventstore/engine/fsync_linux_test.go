@@ -41,15 +41,17 @@ type sickDisk struct {
 	Fatal     time.Duration  // from the failure to the call to stop; 0: none came
 }
 
-// sickMost is the time within which the log must demand a stop: it takes 13 s on a machine with nothing else to do.
+// sickMost is the time within which the log must demand a stop: it takes 13 s on a machine with
+// nothing else to do.
 const sickMost = 2 * time.Minute
 
-// sickCase has the aggregates that the child appends to when its disk fails, and whether it is the only writer, as in production.
+// sickCase has the aggregates that the child appends to when its disk fails, and whether it is the
+// only writer, as in production.
 type sickCase struct{ Target, Writer string }
 
-// TestFsyncFails checks an embedded server whose fsync fails (EIO for every fsync and fdatasync of a child process): no append succeeds,
-// no reader gets an unacknowledged event, and the log demands a stop. Afterwards the folder opens, and its events are made durable before
-// they are shown.
+// TestFsyncFails checks an embedded server whose fsync fails (EIO for every fsync and fdatasync of
+// a child process): no append succeeds, no reader gets an unacknowledged event, and the log demands
+// a stop. Afterwards the folder opens, and its events are made durable before they are shown.
 func TestFsyncFails(t *testing.T) {
 	if os.Getenv(fsyncDir) != "" {
 		runSickDisk(t)
@@ -136,7 +138,8 @@ func checkAfterSickDisk(t *testing.T, dir string, result sickDisk) {
 	}
 }
 
-// runSickDisk is the child: it reports on its first line of output and ends without closing anything.
+// runSickDisk is the child: it reports on its first line of output and ends without closing
+// anything.
 func runSickDisk(t *testing.T) {
 	var c sickCase
 	if err := json.Unmarshal([]byte(os.Getenv(fsyncCase)), &c); err != nil {

@@ -14,8 +14,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// FuzzParseFrame checks that reading any bytes as a frame returns an event or an error, and that an accepted frame has the same bytes when
-// it is written again, so that its hash covers all of it.
+// FuzzParseFrame checks that reading any bytes as a frame returns an event or an error, and that an
+// accepted frame has the same bytes when it is written again, so that its hash covers all of it.
 func FuzzParseFrame(f *testing.F) {
 	first, next := examples(f)
 	f.Add(first.AppendFrame(nil))
@@ -33,8 +33,9 @@ func FuzzParseFrame(f *testing.F) {
 	})
 }
 
-// FuzzParseGroup checks that reading any message returns a group or an error, and takes no more memory than the format allows. A group
-// that is not compressed has the same bytes when it is written again. The test corrects the hash, so that the content is read.
+// FuzzParseGroup checks that reading any message returns a group or an error, and takes no more
+// memory than the format allows. A group that is not compressed has the same bytes when it is
+// written again. The test corrects the hash, so that the content is read.
 func FuzzParseGroup(f *testing.F) {
 	for _, g := range layoutGroups(f) {
 		f.Add(g.EncodePlain())
@@ -80,7 +81,8 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// FuzzTime checks that a time in any zone is the same after encoding and decoding, to the microsecond.
+// FuzzTime checks that a time in any zone is the same after encoding and decoding, to the
+// microsecond.
 func FuzzTime(f *testing.F) {
 	f.Add(int64(0), int64(1))
 	f.Add(int64(1<<34), int64(999_999))

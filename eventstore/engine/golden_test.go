@@ -30,8 +30,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// update writes the golden files of testdata/golden anew. Of the other files of testdata it writes those that are missing:
-// existing ones never change.
+// update writes the golden files of testdata/golden anew. Of the other files of testdata it writes
+// those that are missing: existing ones never change.
 var update = flag.Bool("update", false, "write the golden files anew, and the other files of testdata that are missing")
 
 const golden = "testdata/golden"
@@ -140,8 +140,9 @@ func (f *filler) fill(v reflect.Value, name string) {
 	}
 }
 
-// TestGoldenBytes checks that an example of every event has the bytes of the golden file of its aggregate, and that every
-// golden event decodes. The package comment of eventstore, "Schemas", has the rules for a change.
+// TestGoldenBytes checks that an example of every event has the bytes of the golden file of its
+// aggregate, and that every golden event decodes. The package comment of eventstore, "Schemas", has
+// the rules for a change.
 func TestGoldenBytes(t *testing.T) {
 	t.Parallel()
 	for _, c := range codecs() {
@@ -192,7 +193,8 @@ func checkEncoding(t *testing.T, c encoding, name string) *eventstore.Recorded {
 	return r
 }
 
-// firstDifference returns the first line that is different in two texts, without the parts of the line that are equal.
+// firstDifference returns the first line that is different in two texts, without the parts of the
+// line that are equal.
 func firstDifference(want, got string) string {
 	wanted, lines := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range min(len(wanted), len(lines)) {

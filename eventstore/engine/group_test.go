@@ -16,7 +16,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// chain makes linked events without a store: n of one group at a sequence, of aggregates that take turns.
+// chain makes linked events without a store: n of one group at a sequence, of aggregates that take
+// turns.
 func chain(t testing.TB, seq uint64, n, aggregates int, size int) []*eventstore.Recorded {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seq, uint64(n)))
@@ -56,7 +57,8 @@ func groupOf(frames []*eventstore.Recorded) *engine.Group {
 	}
 }
 
-// TestGroupRoundTrip: a group comes back as it was written, however many events it has and however it is stored.
+// TestGroupRoundTrip: a group comes back as it was written, however many events it has and however
+// it is stored.
 func TestGroupRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -94,7 +96,8 @@ func TestGroupRoundTrip(t *testing.T) {
 	}
 }
 
-// TestMalformedGroups: a message that is no group of this log's format is refused, its hash right or wrong.
+// TestMalformedGroups: a message that is no group of this log's format is refused, its hash right
+// or wrong.
 func TestMalformedGroups(t *testing.T) {
 	t.Parallel()
 	whole := groupOf(chain(t, 9, 2, 1, 10)).EncodePlain()
@@ -139,7 +142,8 @@ func TestMalformedGroups(t *testing.T) {
 	}
 }
 
-// TestCompressedBounds: a compressed group that claims another size than it has, or much more, is refused within the bounds of the format.
+// TestCompressedBounds: a compressed group that claims another size than it has, or much more, is
+// refused within the bounds of the format.
 func TestCompressedBounds(t *testing.T) {
 	t.Parallel()
 	g := groupOf(chain(t, 9, 1, 1, 10))

@@ -22,13 +22,15 @@ type groupPlace struct {
 	seq   uint64
 }
 
-// cachedGroup is a group that was read. named: the group after it names its hash; else it may have been read for its Before only.
+// cachedGroup is a group that was read. named: the group after it names its hash; else it may have
+// been read for its Before only.
 type cachedGroup struct {
 	*format.Group
 	named bool
 }
 
-// newGroups returns a cache of groups that were read, for readers that walk through several of their events.
+// newGroups returns a cache of groups that were read, for readers that walk through several of
+// their events.
 func newGroups(capacity int) *cache.Cache[groupPlace, cachedGroup] {
 	return cache.New[groupPlace](capacity, cachedSize, func(a, b cachedGroup) bool { return !a.named && b.named })
 }
@@ -44,8 +46,8 @@ func (h *shard) cache(g *format.Group, named bool) {
 	h.s.groups.Put(groupPlace{h.n, g.Seq}, cachedGroup{g, named})
 }
 
-// Group returns the acknowledged group at a sequence, from memory or from the log. An unreadable group is damage, and a group without the
-// hash that the group after it names.
+// Group returns the acknowledged group at a sequence, from memory or from the log. An unreadable
+// group is damage, and a group without the hash that the group after it names.
 func (h *shard) Group(ctx context.Context, seq uint64) (*format.Group, error) {
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil
@@ -116,8 +118,9 @@ func (h *shard) expected(seq uint64) expected {
 	return expected{next.Before, inCache}
 }
 
-// groupUnnamed is Group without the check that the group has the hash that the group after it names: the caller checks its event. On several
-// replicas it has the check, because the leader may have another group than the replica that answered.
+// groupUnnamed is Group without the check that the group has the hash that the group after it
+// names: the caller checks its event. On several replicas it has the check, because the leader may
+// have another group than the replica that answered.
 func (h *shard) groupUnnamed(ctx context.Context, seq uint64) (*format.Group, error) {
 	if h.s.replicas > 1 {
 		return h.Group(ctx, seq)
@@ -187,9 +190,11 @@ func (h *shard) untilRead(ctx context.Context, seq uint64, read func() (*format.
 	}
 }
 
-// readGroups calls handle with the groups from..through, in order. The log must hold all of them, and each must have the hash that the
-// group after it names: a group that was exchanged, with right hashes of its own, is damage, and is not handed over. For the last group
-// readGroups reads one group more, if memory does not have the hash. If the last group may have none after it, the leader's is taken.
+// readGroups calls handle with the groups from..through, in order. The log must hold all of them,
+// and each must have the hash that the group after it names: a group that was exchanged, with right
+// hashes of its own, is damage, and is not handed over. For the last group readGroups reads one
+// group more, if memory does not have the hash. If the last group may have none after it, the
+// leader's is taken.
 func (h *shard) readGroups(ctx context.Context, from, through uint64, handle func(*format.Group) error) error {
 	if from > through {
 		return nil
@@ -250,7 +255,8 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 	return give(held)
 }
 
-// nextGroups reads at least one of the groups from..last, in order. With ofLeader the last one is the leader's.
+// nextGroups reads at least one of the groups from..last, in order. With ofLeader the last one is
+// the leader's.
 func (h *shard) nextGroups(ctx context.Context, from, last uint64, ofLeader bool) ([]*format.Group, error) {
 	n := last - from + 1
 	if ofLeader {
@@ -276,8 +282,9 @@ func (h *shard) nextGroups(ctx context.Context, from, last uint64, ofLeader bool
 // leaders are a group, and the group after it unless memory has its hash, as the leader has them.
 type leaders struct{ group, next *format.Group }
 
-// exchanged returns the leader's groups at a sequence. The caller has read a group there without the expected hash. On one replica that is
-// damage, and if the leader's groups do not fit either: else another replica differs from the leader.
+// exchanged returns the leader's groups at a sequence. The caller has read a group there without
+// the expected hash. On one replica that is damage, and if the leader's groups do not fit either:
+// else another replica differs from the leader.
 func (h *shard) exchanged(ctx context.Context, seq uint64, expected expected) (right leaders, err error) {
 	if h.s.replicas == 1 {
 		return leaders{}, h.notNamed(seq)
@@ -327,8 +334,8 @@ func (s *Store) storedGroups(ctx context.Context, shard int, from, through uint6
 	return handle(g)
 }
 
-// Groups calls handle with the groups of a shard from one sequence through another, both included, in order. A checkpoint must cover
-// the last group.
+// Groups calls handle with the groups of a shard from one sequence through another, both included,
+// in order. A checkpoint must cover the last group.
 func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, handle func(*format.Group) error) error {
 	h := s.shard[shard]
 	end, err := h.reach(ctx, through)
@@ -352,7 +359,8 @@ func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, han
 	return nil
 }
 
-// reach returns the end of the shard. If it is before seq, reach looks for groups that another node appended.
+// reach returns the end of the shard. If it is before seq, reach looks for groups that another node
+// appended.
 func (h *shard) reach(ctx context.Context, seq uint64) (uint64, error) {
 	end, _ := h.end()
 	if end.Seq < seq {
@@ -364,7 +372,8 @@ func (h *shard) reach(ctx context.Context, seq uint64) (uint64, error) {
 	return end.Seq, nil
 }
 
-// tellRefusals sends the refusals since the last call to the nodes whose drafts and readers they are. The caller holds the lock.
+// tellRefusals sends the refusals since the last call to the nodes whose drafts and readers they
+// are. The caller holds the lock.
 func (h *shard) tellRefusals() {
 	for _, m := range h.exchange.refusals.Take(h.head.Seq) {
 		h.s.tellNode(m)

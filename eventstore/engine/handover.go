@@ -18,7 +18,8 @@ import (
 
 var errElsewhere = errors.New("eventstore: another node appends to the shard")
 
-// exchange has what a shard handed over to its owner, another node, and what it holds for other nodes; see package handover.
+// exchange has what a shard handed over to its owner, another node, and what it holds for other
+// nodes; see package handover.
 type exchange struct {
 	busy      bool                   // a goroutine hands drafts and readers over
 	waking    bool                   // a look at the shard is due soon
@@ -43,8 +44,8 @@ type exchange struct {
 
 const closeEvery = time.Second // between two requests to close a segment
 
-// askSoon hands everything that waits to the owner. An owner that left a request without an answer gets the next one only after a while, and
-// readers do not wait for it. The caller holds the lock.
+// askSoon hands everything that waits to the owner. An owner that left a request without an answer
+// gets the next one only after a while, and readers do not wait for it. The caller holds the lock.
 func (h *shard) askSoon() {
 	h.queue.drafts = slices.DeleteFunc(h.queue.drafts, overdue)
 	if h.exchange.busy || !h.asks() {
@@ -74,12 +75,14 @@ func (h *shard) asks() bool {
 	return len(h.queue.drafts) > 0 || len(h.queue.readers) > 0 || h.wantsClosed()
 }
 
-// wantsClosed reports whether the owner is to be requested to close the segment. The caller holds the lock.
+// wantsClosed reports whether the owner is to be requested to close the segment. The caller holds
+// the lock.
 func (h *shard) wantsClosed() bool {
 	return h.segments.toClose() && time.Since(h.exchange.closing) > closeEvery
 }
 
-// askAfter returns how long no request goes to the owner: it is not known, or has just left one without an answer. The caller holds the lock.
+// askAfter returns how long no request goes to the owner: it is not known, or has just left one
+// without an answer. The caller holds the lock.
 func (h *shard) askAfter() time.Duration {
 	rest := ownership.Patience - time.Since(h.exchange.asked)
 	switch {
@@ -91,7 +94,8 @@ func (h *shard) askAfter() time.Duration {
 	return max(time.Millisecond, min(rest, h.owner.Wait()))
 }
 
-// ask sends the first drafts in the queue, up to a group's size, and all readers to the owner. The caller holds the lock.
+// ask sends the first drafts in the queue, up to a group's size, and all readers to the owner. The
+// caller holds the lock.
 func (h *shard) ask() {
 	x := &h.exchange
 	target := h.owner.Target()
@@ -126,8 +130,9 @@ func (h *shard) ask() {
 	h.expectAnswer(target, to, x.number, x.asked, time.Now())
 }
 
-// expectAnswer takes back what a request handed over, if the owner does not answer. An owner that answered other requests meanwhile is slow: it gets
-// more time, as groups of visitors would make it slower. The caller holds the lock.
+// expectAnswer takes back what a request handed over, if the owner does not answer. An owner that
+// answered other requests meanwhile is slow: it gets more time, as groups of visitors would make it
+// slower. The caller holds the lock.
 func (h *shard) expectAnswer(target, to string, number uint64, first, since time.Time) {
 	time.AfterFunc(ownership.Patience+jitter()/2, func() {
 		h.mu.Lock()
@@ -145,7 +150,8 @@ func (h *shard) expectAnswer(target, to string, number uint64, first, since time
 	})
 }
 
-// unanswered notes that a request got no answer, or no help on its way to the owner. The caller holds the lock.
+// unanswered notes that a request got no answer, or no help on its way to the owner. The caller
+// holds the lock.
 func (h *shard) unanswered(owner, to string) {
 	if to == owner {
 		h.owner.Unanswered(owner)
@@ -156,7 +162,8 @@ func (h *shard) unanswered(owner, to string) {
 	}
 }
 
-// ownerBehind returns the owner if a node hands requests on to it, else the node. The caller holds the lock.
+// ownerBehind returns the owner if a node hands requests on to it, else the node. The caller holds
+// the lock.
 func (h *shard) ownerBehind(node string) string {
 	if h.exchange.relay.Is(node) {
 		return h.owner.Target()
@@ -164,8 +171,8 @@ func (h *shard) ownerBehind(node string) string {
 	return node
 }
 
-// localOnly ends the entries of other nodes, which ask the owner themselves, and returns the others; relayed ones, too, if they can go to the
-// owner. The caller holds the lock.
+// localOnly ends the entries of other nodes, which ask the owner themselves, and returns the
+// others; relayed ones, too, if they can go to the owner. The caller holds the lock.
 func (h *shard) localOnly(entries []*entry, relayed bool) []*entry {
 	return slices.DeleteFunc(entries, func(e *entry) bool {
 		foreign := e.origin != nil && !(e.origin.relay && relayed)
@@ -176,8 +183,9 @@ func (h *shard) localOnly(entries []*entry, relayed bool) []*entry {
 	})
 }
 
-// takeBack returns drafts without an answer to the queue: the same bytes go to the owner again, or into a group of this node. Readers without
-// an answer visit the shard. It reports whether there were any. The caller holds the lock.
+// takeBack returns drafts without an answer to the queue: the same bytes go to the owner again, or
+// into a group of this node. Readers without an answer visit the shard. It reports whether there
+// were any. The caller holds the lock.
 func (h *shard) takeBack(which func(*entry) bool) (any bool) {
 	x := &h.exchange
 	back := len(h.queue.drafts)
@@ -204,7 +212,8 @@ func (h *shard) takeBack(which func(*entry) bool) (any bool) {
 	return any
 }
 
-// refuseHanded ends what this node has handed over: it takes no more answers. The caller holds the lock.
+// refuseHanded ends what this node has handed over: it takes no more answers. The caller holds the
+// lock.
 func (h *shard) refuseHanded(cause error) {
 	x := &h.exchange
 	for _, d := range x.handed {
@@ -233,11 +242,12 @@ func (h *shard) takeAnswer(a handover.Answer) {
 	h.sendNext()
 }
 
-// tailPatience is how long an acknowledged group may take to come by the tail, before it is read from the log: the server with the tail's consumer
-// may be gone.
+// tailPatience is how long an acknowledged group may take to come by the tail, before it is read
+// from the log: the server with the tail's consumer may be gone.
 const tailPatience = 200 * time.Millisecond
 
-// takeStored notes that the owner has the acknowledgement of a group. The tail applies the group. The caller holds the lock.
+// takeStored notes that the owner has the acknowledgement of a group. The tail applies the group.
+// The caller holds the lock.
 func (h *shard) takeStored(a handover.Answer) {
 	h.hears(a.From)
 	h.owner.Answered(h.ownerBehind(a.From))
@@ -250,7 +260,8 @@ func (h *shard) takeStored(a handover.Answer) {
 	h.endHanded()
 }
 
-// hears notes an answer of the owner; a late one of a former owner says nothing about it. The caller holds the lock.
+// hears notes an answer of the owner; a late one of a former owner says nothing about it. The
+// caller holds the lock.
 func (h *shard) hears(from string) {
 	if h.ownerBehind(from) == h.owner.Target() {
 		h.exchange.heard = time.Now()
@@ -277,7 +288,8 @@ func (h *shard) takeRefusal(a handover.Answer) {
 	}
 	h.hears(a.From)
 	for _, hash := range a.Hashes {
-		// It may be at another node by now, which got it twice, and answers only the first one: the log has an event in its place all the same.
+		// It may be at another node by now, which got it twice, and answers only the first one: the
+		// log has an event in its place all the same.
 		if d := h.exchange.handed[hash]; d != nil && d.away != "" && d.through == 0 && a.Head <= h.beyond.front.Seq+applied.MaxGroups {
 			d.through = a.Head // the draft itself may be the event that has its place
 			h.exchange.refused = append(h.exchange.refused, d)
@@ -316,7 +328,8 @@ func (h *shard) repeat() {
 	h.sendNext()
 }
 
-// settleHanded moves the drafts that another node's group holds to exchange.stored. The caller holds the lock, and applies the group next.
+// settleHanded moves the drafts that another node's group holds to exchange.stored. The caller
+// holds the lock, and applies the group next.
 func (h *shard) settleHanded(g *format.Group) {
 	if len(h.exchange.handed) == 0 {
 		return
@@ -337,7 +350,8 @@ func (h *shard) settleHanded(g *format.Group) {
 	}
 }
 
-// endHanded ends the handed drafts and readers that the groups up to head decide. The caller holds the lock.
+// endHanded ends the handed drafts and readers that the groups up to head decide. The caller holds
+// the lock.
 func (h *shard) endHanded() {
 	endAll(h.exchange.stored, nil)
 	h.exchange.stored = nil
@@ -362,7 +376,8 @@ func isVisit(g *format.Group) bool {
 	return g.Writer.Visitor || g.Writer.Node == "" && len(g.Frames) == 0
 }
 
-// Owned returns the number of shards that this process owns, that of deliveries included; 0 on a log with one process.
+// Owned returns the number of shards that this process owns, that of deliveries included; 0 on a
+// log with one process.
 func (s *Store) Owned() int { return len(s.owned()) }
 
 func machineClock() ownership.Reading { return ownership.Reading{Up: nodes.Clock(), Day: time.Now()} }

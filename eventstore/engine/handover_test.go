@@ -17,8 +17,8 @@ import (
 	"payledger/eventstore/handover"
 )
 
-// TestHandover checks a node that is not the sequencer of a shard, and sends its drafts to the sequencer. Whatever happens to its
-// messages, each event is recorded once.
+// TestHandover checks a node that is not the sequencer of a shard, and sends its drafts to the
+// sequencer. Whatever happens to its messages, each event is recorded once.
 func TestHandover(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -165,7 +165,8 @@ func (r *rig) groups(t testing.TB, shard int) (all []writtenGroup) {
 	return all
 }
 
-// addBeside adds to an aggregate on node 0 while a stranger is the sequencer. The result comes into the channel.
+// addBeside adds to an aggregate on node 0 while a stranger is the sequencer. The result comes into
+// the channel.
 func addBeside(t testing.TB, r *rig, name string) (o *stranger, s *engine.Store, key eventstore.Key, done chan error) {
 	t.Helper()
 	o, s, done = newStranger(t, r, name), r.nodes[0].store, make(chan error, 1)
@@ -199,7 +200,8 @@ func testGoneSequencer(t testing.TB, r *rig) {
 	checkOnce(t, s, key, "kept")
 }
 
-// testDraftsTwice: the stranger gives the drafts to two nodes, and to one of them twice. Both nodes answer.
+// testDraftsTwice: the stranger gives the drafts to two nodes, and to one of them twice. Both nodes
+// answer.
 func testDraftsTwice(t testing.TB, r *rig) {
 	o, s, key, done := addBeside(t, r, "twice")
 	answers := make(chan *nats.Msg, 1024)
@@ -236,7 +238,8 @@ func testDraftsTwice(t testing.TB, r *rig) {
 	checkOnce(t, s, key, "next")
 }
 
-// testWrongRefusal: the refusal names the group that holds the draft: the draft's own node reads it before it returns a conflict.
+// testWrongRefusal: the refusal names the group that holds the draft: the draft's own node reads it
+// before it returns a conflict.
 func testWrongRefusal(t testing.TB, r *rig) {
 	o, s, key, done := addBeside(t, r, "wrong")
 	got, reply := o.request(t)
@@ -259,7 +262,8 @@ func testWrongRefusal(t testing.TB, r *rig) {
 	checkOnce(t, s, key, "handed")
 }
 
-// testEarlyRefusal: the node has not read the group that the refusal names when it takes its draft back.
+// testEarlyRefusal: the node has not read the group that the refusal names when it takes its draft
+// back.
 func testEarlyRefusal(t testing.TB, r *rig) {
 	o, s, key, done := addBeside(t, r, "early")
 	for answered := false; ; {
@@ -290,7 +294,8 @@ func testEarlyRefusal(t testing.TB, r *rig) {
 	}
 }
 
-// testDraftBehind: two nodes add to one aggregate: the loser's draft is on an old event. It is decided again.
+// testDraftBehind: two nodes add to one aggregate: the loser's draft is on an old event. It is
+// decided again.
 func testDraftBehind(t testing.TB, r *rig) {
 	key := keyIn(r.nodes[0].store, 0)
 	mustAdd(t, r.nodes[0].store, key, added{N: 1})

@@ -16,8 +16,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// vector is one event of testdata/hash.json, in words that any language reads: the hash is SHA-256 over
-// previous, then "name:value\n" of each header in this order, "\n", and body.
+// vector is one event of testdata/hash.json, in words that any language reads: the hash is SHA-256
+// over previous, then "name:value\n" of each header in this order, "\n", and body.
 type vector struct {
 	Previous string      `json:"previous"`
 	Headers  [][2]string `json:"headers"`
@@ -86,8 +86,8 @@ func makeVectors(t *testing.T) []vector {
 	return []vector{vectorOf(eventstore.Hash{}, first), vectorOf(first.Hash, next)}
 }
 
-// examples are the first two events of a payment, linked; the second follows in the group after the first's, at its
-// fourth frame.
+// examples are the first two events of a payment, linked; the second follows in the group after the
+// first's, at its fourth frame.
 func examples(t testing.TB) (first, next *eventstore.Recorded) {
 	t.Helper()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)

@@ -10,8 +10,9 @@ import (
 	"payledger/eventstore/format"
 )
 
-// BenchmarkHistory reads what is not in memory: the events of one payment, as its history and GET /payments/{id}/events do, and all events in
-// order, in the short pieces of checkpoints. go test ./eventstore/engine -run - -bench History -benchtime 1000x
+// BenchmarkHistory reads what is not in memory: the events of one payment, as its history and GET
+// /payments/{id}/events do, and all events in order, in the short pieces of checkpoints. go test
+// ./eventstore/engine -run - -bench History -benchtime 1000x
 func BenchmarkHistory(b *testing.B) {
 	dir := b.TempDir()
 	s, end := openBench(b, dir)

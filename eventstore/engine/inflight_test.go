@@ -120,8 +120,9 @@ func waitFlights(t testing.TB, s *engine.Store, n int) {
 	}
 }
 
-// TestClaimsInFlight: two drafts of one aggregate are never in one group, and the second is not sent before the first is acknowledged:
-// the second claim is a conflict, whatever the outcome of the first.
+// TestClaimsInFlight: two drafts of one aggregate are never in one group, and the second is not
+// sent before the first is acknowledged: the second claim is a conflict, whatever the outcome of
+// the first.
 func TestClaimsInFlight(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -176,8 +177,9 @@ func TestWithdrawnDraft(t *testing.T) {
 	checkOnce(t, s, key, "first")
 }
 
-// TestSecondWriterIsFound: another process writes between the groups of a sole writer: at the place of its next group, or below a group
-// that was sent by its number alone. The hash shows both, and the shard accepts nothing more.
+// TestSecondWriterIsFound: another process writes between the groups of a sole writer: at the place
+// of its next group, or below a group that was sent by its number alone. The hash shows both, and
+// the shard accepts nothing more.
 func TestSecondWriterIsFound(t *testing.T) {
 	t.Parallel()
 	t.Run("at the next place", func(t *testing.T) {
@@ -248,7 +250,8 @@ func slipIn(t *testing.T, r *rig, shard int) {
 	}
 }
 
-// TestPredictedOnAnothersGroup: a start finds a group that was predicted on top of another writer's group.
+// TestPredictedOnAnothersGroup: a start finds a group that was predicted on top of another writer's
+// group.
 func TestPredictedOnAnothersGroup(t *testing.T) {
 	t.Parallel()
 	l := newRawLog(t, t.TempDir(), 1)
@@ -261,8 +264,8 @@ func TestPredictedOnAnothersGroup(t *testing.T) {
 	l.refuses(t)
 }
 
-// TestGroupsThatDoNotFollow: a store that opens the log finds any group that does not continue the log, although each group is well
-// formed and has the right hash.
+// TestGroupsThatDoNotFollow: a store that opens the log finds any group that does not continue the
+// log, although each group is well formed and has the right hash.
 func TestGroupsThatDoNotFollow(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*engine.Group){
@@ -302,13 +305,15 @@ func TestGroupsThatDoNotFollow(t *testing.T) {
 	}
 }
 
-// relink changes an event and gives it a hash that fits its bytes, but continues no event before it.
+// relink changes an event and gives it a hash that fits its bytes, but continues no event before
+// it.
 func relink(r *eventstore.Recorded, change func(*eventstore.Recorded)) {
 	change(r)
 	r.Hash = r.Link(eventstore.Hash{})
 }
 
-// TestWhatWaitsGoesTogether: 32 appends wait while a group is under way, and the next group has all of them, in the order of their arrival.
+// TestWhatWaitsGoesTogether: 32 appends wait while a group is under way, and the next group has all
+// of them, in the order of their arrival.
 func TestWhatWaitsGoesTogether(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -349,8 +354,9 @@ func TestWhatWaitsGoesTogether(t *testing.T) {
 	}
 }
 
-// TestEmptyGroupsRace: two stores make sure of each other's events at the same moment: of two empty groups for one place only
-// one is stored, and the other store tries again behind it instead of waiting for ever.
+// TestEmptyGroupsRace: two stores make sure of each other's events at the same moment: of two empty
+// groups for one place only one is stored, and the other store tries again behind it instead of
+// waiting for ever.
 func TestEmptyGroupsRace(t *testing.T) {
 	t.Parallel()
 	r := single(t, 1)

@@ -16,7 +16,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// layout is one message of testdata/group.json with all of its content, in words that any programming language reads.
+// layout is one message of testdata/group.json with all of its content, in words that any
+// programming language reads.
 type layout struct {
 	Name            string `json:"name"`
 	Message         string `json:"message"`
@@ -45,8 +46,9 @@ var (
 	groupFile = filepath.Join("testdata", "group.json")
 )
 
-// layoutGroups are five groups that follow each other: one with two events, one with one event of the same payment, an empty group, a closing
-// group, and an empty group that names records beside the log.
+// layoutGroups are five groups that follow each other: one with two events, one with one event of
+// the same payment, an empty group, a closing group, and an empty group that names records beside
+// the log.
 func layoutGroups(t testing.TB) []*engine.Group {
 	t.Helper()
 	first, next := examples(t)
@@ -84,8 +86,9 @@ func layoutGroups(t testing.TB) []*engine.Group {
 // compressedGroup is the group of testdata/group.json that is stored compressed.
 const compressedGroup = 1
 
-// TestLayoutVectors: the bytes of a frame and of a group are those of eventstore/doc.go: the bytes in the files are read, and those that
-// are not compressed are the same after writing them again. The first release freezes the files (there, Schemas).
+// TestLayoutVectors: the bytes of a frame and of a group are those of eventstore/doc.go: the bytes
+// in the files are read, and those that are not compressed are the same after writing them again.
+// The first release freezes the files (there, Schemas).
 func TestLayoutVectors(t *testing.T) {
 	t.Parallel()
 	_, next := examples(t)
@@ -154,7 +157,8 @@ func layoutOf(name string, data []byte, g *engine.Group) layout {
 	return l
 }
 
-// TestLayoutInPython: another language reads the same from the same bytes: the script knows nothing but doc.go.
+// TestLayoutInPython: another language reads the same from the same bytes: the script knows nothing
+// but doc.go.
 func TestLayoutInPython(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
@@ -173,7 +177,8 @@ func TestLayoutInPython(t *testing.T) {
 	}
 }
 
-// TestEmptyGroupBytes: an empty group has 94 bytes, 42 more with a witness, and 16 more with the ends of the streams beside the log.
+// TestEmptyGroupBytes: an empty group has 94 bytes, 42 more with a witness, and 16 more with the
+// ends of the streams beside the log.
 func TestEmptyGroupBytes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

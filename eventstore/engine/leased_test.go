@@ -7,8 +7,9 @@ import (
 	"payledger/eventstore"
 )
 
-// TestLeased: a node with a lease reads its own state without a request. The lease is checked after the read: a node whose lease ends during it, as
-// after a stop of the process, reads the state of all nodes.
+// TestLeased: a node with a lease reads its own state without a request. The lease is checked after
+// the read: a node whose lease ends during it, as after a stop of the process, reads the state of
+// all nodes.
 func TestLeased(t *testing.T) {
 	t.Parallel()
 	r := single(t, 1)

@@ -25,8 +25,8 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// unsettled are payments of a build whose states keep everything. settled are those of the next build: its schema is higher, and finished
-// operations leave the state.
+// unsettled are payments of a build whose states keep everything. settled are those of the next
+// build: its schema is higher, and finished operations leave the state.
 var (
 	unsettled = format.NewAggregate("payment", 1, payment.Events(), func(s payment.State, e payment.Event) payment.State {
 		return payment.Evolve(s.Whole(), e).Whole()
@@ -137,7 +137,8 @@ func (l *longLife) check(t *testing.T, s *engine.Store) {
 	}
 }
 
-// rows calls handle with every row of the parts moved out of states, and its key, in the tip store of a folder.
+// rows calls handle with every row of the parts moved out of states, and its key, in the tip store
+// of a folder.
 func rows(t *testing.T, dir string, handle func(b tipstore.Batch, key, value []byte) error) (n int) {
 	t.Helper()
 	tips, err := tipstore.Open(tipstore.Options{Dir: tipsOf(dir)})
@@ -154,8 +155,9 @@ func rows(t *testing.T, dir string, handle func(b tipstore.Batch, key, value []b
 
 const rowsMissing = "rows are missing"
 
-// TestLeftIsFound checks, for several conditions of the tip store, that every state of a payment, the newest and the earlier ones, is read
-// with all parts moved out of it: from memory, from rows, from both, or folded from the events.
+// TestLeftIsFound checks, for several conditions of the tip store, that every state of a payment,
+// the newest and the earlier ones, is read with all parts moved out of it: from memory, from rows,
+// from both, or folded from the events.
 func TestLeftIsFound(t *testing.T) {
 	t.Parallel()
 	whole, before := t.TempDir(), t.TempDir()
@@ -210,8 +212,8 @@ func TestLeftIsFound(t *testing.T) {
 	}
 }
 
-// TestLeftRows checks that the rows of the tip store are the parts moved out of the states when the events are folded, after a rebuild as
-// before.
+// TestLeftRows checks that the rows of the tip store are the parts moved out of the states when the
+// events are folded, after a rebuild as before.
 func TestLeftRows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -245,8 +247,8 @@ func TestLeftRows(t *testing.T) {
 	}
 }
 
-// TestLeftOfOlderSchema: a payment that an older schema wrote, with all its operations, goes on with this one, and is read
-// with all of them.
+// TestLeftOfOlderSchema: a payment that an older schema wrote, with all its operations, goes on
+// with this one, and is read with all of them.
 func TestLeftOfOlderSchema(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -265,8 +267,8 @@ func TestLeftOfOlderSchema(t *testing.T) {
 	stopped(t, dir, func(s *engine.Store) { life.check(t, s) })
 }
 
-// TestLeftInMemory checks that of all events of a payment in memory only the newest has most of the parts moved out of the state. The earlier
-// ones use its parts.
+// TestLeftInMemory checks that of all events of a payment in memory only the newest has most of the
+// parts moved out of the state. The earlier ones use its parts.
 func TestLeftInMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -304,7 +306,8 @@ func TestLeftInMemory(t *testing.T) {
 	stopped(t, dir, func(s *engine.Store) { look(s, false) })
 }
 
-// TestLeftIsNeverMissing checks that no event is appended to a state without the parts moved out of it.
+// TestLeftIsNeverMissing checks that no event is appended to a state without the parts moved out of
+// it.
 func TestLeftIsNeverMissing(t *testing.T) {
 	t.Parallel()
 	s := sole(t, 1).store()
@@ -355,7 +358,8 @@ func TestLeftBytes(t *testing.T) {
 	}
 }
 
-// TestWeightOfOrders checks that the estimate of an order's memory is at least its bytes, and not much more.
+// TestWeightOfOrders checks that the estimate of an order's memory is at least its bytes, and not
+// much more.
 func TestWeightOfOrders(t *testing.T) {
 	text := strings.Repeat("x", 250)
 	item := domain.LineItem{ItemID: text, Name: text, Description: text, TaxCode: text, ProductData: &domain.ProductData{

@@ -20,10 +20,12 @@ import (
 // ShardOf returns the shard of an aggregate.
 func (s *Store) ShardOf(key format.Key) int { return domain.Shard(key.ID, s.shards) }
 
-// Accepts returns an error while the shard of an aggregate takes no appends, as far as this process knows. It sends no request.
+// Accepts returns an error while the shard of an aggregate takes no appends, as far as this process
+// knows. It sends no request.
 func (s *Store) Accepts(key format.Key) error { return s.writable(s.shard[s.ShardOf(key)]) }
 
-// Patience bounds a read of the log: without an answer of a majority it then fails with ErrNoMajority.
+// Patience bounds a read of the log: without an answer of a majority it then fails with
+// ErrNoMajority.
 func (s *Store) Patience() time.Duration { return s.api.Patience() }
 
 // Load returns the newest event of an aggregate, with the state after it, or ErrNotFound.
@@ -60,7 +62,8 @@ func (s *Store) Load(ctx context.Context, key format.Key, consistency eventstore
 	return nil, fault.ErrNotFound
 }
 
-// Known returns the newest event of an aggregate that this process knows; nil if it knows none. It makes no request.
+// Known returns the newest event of an aggregate that this process knows; nil if it knows none. It
+// makes no request.
 func (s *Store) Known(key format.Key) (*format.Recorded, error) {
 	return s.shard[s.ShardOf(key)].tip(key)
 }
@@ -73,7 +76,8 @@ func (s *Store) Read(ctx context.Context, shard int, address uint64) (*format.Re
 	return s.shard[shard].Record(ctx, address)
 }
 
-// Record returns the event at an address. ErrNotFound: there is none. ErrDropped: if there was one, it was dropped.
+// Record returns the event at an address. ErrNotFound: there is none. ErrDropped: if there was one,
+// it was dropped.
 func (h *shard) Record(ctx context.Context, address uint64) (*format.Recorded, error) {
 	return h.eventAt(ctx, address, h.Group)
 }
@@ -114,8 +118,8 @@ func (s *Store) LastSeq(ctx context.Context, shard int) (uint64, error) {
 	return end.Last, nil
 }
 
-// Appended returns the address of the newest event of a shard that this process knows to be durable. It makes no request;
-// events of other nodes count a moment later.
+// Appended returns the address of the newest event of a shard that this process knows to be
+// durable. It makes no request; events of other nodes count a moment later.
 func (s *Store) Appended(shard int) uint64 {
 	end, _ := s.shard[shard].end()
 	return end.Last
@@ -163,7 +167,8 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	return all, nil
 }
 
-// Before returns an address below all events of a shard from a time on. Their times grow only roughly: the caller subtracts a slack.
+// Before returns an address below all events of a shard from a time on. Their times grow only
+// roughly: the caller subtracts a slack.
 func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
 	end, _ := s.shard[shard].end()
 	last := format.GroupOf(end.Last)
@@ -196,8 +201,9 @@ func (h *shard) firstWithEvents(ctx context.Context, seq, last uint64) (*format.
 	}
 }
 
-// tip returns the newest acknowledged event of an aggregate; nil when there is none. The shard remembers that there is none until the
-// first event of the aggregate: an account without workflows is looked up for each batch of its events.
+// tip returns the newest acknowledged event of an aggregate; nil when there is none. The shard
+// remembers that there is none until the first event of the aggregate: an account without workflows
+// is looked up for each batch of its events.
 func (h *shard) tip(key format.Key) (*format.Recorded, error) {
 	h.mu.Lock()
 	r, absent, applied := h.tipInMemory(key), h.tips.Absent(key), h.head.Seq
@@ -221,7 +227,8 @@ func (h *shard) noteAbsent(key format.Key, applied uint64) {
 	}
 }
 
-// storedTip reads a tip from the tip store. It returns nil if the store has none; fresh: the tip is probably missing.
+// storedTip reads a tip from the tip store. It returns nil if the store has none; fresh: the tip is
+// probably missing.
 func (s *Store) storedTip(shard int, key format.Key, fresh bool) (*format.Recorded, error) {
 	generation := s.recentEvents.Generation()
 	get := s.tips.Get
@@ -239,8 +246,9 @@ func (s *Store) storedTip(shard int, key format.Key, fresh bool) (*format.Record
 	return r, nil
 }
 
-// Newest calls handle with the newest event of every aggregate of one kind, of one account or EveryAccount, as of the call. It first calls
-// begin with their number. Events of the tip store come in the order of their ids, newer ones last. It holds few events in memory.
+// Newest calls handle with the newest event of every aggregate of one kind, of one account or
+// EveryAccount, as of the call. It first calls begin with their number. Events of the tip store
+// come in the order of their ids, newer ones last. It holds few events in memory.
 func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate string, begin func(total uint64), handle func(*format.Recorded) error) error {
 	if account != eventstore.EveryAccount && !domain.ValidID(string(account)) || !domain.ValidID(aggregate) {
 		return fmt.Errorf("%w: %s.%s", fault.ErrNotFound, account, aggregate)
@@ -298,8 +306,8 @@ func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate 
 	return err
 }
 
-// withLeft returns the state after r with the parts moved out of it. If the tip store lacks some of them, because an older
-// schema wrote the events, withLeft folds the events again.
+// withLeft returns the state after r with the parts moved out of it. If the tip store lacks some of
+// them, because an older schema wrote the events, withLeft folds the events again.
 func (s *Store) withLeft(ctx context.Context, a *format.Core, r *format.Recorded, state any) (any, error) {
 	if newest, ok := s.recentEvents.Get(r.Key); ok && newest.Revision >= r.Revision {
 		if newer := newest.State(); a.Made(newer) && a.Whole(newer) {

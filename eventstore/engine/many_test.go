@@ -29,14 +29,15 @@ var manyAggregates = flag.Int("aggregates", 20_000, "how many aggregates Benchma
 const (
 	// manyCache is the memory of the tip store, as a service with --memory of 1 GiB has it.
 	manyCache = 64 << 20
-	// manyAtOnce is the number of aggregates in a write that is synced: those of a second with 2,000 payments.
+	// manyAtOnce is the number of aggregates in a write that is synced: those of a second with
+	// 2,000 payments.
 	manyAtOnce = 2_000 * eventstoretest.LifeAggregates
 	// manySamples is the number of payments whose tips are copied.
 	manySamples = 250
 )
 
-// manyTips is a tip store with many aggregates: copies of the tips of real payments under other ids, written as the store of the log
-// writes them.
+// manyTips is a tip store with many aggregates: copies of the tips of real payments under other
+// ids, written as the store of the log writes them.
 type manyTips struct {
 	store   *tipstore.Store
 	dir     string
@@ -47,7 +48,8 @@ type manyTips struct {
 
 type tipRow struct{ before, id, after, value []byte }
 
-// TestMany: the tip store finds every one of many aggregates and no other, and a tip takes no more of the disk than SCALING.md says.
+// TestMany: the tip store finds every one of many aggregates and no other, and a tip takes no more
+// of the disk than SCALING.md says.
 func TestMany(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -73,9 +75,9 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// BenchmarkMany fills a tip store with many aggregates, then looks some up at random, those that are there and those that are not. It
-// reports the time to store one, its bytes on the disk, the memory of the process, and the time of look-ups. The figures of
-// deploy/SCALING.md are of
+// BenchmarkMany fills a tip store with many aggregates, then looks some up at random, those that
+// are there and those that are not. It reports the time to store one, its bytes on the disk, the
+// memory of the process, and the time of look-ups. The figures of deploy/SCALING.md are of
 //
 //	go test ./eventstore/engine -run - -bench Many -benchtime 20000x -aggregates 10000000 -timeout 1h
 func BenchmarkMany(b *testing.B) {
@@ -143,7 +145,8 @@ func fillMany(t testing.TB, n int) *manyTips {
 	return m
 }
 
-// sampleTips returns the rows of the aggregates of real payments, each with the parts moved out of its state.
+// sampleTips returns the rows of the aggregates of real payments, each with the parts moved out of
+// its state.
 func sampleTips(t testing.TB) (samples [][]tipRow) {
 	t.Helper()
 	dir := t.TempDir()

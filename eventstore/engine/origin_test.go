@@ -14,7 +14,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// withOrigin returns an event with all parts of a body: the fact, the state, the part moved out of the state, and the origin.
+// withOrigin returns an event with all parts of a body: the fact, the state, the part moved out of
+// the state, and the origin.
 func withOrigin(t *testing.T, origin string) *eventstore.Recorded {
 	t.Helper()
 	left := payment.Finished{
@@ -29,8 +30,8 @@ func withOrigin(t *testing.T, origin string) *eventstore.Recorded {
 	return &eventstore.Recorded{Type: payment.AdjustmentUnneeded{}.Type(), Schema: eventstore.Payments.Schema, Body: body}
 }
 
-// TestOriginBytes: the bytes of a body with an origin never change, the other parts are those of a body without one, and a body that
-// was cut short is refused.
+// TestOriginBytes: the bytes of a body with an origin never change, the other parts are those of a
+// body without one, and a body that was cut short is refused.
 func TestOriginBytes(t *testing.T) {
 	t.Parallel()
 	r, without := withOrigin(t, "2001:db8::7"), withOrigin(t, "")
@@ -62,7 +63,8 @@ func TestOriginBytes(t *testing.T) {
 	}
 }
 
-// TestOriginIsAText: no other value than a text is an origin, and the keys of a body have one order.
+// TestOriginIsAText: no other value than a text is an origin, and the keys of a body have one
+// order.
 func TestOriginIsAText(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
@@ -82,7 +84,8 @@ func TestOriginIsAText(t *testing.T) {
 	same(t, "origin", r.Origin(), "a")
 }
 
-// TestOriginOfACommand: an event has the address of its command, its hash covers the address, and a reader of the log finds it.
+// TestOriginOfACommand: an event has the address of its command, its hash covers the address, and a
+// reader of the log finds it.
 func TestOriginOfACommand(t *testing.T) {
 	t.Parallel()
 	s := sole(t, 1).store()

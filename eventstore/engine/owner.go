@@ -49,8 +49,9 @@ type origin struct {
 	relay   bool // this node hands it on to the owner, which the other one does not reach
 }
 
-// admit lets a reader wait: for the end of the group in flight that may hold what it reads, or for the next group; or it ends the reader, because
-// this node is the owner and has its lease. The caller holds the lock, and calls sendNext afterwards.
+// admit lets a reader wait: for the end of the group in flight that may hold what it reads, or for
+// the next group; or it ends the reader, because this node is the owner and has its lease. The
+// caller holds the lock, and calls sendNext afterwards.
 func (h *shard) admit(b *entry) {
 	switch {
 	case b.group || h.s.majority || h.s.mixed.Load() || !h.owner.Owns():
@@ -65,8 +66,9 @@ func (h *shard) admit(b *entry) {
 	}
 }
 
-// readable reports whether this node is the owner, has its lease, and has no group in flight that may hold an aggregate: then its tip is the newest
-// one. The zero key stands for the whole shard. The caller holds the lock.
+// readable reports whether this node is the owner, has its lease, and has no group in flight that
+// may hold an aggregate: then its tip is the newest one. The zero key stands for the whole shard.
+// The caller holds the lock.
 func (h *shard) readable(key format.Key) bool {
 	if h.s.majority || h.s.mixed.Load() || !h.owner.Owns() || h.beyond.holds(key) || key == (format.Key{}) && h.beyond.busy() || !h.owner.Holds() {
 		return false
@@ -75,7 +77,8 @@ func (h *shard) readable(key format.Key) bool {
 	return true
 }
 
-// underWay reports whether a group in flight may hold an event of one of the aggregates; none: of the shard. The caller holds the lock.
+// underWay reports whether a group in flight may hold an event of one of the aggregates; none: of
+// the shard. The caller holds the lock.
 func (h *shard) underWay(keys []format.Key) bool {
 	if keys == nil {
 		return h.beyond.busy()
@@ -83,13 +86,14 @@ func (h *shard) underWay(keys []format.Key) bool {
 	return slices.ContainsFunc(keys, func(key format.Key) bool { return h.beyond.holds(key) })
 }
 
-// renewSoon lets an empty group renew a lease that has run for half its time, unless another group does. The caller holds the lock, and calls
-// sendNext afterwards.
+// renewSoon lets an empty group renew a lease that has run for half its time, unless another group
+// does. The caller holds the lock, and calls sendNext afterwards.
 func (h *shard) renewSoon() {
 	h.need.lease = h.need.lease || !h.beyond.busy() && h.owner.Aging() && h.s.sick.Load() == nil
 }
 
-// serve ends a reader: this node has applied every event that it may not miss. The caller holds the lock.
+// serve ends a reader: this node has applied every event that it may not miss. The caller holds the
+// lock.
 func (h *shard) serve(b *entry) {
 	if b.origin != nil {
 		h.s.tellNode(handover.Stored(b.origin.reply, h.head.Seq, b.origin.barrier))
@@ -97,7 +101,8 @@ func (h *shard) serve(b *entry) {
 	b.end(nil)
 }
 
-// readAgain admits the readers that waited for the group in flight again. The caller holds the lock.
+// readAgain admits the readers that waited for the group in flight again. The caller holds the
+// lock.
 func (h *shard) readAgain() {
 	reading := h.exchange.reading
 	h.exchange.reading = nil
@@ -163,8 +168,9 @@ func (h *shard) takeRequest(r handover.Request, reply string) {
 	h.sendNext()
 }
 
-// ended answers a draft or a reader of another node that ended: makeGroup, which follows, tells the node about refusals. answerOrigins and serve
-// report successes, but for those of the owner that this node asked. The caller holds the lock.
+// ended answers a draft or a reader of another node that ended: makeGroup, which follows, tells the
+// node about refusals. answerOrigins and serve report successes, but for those of the owner that
+// this node asked. The caller holds the lock.
 func (o *origin) ended(d *entry) {
 	if d.r != nil {
 		delete(o.h.exchange.held, d.r.Hash)
@@ -184,7 +190,8 @@ func (o *origin) ended(d *entry) {
 	}
 }
 
-// answerOrigins reports an acknowledged group to the nodes whose drafts it has, and to those whose readers waited for it. The caller holds the lock.
+// answerOrigins reports an acknowledged group to the nodes whose drafts it has, and to those whose
+// readers waited for it. The caller holds the lock.
 func (h *shard) answerOrigins(f *flight) {
 	told := map[string]bool{}
 	for _, b := range f.readers {
@@ -201,7 +208,8 @@ func (h *shard) answerOrigins(f *flight) {
 	}
 }
 
-// openHandover subscribes to the messages of other nodes and of back-ups, and finds out who owns the shards.
+// openHandover subscribes to the messages of other nodes and of back-ups, and finds out who owns
+// the shards.
 func (s *Store) openHandover(ctx context.Context) error {
 	if s.node == "" {
 		return nil
@@ -234,7 +242,8 @@ func (s *Store) openHandover(ctx context.Context) error {
 	return nil
 }
 
-// findOwner looks for the owner's newest group before the visitors' groups at the end of the shard. Without one the owner stays unknown for a while.
+// findOwner looks for the owner's newest group before the visitors' groups at the end of the shard.
+// Without one the owner stays unknown for a while.
 func (h *shard) findOwner(ctx context.Context) error {
 	h.mu.Lock()
 	end, first, known := h.head.Seq, h.segments.oldest().first, h.owner.Known()
@@ -279,7 +288,8 @@ func (s *Store) note(n OtherNodes) {
 	s.mixed.Store(n.Mixed != nil && n.Mixed())
 }
 
-// shareShards hands shards over to nodes that own fewer, one after the other, and all shards if this node hears nobody.
+// shareShards hands shards over to nodes that own fewer, one after the other, and all shards if
+// this node hears nobody.
 func (s *Store) shareShards() {
 	tick := time.NewTicker(balanceEvery)
 	defer tick.Stop()
@@ -325,7 +335,8 @@ func (s *Store) owned() (owned []*shard) {
 	return owned
 }
 
-// owners returns the owner of each shard, or the node that it is being handed to; "" if it has none.
+// owners returns the owner of each shard, or the node that it is being handed to; "" if it has
+// none.
 func (s *Store) owners() (owners []string) {
 	for _, h := range s.all() {
 		h.mu.Lock()
@@ -368,7 +379,8 @@ func (s *Store) handTo(shards []*shard, next func(*shard) string) {
 	}
 }
 
-// Leave hands all shards of this node over to others, and returns when the log names them. This node can still append and read.
+// Leave hands all shards of this node over to others, and returns when the log names them. This
+// node can still append and read.
 func (s *Store) Leave(ctx context.Context) error {
 	if s.node == "" {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"payledger/eventstore/ownership"
 )
 
-// TestOwner checks the owner of a shard against the schedules of package ownership, on real servers.
+// TestOwner checks the owner of a shard against the schedules of package ownership, on real
+// servers.
 func TestOwner(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -62,7 +63,8 @@ func latest(t testing.TB, s *engine.Store, key eventstore.Key) (tally, error) {
 	return tip.State, err
 }
 
-// testReadsWriteNothing: a lease is renewed at most twice in its time, whatever the number of reads.
+// testReadsWriteNothing: a lease is renewed at most twice in its time, whatever the number of
+// reads.
 func testReadsWriteNothing(t testing.TB, r *rig) {
 	r.own(t, 0)
 	s := r.store()
@@ -85,8 +87,8 @@ func testReadsWriteNothing(t testing.TB, r *rig) {
 	}
 }
 
-// testReadBesideFlight: another node shows the event before its writer has the acknowledgement. A reader that knows it from there must
-// find it at the owner.
+// testReadBesideFlight: another node shows the event before its writer has the acknowledgement. A
+// reader that knows it from there must find it at the owner.
 func testReadBesideFlight(t testing.TB, r *rig) {
 	ctx := testContext(t)
 	r.own(t, 0)
@@ -150,8 +152,8 @@ func testOneFlight(t testing.TB, r *rig) {
 	checkOnce(t, s, key, "next")
 }
 
-// testStoppedOwner: the owner is stopped between two lines. Another node takes the shard over. The owner goes on, and its first read must
-// not be from memory.
+// testStoppedOwner: the owner is stopped between two lines. Another node takes the shard over. The
+// owner goes on, and its first read must not be from memory.
 func testStoppedOwner(t testing.TB, r *rig) {
 	r.own(t, 0)
 	owner, other := r.nodes[0], r.nodes[1]
@@ -186,8 +188,8 @@ func testStoppedOwner(t testing.TB, r *rig) {
 	}
 }
 
-// testGoneOwner: the owner's last group is stored, and it receives nothing more. Readers go on; the next writer waits since it saw that
-// group, not longer.
+// testGoneOwner: the owner's last group is stored, and it receives nothing more. Readers go on; the
+// next writer waits since it saw that group, not longer.
 func testGoneOwner(t testing.TB, r *rig) {
 	ctx := testContext(t)
 	r.own(t, 0)

@@ -10,7 +10,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// TestParts: for every golden body, the state that is cut out of the body equals the decoded state. Bytes that are no body are refused.
+// TestParts: for every golden body, the state that is cut out of the body equals the decoded state.
+// Bytes that are no body are refused.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	for _, r := range eventstoretest.Golden(t, golden) {

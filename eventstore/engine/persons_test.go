@@ -57,8 +57,8 @@ func hasKeys(t testing.TB, v *secrets.Store, key domain.SecretID, through uint64
 	same(t, "keys", have, want)
 }
 
-// testErasedKeys: data of an erased key opens nowhere once the node has the event, before the key is destroyed too, and new data
-// is sealed under the next key.
+// testErasedKeys: data of an erased key opens nowhere once the node has the event, before the key
+// is destroyed too, and new data is sealed under the next key.
 func testErasedKeys(t testing.TB, r *rig) {
 	here, there := eventstoretest.Secrets(t, r.store()), eventstoretest.Secrets(t, r.other())
 	key := secrets.PersonalKeyName("acct", "customer "+newKey().ID, "")
@@ -106,8 +106,9 @@ func testErasedKeys(t testing.TB, r *rig) {
 	}
 }
 
-// TestSealDuringErasure seals for a person again and again while the person is erased. Data that was sealed after an erasure
-// ended opens; no erased key exists at the end, and nothing opens that an erased key sealed.
+// TestSealDuringErasure seals for a person again and again while the person is erased. Data that
+// was sealed after an erasure ended opens; no erased key exists at the end, and nothing opens that
+// an erased key sealed.
 func TestSealDuringErasure(t *testing.T) {
 	t.Parallel()
 	const erasures, sealers = 12, 4

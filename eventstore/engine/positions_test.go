@@ -6,8 +6,9 @@ import (
 	"payledger/eventstore"
 )
 
-// TestOrder checks that the positions of an order that a checkpoint has fixed are the same in every later order. An event without a
-// covering checkpoint has no position, and the call does not wait. Neighbours, and earlier results, need no further reading.
+// TestOrder checks that the positions of an order that a checkpoint has fixed are the same in every
+// later order. An event without a covering checkpoint has no position, and the call does not wait.
+// Neighbours, and earlier results, need no further reading.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	for name, alone := range map[string]bool{"sole writer": true, "one of several": false} {

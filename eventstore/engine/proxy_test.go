@@ -131,7 +131,8 @@ func (p *proxy) Cut() {
 	}
 }
 
-// Silence loses all bytes in both directions, like a pulled cable: no side sees the end of a connection.
+// Silence loses all bytes in both directions, like a pulled cable: no side sees the end of a
+// connection.
 func (p *proxy) Silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

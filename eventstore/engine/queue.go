@@ -18,7 +18,8 @@ import (
 // outcomePatience is how long the record of an outcome lets first records overtake it.
 const outcomePatience = 50 * time.Millisecond
 
-// entry is a draft that waits to be appended, or a reader that waits until this process has applied what it may not miss (r is nil).
+// entry is a draft that waits to be appended, or a reader that waits until this process has applied
+// what it may not miss (r is nil).
 type entry struct {
 	r     *format.Recorded
 	began time.Time
@@ -68,8 +69,9 @@ type queue struct {
 	readers []*entry // they end with any group
 }
 
-// add adds a draft. In the queue of the records of deliveries, the first record of a delivery overtakes records of outcomes, because its webhook
-// has not been sent yet. It does not overtake a draft that has waited for outcomePatience.
+// add adds a draft. In the queue of the records of deliveries, the first record of a delivery
+// overtakes records of outcomes, because its webhook has not been sent yet. It does not overtake a
+// draft that has waited for outcomePatience.
 func (q *queue) add(d *entry, ofDeliveries bool) {
 	at := len(q.drafts)
 	if ofDeliveries && d.r.Revision == 1 {
@@ -142,8 +144,9 @@ func (h *shard) withdraw(ctx context.Context, d *entry) error {
 	return fmt.Errorf("%w: %w", fault.ErrUnknown, ctx.Err())
 }
 
-// refuseWaiting ends the readers and the drafts in the queue: they were never sent. It also ends, as unknown, the drafts of groups that were
-// found in the log and are not known to be durable. The caller holds the lock.
+// refuseWaiting ends the readers and the drafts in the queue: they were never sent. It also ends,
+// as unknown, the drafts of groups that were found in the log and are not known to be durable. The
+// caller holds the lock.
 func (h *shard) refuseWaiting(cause error) {
 	endAll(h.queue.drafts, fmt.Errorf("%w: it was never sent: %w", fault.ErrRefused, cause))
 	endAll(h.queue.readers, fmt.Errorf("%w: %w", fault.ErrUnhealthy, cause))
@@ -155,12 +158,15 @@ func (h *shard) refuseWaiting(cause error) {
 	}
 }
 
-// askEnd returns when this process has applied every event of an aggregate that any process had acknowledged before the call; the zero key stands
-// for the whole shard. The owner of the shard knows it under its lease (package ownership), and answers other nodes in one message. Without a
-// lease, askEnd waits for the acknowledgement of a group that is sent after the call: a writer that appends at a place of the shard knows all
-// groups before that place. The group is the next one of the owner, or an empty one; all callers that wait when it is made share it. If the owner
-// does not answer, it is an empty group of this process. Only the acknowledgement counts: a group with the same bytes may stand at the place since
-// before the call. A read at the leader would be wrong: a leader that lost its connections answers with an old end for up to jetapi.StaleLeader.
+// askEnd returns when this process has applied every event of an aggregate that any process had
+// acknowledged before the call; the zero key stands for the whole shard. The owner of the shard
+// knows it under its lease (package ownership), and answers other nodes in one message. Without a
+// lease, askEnd waits for the acknowledgement of a group that is sent after the call: a writer that
+// appends at a place of the shard knows all groups before that place. The group is the next one of
+// the owner, or an empty one; all callers that wait when it is made share it. If the owner does not
+// answer, it is an empty group of this process. Only the acknowledgement counts: a group with the
+// same bytes may stand at the place since before the call. A read at the leader would be wrong: a
+// leader that lost its connections answers with an old end for up to jetapi.StaleLeader.
 func (h *shard) askEnd(ctx context.Context, key format.Key) error {
 	h.mu.Lock()
 	if group := eventstore.Demands(ctx, eventstore.Majority); !group && h.readable(key) {
@@ -206,7 +212,8 @@ func (h *shard) stopReading(b *entry) {
 	h.queue.remove(b)
 }
 
-// wantsEmpty reports whether an empty group is sent if there are no drafts. The caller holds the lock.
+// wantsEmpty reports whether an empty group is sent if there are no drafts. The caller holds the
+// lock.
 func (h *shard) wantsEmpty() bool {
 	return len(h.queue.readers) > 0 || h.need.lease && !h.departure.isQuiet() || h.leaves()
 }
@@ -214,7 +221,8 @@ func (h *shard) wantsEmpty() bool {
 // leaves reports whether the next group names another owner. The caller holds the lock.
 func (h *shard) leaves() bool { return h.need.heir != "" && h.owner.Owns() && !h.departure.isQuiet() }
 
-// gathers reports whether the drafts in the queue wait for others, which then share a group with them. The caller holds the lock.
+// gathers reports whether the drafts in the queue wait for others, which then share a group with
+// them. The caller holds the lock.
 func (h *shard) gathers() bool {
 	if h.s.replicas == 1 || h.leaves() {
 		return false
@@ -232,7 +240,8 @@ func (h *shard) gathers() bool {
 	return wait > 0
 }
 
-// wantAcknowledged requests the acknowledgement of the group at seq: an empty group follows it, if no other group does.
+// wantAcknowledged requests the acknowledgement of the group at seq: an empty group follows it, if
+// no other group does.
 func (h *shard) wantAcknowledged(seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -277,7 +286,8 @@ func (h *shard) wantAcknowledgedLater(delay time.Duration) {
 	}
 }
 
-// readsOf returns the aggregates that readers read, none for the whole shard, and whether they wait for a group.
+// readsOf returns the aggregates that readers read, none for the whole shard, and whether they wait
+// for a group.
 func readsOf(readers []*entry) (keys []format.Key, group bool) {
 	whole := false
 	for _, b := range readers {

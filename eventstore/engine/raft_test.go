@@ -5,8 +5,8 @@ import (
 	_ "unsafe" // for the names below
 )
 
-// The server's Raft timings, which it makes no option of. Its own tests shorten them in the same way; with
-// the defaults (an election after 4 to 9 s) every test of a cluster would mostly wait.
+// The server's Raft timings, which it makes no option of. Its own tests shorten them in the same
+// way; with the defaults (an election after 4 to 9 s) every test of a cluster would mostly wait.
 var (
 	//go:linkname minElectionTimeout github.com/nats-io/nats-server/v2/server.minElectionTimeout
 	minElectionTimeout time.Duration

@@ -62,8 +62,8 @@ func newRawLog(t testing.TB, dir string, shards int) *rawLog {
 	return l
 }
 
-// frames makes one event of each of the aggregates, in this order, for the shard's next group. Each is a second later
-// than the one before.
+// frames makes one event of each of the aggregates, in this order, for the shard's next group. Each
+// is a second later than the one before.
 func (l *rawLog) frames(t testing.TB, h *rawShard, keys ...eventstore.Key) (all []*eventstore.Recorded) {
 	t.Helper()
 	within := map[eventstore.Key]*eventstore.Recorded{}
@@ -133,7 +133,8 @@ func (l *rawLog) keys(shard, n int) (all []eventstore.Key) {
 	return all
 }
 
-// mixed fills every shard with groups of 1, of 2 of the same aggregate, of 64 and 256, and empty ones in between.
+// mixed fills every shard with groups of 1, of 2 of the same aggregate, of 64 and 256, and empty
+// ones in between.
 func (l *rawLog) mixed(t testing.TB) {
 	t.Helper()
 	for n, h := range l.shards {

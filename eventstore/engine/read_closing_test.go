@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestReadEndsWithStore: the store closes while a read waits for an answer that never comes. The read ends then, and not after its own time
-// limit, which is a minute here.
+// TestReadEndsWithStore: the store closes while a read waits for an answer that never comes. The
+// read ends then, and not after its own time limit, which is a minute here.
 func TestReadEndsWithStore(t *testing.T) {
 	t.Parallel()
 	server, s, p, _ := remoteOn(t, func(*engine.Config) {})

@@ -13,8 +13,9 @@ import (
 	"payledger/eventstore/format"
 )
 
-// TestReadersOfGroups checks that readers read groups of any size, and return their events one by one: a log with groups of 1 event, of 2
-// of the same aggregate, of 64 and 256, and of none, by every kind of read, from memory and from the stream.
+// TestReadersOfGroups checks that readers read groups of any size, and return their events one by
+// one: a log with groups of 1 event, of 2 of the same aggregate, of 64 and 256, and of none, by
+// every kind of read, from memory and from the stream.
 func TestReadersOfGroups(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -48,7 +49,8 @@ func TestReadersOfGroups(t *testing.T) {
 	}
 }
 
-// TestSlowSubscriber: a subscriber that has a batch of groups gets all of them, although they leave the memory of the shard meanwhile.
+// TestSlowSubscriber: a subscriber that has a batch of groups gets all of them, although they leave
+// the memory of the shard meanwhile.
 func TestSlowSubscriber(t *testing.T) {
 	t.Parallel()
 	s := sole(t, 1).store()
@@ -109,7 +111,8 @@ func readSubscribe(t *testing.T, l *rawLog, s *engine.Store, from string, forget
 	}
 }
 
-// readHistory reads every event by its address, and every aggregate as a whole and from each revision on.
+// readHistory reads every event by its address, and every aggregate as a whole and from each
+// revision on.
 func readHistory(t *testing.T, l *rawLog, s *engine.Store) {
 	ctx := testContext(t)
 	for shard, h := range l.shards {
@@ -185,8 +188,8 @@ func readFanout(t *testing.T, l *rawLog, s *engine.Store) {
 	}
 }
 
-// TestReaderThatStandsStill checks that a blocked reader (views, notifier, checkpoints or workflows with a fault) delays no other reader
-// and no append, and that the fan-out still ends.
+// TestReaderThatStandsStill checks that a blocked reader (views, notifier, checkpoints or workflows
+// with a fault) delays no other reader and no append, and that the fan-out still ends.
 func TestReaderThatStandsStill(t *testing.T) {
 	t.Parallel()
 	l := newRawLog(t, t.TempDir(), 2)
@@ -224,8 +227,8 @@ func TestReaderThatStandsStill(t *testing.T) {
 	}
 }
 
-// readBefore searches the address before every event's time: the events after it are all events from then on, and no group more than
-// needed.
+// readBefore searches the address before every event's time: the events after it are all events
+// from then on, and no group more than needed.
 func readBefore(t *testing.T, l *rawLog, s *engine.Store) {
 	for shard, h := range l.shards {
 		for i, r := range h.all {
@@ -302,8 +305,8 @@ func readChecks(t *testing.T, l *rawLog, s *engine.Store) {
 	}
 }
 
-// TestCheckpointsOfGroups: positions do not depend on the groups: checkpoints end with groups, empty groups are no leaves, and two
-// checkpointers that race, or start again, make one order.
+// TestCheckpointsOfGroups: positions do not depend on the groups: checkpoints end with groups,
+// empty groups are no leaves, and two checkpointers that race, or start again, make one order.
 func TestCheckpointsOfGroups(t *testing.T) {
 	t.Parallel()
 	l := newRawLog(t, t.TempDir(), 2)

@@ -27,7 +27,8 @@ func openSoleOn(t *testing.T, dir string) (*Store, func() error) {
 	return s, func() error { return errors.Join(s.Close(), server.Close()) }
 }
 
-// TestRecheckWhileRecordsCome: the search for missing records does not report records that are stored during the search.
+// TestRecheckWhileRecordsCome: the search for missing records does not report records that are
+// stored during the search.
 func TestRecheckWhileRecordsCome(t *testing.T) {
 	t.Parallel()
 	s, end := openSoleOn(t, t.TempDir())

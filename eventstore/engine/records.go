@@ -19,7 +19,8 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// records implements deliverylog.Shard for the shard of deliveries, with the exported methods of shard.
+// records implements deliverylog.Shard for the shard of deliveries, with the exported methods of
+// shard.
 type records struct{ *shard }
 
 // Deliveries returns the stream of the records of deliveries.
@@ -138,7 +139,8 @@ func (h *shard) First() uint64 {
 
 func (h *shard) dropped(seq uint64) bool { return seq > 0 && seq < h.First() }
 
-// droppedByNow is dropped after a look at the log: another process may have dropped the group a moment ago.
+// droppedByNow is dropped after a look at the log: another process may have dropped the group a
+// moment ago.
 func (h *shard) droppedByNow(ctx context.Context, seq uint64) (bool, error) {
 	if h.n != deliverylog.ShardNumber || h.dropped(seq) || h.s.sole || h.s.starting.Load() {
 		return h.dropped(seq), nil
@@ -175,8 +177,9 @@ func (h records) Sweep(ctx context.Context) error {
 	}
 }
 
-// forgetSegment removes the records of a dropped segment from the tip store. The tip store has the floor when forgetSegment
-// returns. Records of a segment that another process has deleted already stay in a tip store in memory.
+// forgetSegment removes the records of a dropped segment from the tip store. The tip store has the
+// floor when forgetSegment returns. Records of a segment that another process has deleted already
+// stay in a tip store in memory.
 func (h records) forgetSegment(ctx context.Context, g segment, floor deliverylog.Floor) error {
 	if h.s.tipsFixed {
 		return nil

@@ -24,7 +24,8 @@ const (
 	progressEvery = 200 * time.Millisecond // between two progress reports of a recovery
 )
 
-// openTips opens the tip store. It replaces a damaged store, and the store of another log, by an empty one; restoreTips fills it.
+// openTips opens the tip store. It replaces a damaged store, and the store of another log, by an
+// empty one; restoreTips fills it.
 func (s *Store) openTips(c Config, cache int64) error {
 	dir := c.Tips
 	if dir == "" && c.Server != nil && c.SoleWriter {
@@ -83,7 +84,8 @@ func (s *Store) tipsFit() bool {
 	return errors.Is(err, tipstore.ErrNotFound) || err == nil && string(id) == string(s.id[:])
 }
 
-// restoreTips brings the tips of all shards up to the end of the log, and makes what it read durable.
+// restoreTips brings the tips of all shards up to the end of the log, and makes what it read
+// durable.
 func (s *Store) restoreTips(ctx context.Context) error {
 	shards := s.all()
 	for _, h := range shards { // first: every write to the tip store has the applied places of all shards
@@ -119,7 +121,8 @@ func (s *Store) reportProgress(ctx context.Context) (end func()) {
 	return workers.Repeat(progressEvery, func() { s.progress(s.Events(), of) })
 }
 
-// eventsInLog returns the number of events of the shard, or of the applied ones if the last group is unreadable: replayAll reports that.
+// eventsInLog returns the number of events of the shard, or of the applied ones if the last group
+// is unreadable: replayAll reports that.
 func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	h.mu.Lock()
 	end, last := h.head, h.segments.atStart
@@ -172,7 +175,8 @@ func (h *shard) replayAll(ctx context.Context) error {
 	return h.readGroups(ctx, end.Seq+1, last, h.replay)
 }
 
-// endInTipStore returns the end of the shard that the tip store has applied. It checks that the log still holds that last group.
+// endInTipStore returns the end of the shard that the tip store has applied. It checks that the log
+// still holds that last group.
 func (h *shard) endInTipStore(ctx context.Context) (format.Head, error) {
 	value, err := h.s.tips.Get(tiprow.EndKey(h.n))
 	if errors.Is(err, tipstore.ErrNotFound) {
@@ -234,8 +238,8 @@ func (h *shard) replay(g *format.Group) error {
 	return nil
 }
 
-// makeDurable makes all groups that the server shows durable, before the store answers any caller. On one replica it appends an
-// empty group and waits for its acknowledgement.
+// makeDurable makes all groups that the server shows durable, before the store answers any caller.
+// On one replica it appends an empty group and waits for its acknowledgement.
 func (h *shard) makeDurable(ctx context.Context) error {
 	if h.s.readOnly {
 		return nil
@@ -287,7 +291,8 @@ func (s *Store) flushTips() {
 	}
 }
 
-// writeTips writes the changes since the last write in one batch, tips and applied places, and syncs the batch.
+// writeTips writes the changes since the last write in one batch, tips and applied places, and
+// syncs the batch.
 func (s *Store) writeTips() error {
 	if s.tipsFixed {
 		return nil

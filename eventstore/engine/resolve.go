@@ -14,8 +14,8 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// resolve determines the outcomes of the groups in flight whose answers were not clear, in their order. One
-// goroutine of a shard does so at a time. The shard sends no new group meanwhile.
+// resolve determines the outcomes of the groups in flight whose answers were not clear, in their
+// order. One goroutine of a shard does so at a time. The shard sends no new group meanwhile.
 func (h *shard) resolve() {
 	for {
 		h.mu.Lock()
@@ -69,7 +69,8 @@ func (h *shard) lookUp(f *flight) {
 	}
 }
 
-// sendAgain publishes the same bytes again. The server can store at most one copy: all copies expect the same place.
+// sendAgain publishes the same bytes again. The server can store at most one copy: all copies
+// expect the same place.
 func (h *shard) sendAgain(f *flight) {
 	if h.timedOut(f) {
 		return
@@ -97,8 +98,9 @@ func (h *shard) waitOrEnd(f *flight, err error) {
 	}
 }
 
-// timedOut reports whether the group's time is over. If so, it ends the group: the outcome stays unknown. An embedded server
-// that has not answered at all, for longer than a publish and a read may take, has lost its disk: the process must stop.
+// timedOut reports whether the group's time is over. If so, it ends the group: the outcome stays
+// unknown. An embedded server that has not answered at all, for longer than a publish and a read
+// may take, has lost its disk: the process must stop.
 func (h *shard) timedOut(f *flight) bool {
 	age := time.Since(f.began)
 	switch {
@@ -112,9 +114,10 @@ func (h *shard) timedOut(f *flight) bool {
 	return true
 }
 
-// foundInLog handles a group of this process that was found in the log. On several replicas it is stored: a reader sees only groups
-// that a quorum has committed. On one replica only the acknowledgement of a later group proves it: the group waits for
-// that acknowledgement beside the groups of other writers, and its callers with it.
+// foundInLog handles a group of this process that was found in the log. On several replicas it is
+// stored: a reader sees only groups that a quorum has committed. On one replica only the
+// acknowledgement of a later group proves it: the group waits for that acknowledgement beside the
+// groups of other writers, and its callers with it.
 func (h *shard) foundInLog(f *flight, writer format.Writer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +137,8 @@ func (h *shard) foundInLog(f *flight, writer format.Writer) {
 	time.AfterFunc(appendTimeout, func() { h.expire(f) })
 }
 
-// expire ends the callers of a group that was found in the log and is still not known to be durable.
+// expire ends the callers of a group that was found in the log and is still not known to be
+// durable.
 func (h *shard) expire(f *flight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,7 +170,8 @@ func (h *shard) superseded(f *flight, there *format.Group) {
 	}
 }
 
-// errBusy means that a group of this process is under way: the answer to that group decides about its place first.
+// errBusy means that a group of this process is under way: the answer to that group decides about
+// its place first.
 var errBusy = errors.New("eventstore: a group of ours is under way")
 
 // tryReadUpTo reads the log up to seq. It returns errBusy if a group of this process is under way.
@@ -181,7 +186,8 @@ func (h *shard) tryReadUpTo(ctx context.Context, seq uint64) error {
 	return h.readGroups(ctx, next, seq, h.observe)
 }
 
-// untilClosed runs a read, which ends when the store closes: an answer that was on its way does not come any more.
+// untilClosed runs a read, which ends when the store closes: an answer that was on its way does not
+// come any more.
 func (h *shard) untilClosed(ctx context.Context, read func(context.Context) error) error {
 	reading, end := context.WithCancel(ctx)
 	defer end()
@@ -227,7 +233,8 @@ func (h *shard) readToEnd(ctx context.Context) error {
 	return h.await(ctx, needed)
 }
 
-// requeue returns the drafts of the first group in flight to the queue. The group was not stored and never will be.
+// requeue returns the drafts of the first group in flight to the queue. The group was not stored
+// and never will be.
 func (h *shard) requeue(f *flight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -247,7 +254,8 @@ func (h *shard) requeue(f *flight) {
 	}
 }
 
-// returnReaders returns the readers of a group that was not stored to the queue, after a pause. The caller holds the lock.
+// returnReaders returns the readers of a group that was not stored to the queue, after a pause. The
+// caller holds the lock.
 func (h *shard) returnReaders(f *flight, pause time.Duration) {
 	var again []*entry
 	for _, b := range f.readers {
@@ -273,8 +281,8 @@ func (h *shard) returnReaders(f *flight, pause time.Duration) {
 	})
 }
 
-// giveUp ends the first group in flight with an error for its callers. Drafts that were at another node before are unknown after a refusal: they
-// try on until their time is over.
+// giveUp ends the first group in flight with an error for its callers. Drafts that were at another
+// node before are unknown after a refusal: they try on until their time is over.
 func (h *shard) giveUp(f *flight, kind, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -298,8 +306,9 @@ func (h *shard) giveUp(f *flight, kind, cause error) {
 	h.wantAcknowledgedLater(recheckPause)
 }
 
-// returnLeaderless returns the drafts of a refused group to the queue if the stream of a cluster has no leader: nothing was stored, and the next leader
-// comes soon. It returns the drafts that do not wait, and those whose time is over. The caller holds the lock.
+// returnLeaderless returns the drafts of a refused group to the queue if the stream of a cluster
+// has no leader: nothing was stored, and the next leader comes soon. It returns the drafts that do
+// not wait, and those whose time is over. The caller holds the lock.
 func (h *shard) returnLeaderless(drafts []*entry, cause error) (others []*entry) {
 	if h.s.replicas == 1 || !errors.Is(cause, nats.ErrNoResponders) {
 		return drafts
@@ -318,8 +327,8 @@ func (h *shard) returnLeaderless(drafts []*entry, cause error) (others []*entry)
 	return others
 }
 
-// returnHanded returns the drafts that another node may still append to the queue, after a pause, unless their time is over. It returns the others.
-// The caller holds the lock.
+// returnHanded returns the drafts that another node may still append to the queue, after a pause,
+// unless their time is over. It returns the others. The caller holds the lock.
 func (h *shard) returnHanded(drafts []*entry) (others []*entry) {
 	var again []*entry
 	for _, d := range drafts {
@@ -341,7 +350,8 @@ func (h *shard) returnHanded(drafts []*entry) (others []*entry) {
 	return others
 }
 
-// drop removes the first group in flight, which is not known to be stored. Groups behind it become orphans. The caller holds the lock.
+// drop removes the first group in flight, which is not known to be stored. Groups behind it become
+// orphans. The caller holds the lock.
 func (h *shard) drop(f *flight) {
 	h.beyond.drop(h.head)
 	if f.g.Kind == format.KindClosing {
@@ -351,8 +361,8 @@ func (h *shard) drop(f *flight) {
 	h.readAgain()
 }
 
-// stop ends the first group in flight and sends the error to Fatal: the disk does not keep writes, or a group without callers
-// may still be stored.
+// stop ends the first group in flight and sends the error to Fatal: the disk does not keep writes,
+// or a group without callers may still be stored.
 func (h *shard) stop(f *flight, cause error) {
 	err := fmt.Errorf("%s: group %d is not known to be on disk after %s: %w", h.name(), f.g.Seq, time.Since(f.began).Round(time.Second), cause)
 	h.s.markUnhealthy(err, true)

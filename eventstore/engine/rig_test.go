@@ -80,7 +80,8 @@ func sole(t testing.TB, shards int) *rig {
 	return &rig{shards: shards, nodes: []*node{{dir: dir, server: server, store: eventstoretest.OpenOn(t, c)}}}
 }
 
-// cluster is three embedded servers whose routes go through proxies, with every stream on all three.
+// cluster is three embedded servers whose routes go through proxies, with every stream on all
+// three.
 func cluster(t testing.TB, shards int) *rig {
 	t.Helper()
 	r := &rig{shards: shards, whole: t}
@@ -285,8 +286,9 @@ func mustAdd(t testing.TB, s *engine.Store, key eventstore.Key, e added) eventst
 	return tip
 }
 
-// checkChain checks an aggregate's events by the rules of the log: the revisions have no gap, each event names the event before it, and
-// every hash follows from the rules in doc.go, as an auditor computes it.
+// checkChain checks an aggregate's events by the rules of the log: the revisions have no gap, each
+// event names the event before it, and every hash follows from the rules in doc.go, as an auditor
+// computes it.
 func checkChain(t testing.TB, events []*eventstore.Recorded) {
 	t.Helper()
 	var previous eventstore.Recorded
@@ -301,7 +303,8 @@ func checkChain(t testing.TB, events []*eventstore.Recorded) {
 	}
 }
 
-// auditorsHash computes an event's hash from the bytes that doc.go names, with no code of the package.
+// auditorsHash computes an event's hash from the bytes that doc.go names, with no code of the
+// package.
 func auditorsHash(previous []byte, r *eventstore.Recorded) eventstore.Hash {
 	text := fmt.Sprintf("ce-specversion:1.0\nce-id:%s\nce-type:%s\nce-source:/payledger\nce-subject:%s.%s.%s\nce-time:%s\n"+
 		"content-type:application/msgpack\nLedger-Schema:%d\nLedger-Revision:%d\n"+

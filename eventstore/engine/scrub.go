@@ -26,8 +26,9 @@ const (
 	scrubPause = 10 * time.Minute // between two passes over the folder
 )
 
-// scrub reads the files of an embedded server again and again, slowly, and compares them with their checksums, with each
-// other and with what this process knows: damage that nobody reads otherwise is found before a restart meets it.
+// scrub reads the files of an embedded server again and again, slowly, and compares them with their
+// checksums, with each other and with what this process knows: damage that nobody reads otherwise
+// is found before a restart meets it.
 type scrub struct {
 	s       *Store
 	ended   atomic.Int64 // when the last whole pass began, in Unix seconds; 0: there was none
@@ -38,14 +39,14 @@ type scrub struct {
 	found   archive.Damaged // gets each damage; nil: the first one ends the pass
 }
 
-// ScrubAge returns how long ago the last whole pass of the scrub began, and false if there was none yet.
+// ScrubAge returns how long ago the last whole pass of the scrub began; false: there was none yet.
 func (s *Store) ScrubAge() (time.Duration, bool) {
 	ended := s.scrub.ended.Load()
 	return max(0, s.Now().Sub(time.Unix(ended, 0))), ended > 0
 }
 
-// Scrub makes one whole pass over the folder of the embedded server, without pausing. It returns the damage that it
-// found first; the log is then unhealthy.
+// Scrub makes one whole pass over the folder of the embedded server, without pausing. It returns
+// the damage that it found first; the log is then unhealthy.
 func (s *Store) Scrub(ctx context.Context) error {
 	if s.embedded == nil || s.replicas > 1 {
 		return nil
@@ -53,7 +54,8 @@ func (s *Store) Scrub(ctx context.Context) error {
 	return s.scrubAll(ctx, nil)
 }
 
-// Archive returns the files of the embedded server, up to an acknowledged end. Close the archive before the store.
+// Archive returns the files of the embedded server, up to an acknowledged end. Close the archive
+// before the store.
 func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 	if s.embedded == nil || s.replicas > 1 {
 		return nil, errors.New("eventstore: the log of a cluster has no files in this process; verify the folder of a node")
@@ -73,7 +75,8 @@ func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 	})
 }
 
-// scrubAll makes a whole pass without pausing, and reports all damage; without a function for damage it returns the first.
+// scrubAll makes a whole pass without pausing, and reports all damage; without a function for
+// damage it returns the first.
 func (s *Store) scrubAll(ctx context.Context, damaged archive.Damaged) error {
 	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, found: damaged}
 	err := c.pass(ctx, false)
@@ -230,7 +233,8 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	return c.lookAgain(ctx, h, name, through, options)
 }
 
-// lookAgain reads a segment that looked damaged once more, from its beginning: files may have been replaced meanwhile.
+// lookAgain reads a segment that looked damaged once more, from its beginning: files may have been
+// replaced meanwhile.
 func (c *scrub) lookAgain(ctx context.Context, h *shard, name string, through uint64, options blocks.Options) error {
 	if err := jetapi.Pause(ctx, recheckPause); err != nil {
 		return err
@@ -252,7 +256,8 @@ func (c *scrub) lookAgain(ctx context.Context, h *shard, name string, through ui
 	return nil
 }
 
-// broken returns the error of a stream that could not be checked. The check needs the tip store: if its files are damaged, the log is unhealthy.
+// broken returns the error of a stream that could not be checked. The check needs the tip store: if
+// its files are damaged, the log is unhealthy.
 func (c *scrub) broken(name string, err error) error {
 	err = fmt.Errorf("eventstore: scrub: %s: %w", name, err)
 	if errors.Is(err, tipstore.ErrDamaged) {
@@ -286,7 +291,8 @@ func (c *scrub) sideStream(ctx context.Context, name string, options blocks.Opti
 	}
 }
 
-// group checks a record of the log: that it is a whole group of its place, and follows the one before.
+// group checks a record of the log: that it is a whole group of its place, and follows the one
+// before.
 func (c *scrub) group(h *shard, r blocks.Record) error {
 	if r.Tombstone || r.Erased {
 		return nil
@@ -351,8 +357,9 @@ func (c *scrub) side(name string, options blocks.Options) (finding, error) {
 	return finding{seq, err.Error()}, nil
 }
 
-// faultOf returns the fault in a report of a stream that must hold everything up to a sequence, or "". After the sequence a
-// record may be cut off because it is being written; it is a fault if it looks the same when it is read again.
+// faultOf returns the fault in a report of a stream that must hold everything up to a sequence, or
+// "". After the sequence a record may be cut off because it is being written; it is a fault if it
+// looks the same when it is read again.
 func (c *scrub) faultOf(report blocks.Report, through uint64) string {
 	before := c.torn
 	if c.torn = ""; report.Kind == blocks.Torn {

@@ -11,8 +11,8 @@ import (
 	"payledger/eventstore/secretlog"
 )
 
-// TestSecretCheck checks that the oldest value is verified before a stopped folder, or a log elsewhere, is opened. A refusal is the
-// start's error, and changes nothing.
+// TestSecretCheck checks that the oldest value is verified before a stopped folder, or a log
+// elsewhere, is opened. A refusal is the start's error, and changes nothing.
 func TestSecretCheck(t *testing.T) {
 	t.Parallel()
 	dir, ctx := filepath.Join(t.TempDir(), "events"), testContext(t)

@@ -50,8 +50,9 @@ func opens(t testing.TB, v *secrets.Store, sealed *domain.Sealed, want bool) {
 	}
 }
 
-// TestDestroyedKeyIsForgotten: a destroyed key opens nothing any more, although nodes had it in memory: at once on the node
-// that destroyed it, also with concurrent readers, and within two seconds on another.
+// TestDestroyedKeyIsForgotten: a destroyed key opens nothing any more, although nodes had it in
+// memory: at once on the node that destroyed it, also with concurrent readers, and within two
+// seconds on another.
 func TestDestroyedKeyIsForgotten(t *testing.T) {
 	t.Parallel()
 	here, there, now := twoVaults(t)
@@ -82,8 +83,8 @@ func TestDestroyedKeyIsForgotten(t *testing.T) {
 	}
 }
 
-// TestDestroyedCardIsForgotten: when a minute's cards were destroyed by one node, another that took one of them in does not
-// show it any more.
+// TestDestroyedCardIsForgotten: when a minute's cards were destroyed by one node, another that took
+// one of them in does not show it any more.
 func TestDestroyedCardIsForgotten(t *testing.T) {
 	t.Parallel()
 	here, there, now := twoVaults(t)
@@ -106,8 +107,9 @@ func TestDestroyedCardIsForgotten(t *testing.T) {
 	}
 }
 
-// TestDestroyedVaultedCardIsForgotten: a vaulted card that was destroyed pays no more, although nodes had it in memory: at once on the node
-// that destroyed it, also with concurrent readers, and within two seconds on another. A new vaulted card under the token does.
+// TestDestroyedVaultedCardIsForgotten: a vaulted card that was destroyed pays no more, although
+// nodes had it in memory: at once on the node that destroyed it, also with concurrent readers, and
+// within two seconds on another. A new vaulted card under the token does.
 func TestDestroyedVaultedCardIsForgotten(t *testing.T) {
 	t.Parallel()
 	here, there, now := twoVaults(t)
@@ -171,8 +173,8 @@ func (i *interrupted) Read(p []byte) (int, error) {
 	return i.Reader.Read(p)
 }
 
-// TestCardOfAnEndedMinute: a node whose clock is ahead destroys the key of the minute while a card is being sealed under it.
-// The card is stored again, and opens.
+// TestCardOfAnEndedMinute: a node whose clock is ahead destroys the key of the minute while a card
+// is being sealed under it. The card is stored again, and opens.
 func TestCardOfAnEndedMinute(t *testing.T) {
 	t.Parallel()
 	server := eventstoretest.Server(t, t.TempDir())
@@ -216,7 +218,8 @@ func TestCardOfAnEndedMinute(t *testing.T) {
 	}
 }
 
-// TestKeyMadeAnew checks that data that was sealed before a key was destroyed stays erased, although the name has a new key.
+// TestKeyMadeAnew checks that data that was sealed before a key was destroyed stays erased,
+// although the name has a new key.
 func TestKeyMadeAnew(t *testing.T) {
 	t.Parallel()
 	here, there, now := twoVaults(t)
@@ -239,7 +242,8 @@ func TestKeyMadeAnew(t *testing.T) {
 	}
 }
 
-// TestDestroyWhatAnotherMadeAnew: a destruction by a node that knows only an earlier value of the name ends the later one.
+// TestDestroyWhatAnotherMadeAnew: a destruction by a node that knows only an earlier value of the
+// name ends the later one.
 func TestDestroyWhatAnotherMadeAnew(t *testing.T) {
 	t.Parallel()
 	server := eventstoretest.Server(t, t.TempDir())

@@ -34,7 +34,8 @@ func create(t testing.TB, b *secretlog.Stream, names ...string) {
 	}
 }
 
-// readSecret returns a value. A server of a busy cluster may not answer in time; readSecret then repeats the request. Only an answer counts.
+// readSecret returns a value. A server of a busy cluster may not answer in time; readSecret then
+// repeats the request. Only an answer counts.
 func readSecret(t testing.TB, b *secretlog.Stream, name string) (value []byte, err error) {
 	t.Helper()
 	eventually(t, 2*time.Minute, "an answer about "+name, func() error {
@@ -59,8 +60,9 @@ func holds(t testing.TB, b *secretlog.Stream, name string, there bool) {
 	}
 }
 
-// testSecretNodes checks that nodes read each other's values and destructions from the stream: of several nodes that create a name one
-// succeeds, and no node opens a value that another one has destroyed.
+// testSecretNodes checks that nodes read each other's values and destructions from the stream: of
+// several nodes that create a name one succeeds, and no node opens a value that another one has
+// destroyed.
 func testSecretNodes(t testing.TB, r *rig) {
 	var nodes []*secretlog.Stream
 	for _, s := range []*engine.Store{r.store(), r.other()} {
@@ -146,8 +148,8 @@ func testUnfinished(t testing.TB, r *rig, here, there *secretlog.Stream) {
 	}
 }
 
-// valueAt returns the sequence of a name's value in the first segment, as the stream's leader has it; 0 if there is none. Another
-// replica may lack the newest messages.
+// valueAt returns the sequence of a name's value in the first segment, as the stream's leader has
+// it; 0 if there is none. Another replica may lack the newest messages.
 func valueAt(t testing.TB, s *engine.Store, name string) uint64 {
 	t.Helper()
 	ask := func(call string, question map[string]any, into any) {
@@ -177,7 +179,8 @@ func valueAt(t testing.TB, s *engine.Store, name string) uint64 {
 	return 0
 }
 
-// TestSecretAnswerLost: an answer that is lost leaves two messages: one is the value, the other is destroyed.
+// TestSecretAnswerLost: an answer that is lost leaves two messages: one is the value, the other is
+// destroyed.
 func TestSecretAnswerLost(t *testing.T) {
 	t.Parallel()
 	eachWriter(t, func(t *testing.T, _ *embedded.Server, s *engine.Store, p *proxy, _ <-chan struct{}) {

@@ -58,7 +58,8 @@ func (r *rolling) both(t *testing.T) (next secrets.Key) {
 	return next
 }
 
-// roll rotates the key at a node. It repeats the rotation as an operator does, while the cluster gives no answer.
+// roll rotates the key at a node. It repeats the rotation as an operator does, while the cluster
+// gives no answer.
 func (r *rolling) roll(t *testing.T, node int, next secrets.Key) {
 	t.Helper()
 	eventually(t, 2*time.Minute, "the rotation ends", func() error {
@@ -115,7 +116,8 @@ func (r *rolling) holds(t *testing.T, node int, keys ...secrets.Key) {
 	}
 }
 
-// openBy returns the names of the stored values that a key opens, as the leader of the stream has them.
+// openBy returns the names of the stored values that a key opens, as the leader of the stream has
+// them.
 func (r *rolling) openBy(t *testing.T, key secrets.Key) (names []string) {
 	t.Helper()
 	js, err := jetstream.New(r.store().Conn(), jetstream.WithDefaultTimeout(time.Minute))
@@ -156,8 +158,9 @@ func (r *rolling) openBy(t *testing.T, key secrets.Key) (names []string) {
 	return names
 }
 
-// TestClusterRolling: the master key of a cluster is rotated while nodes write secrets. A rotation is cut after each of its steps, also
-// with the loss of the majority: no secret is lost, and the next run completes it.
+// TestClusterRolling: the master key of a cluster is rotated while nodes write secrets. A rotation
+// is cut after each of its steps, also with the loss of the majority: no secret is lost, and the
+// next run completes it.
 func TestClusterRolling(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -197,7 +200,8 @@ type secretWriters struct {
 	gone    []domain.SecretID
 }
 
-// write creates secrets and cards at a node, and destroys every third secret, until the writers stop.
+// write creates secrets and cards at a node, and destroys every third secret, until the writers
+// stop.
 func (w *secretWriters) write(t *testing.T, v *secrets.Store) {
 	for i := 0; ; i++ {
 		select {
@@ -315,7 +319,8 @@ func (r *rolling) cutAfter(t *testing.T, i int, step string, majorityLost bool) 
 	}
 }
 
-// serverAway rotates the key while a server is away, whose disk keeps the earlier values. The rotation is refused.
+// serverAway rotates the key while a server is away, whose disk keeps the earlier values. The
+// rotation is refused.
 func (r *rolling) serverAway(t *testing.T) {
 	next := r.both(t)
 	r.leave(2)
@@ -346,8 +351,8 @@ func (r *rolling) twoAtOnce(t *testing.T) {
 	}
 }
 
-// late repeats three messages of the last rotation: a value sealed with the old key, a value sealed anew, and the message that began the
-// rotation.
+// late repeats three messages of the last rotation: a value sealed with the old key, a value sealed
+// anew, and the message that began the rotation.
 func (r *rolling) late(t *testing.T) {
 	js, err := jetstream.New(r.store().Conn(), jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
@@ -414,7 +419,8 @@ func (r *rolling) reopenEmpty(t *testing.T) *secrets.Store {
 	return v
 }
 
-// twoKeys rotates to two keys at once. One wins; a node with the other one must stop, and writes nothing.
+// twoKeys rotates to two keys at once. One wins; a node with the other one must stop, and writes
+// nothing.
 func (r *rolling) twoKeys(t *testing.T) {
 	one, two, old := masterKey(r.key+1), masterKey(100), masterKey(r.key)
 	first, second := r.vault(t, 0, old, one), r.vault(t, 1, old, two)

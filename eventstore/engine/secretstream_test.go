@@ -60,7 +60,8 @@ func testSecrets(t testing.TB, r *rig) {
 	testPersonal(t, r, here, there)
 }
 
-// testUnjudgedCard: a card that cannot be judged, because the shard of its token is damaged, stays, and keeps no other card.
+// testUnjudgedCard: a card that cannot be judged, because the shard of its token is damaged, stays,
+// and keeps no other card.
 func testUnjudgedCard(t testing.TB, r *rig, vault *secrets.Store) {
 	t.Helper()
 	ctx, now := testContext(t), r.store().Now()

@@ -19,7 +19,8 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// A segment is one stream of a shard. Only the last segment takes groups. Its closing group ends it and names the next segment.
+// A segment is one stream of a shard. Only the last segment takes groups. Its closing group ends it
+// and names the next segment.
 type segment struct {
 	number uint32 // from 1
 	first  uint64 // sequence of its first group
@@ -28,8 +29,8 @@ type segment struct {
 	sealed bool   // the server has sealed it, as of the start
 }
 
-// DefaultSegmentBytes is the size from which a segment is closed. After a kill the server reads whole open segments: those of
-// all shards together stay below 1 GiB.
+// DefaultSegmentBytes is the size from which a segment is closed. After a kill the server reads
+// whole open segments: those of all shards together stay below 1 GiB.
 const DefaultSegmentBytes = 128 << 20
 
 const messageOverhead = 110 // roughly the number of bytes that the server adds to a group's own
@@ -83,7 +84,8 @@ func (g *segments) grow(bytes int) { g.all[len(g.all)-1].bytes += uint64(bytes) 
 // ended reports whether a closing group has its successor.
 func (g *segments) ended(closing *format.Group) bool { return g.open().first > closing.Seq }
 
-// succeed ends the open segment with its closing group, adds the next one, and returns the one that ended.
+// succeed ends the open segment with its closing group, adds the next one, and returns the one that
+// ended.
 func (g *segments) succeed(closing *format.Group, next segment) (full segment) {
 	last := &g.all[len(g.all)-1]
 	last.last = closing.Seq
@@ -111,7 +113,8 @@ func (h *shard) segmentOf(seq uint64) (segment, bool) {
 	return h.segments.find(seq)
 }
 
-// reader returns the connection for look-ups in the shard. Deliveries and secrets have the two after those of the log's shards.
+// reader returns the connection for look-ups in the shard. Deliveries and secrets have the two
+// after those of the log's shards.
 func (h *shard) reader() int { return min(h.n, h.s.shards) }
 
 func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, error) {
@@ -178,8 +181,9 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 	return page, err
 }
 
-// lastAtLeader returns the sequence of the last group of the shard, by the leader of the open segment. If that group closes its
-// segment, lastAtLeader continues in the next one, which another process may have made.
+// lastAtLeader returns the sequence of the last group of the shard, by the leader of the open
+// segment. If that group closes its segment, lastAtLeader continues in the next one, which another
+// process may have made.
 func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 	for {
 		h.mu.Lock()
@@ -205,7 +209,8 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 	}
 }
 
-// Metadata of every segment. A log is never opened with another number of shards than it was made with.
+// Metadata of every segment. A log is never opened with another number of shards than it was made
+// with.
 const (
 	metadataFormat = "payledger-format"
 	logFormat      = "3"
@@ -220,7 +225,8 @@ func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
 	return config
 }
 
-// rollAfter starts roll if a group that was applied or read closes its segment. The caller holds the lock.
+// rollAfter starts roll if a group that was applied or read closes its segment. The caller holds
+// the lock.
 func (h *shard) rollAfter(g *format.Group) {
 	if g.Kind != format.KindClosing || h.segments.ended(g) {
 		return
@@ -229,7 +235,8 @@ func (h *shard) rollAfter(g *format.Group) {
 	go h.roll(g)
 }
 
-// roll makes the segment that follows a closing group, and seals the closed segment. It tries until it succeeds.
+// roll makes the segment that follows a closing group, and seals the closed segment. It tries until
+// it succeeds.
 func (h *shard) roll(g *format.Group) {
 	for {
 		ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
@@ -245,8 +252,8 @@ func (h *shard) roll(g *format.Group) {
 	}
 }
 
-// makeSuccessor makes the segment that follows a closing group, unless it exists, and seals the one before it. It is
-// safe to repeat, and any node may do it.
+// makeSuccessor makes the segment that follows a closing group, unless it exists, and seals the one
+// before it. It is safe to repeat, and any node may do it.
 func (h *shard) makeSuccessor(ctx context.Context, g *format.Group) error {
 	next := segment{number: g.Next, first: g.Seq + 1}
 	if !h.s.readOnly {
@@ -266,9 +273,10 @@ func (h *shard) makeSuccessor(ctx context.Context, g *format.Group) error {
 	return h.seal(ctx, full)
 }
 
-// seal makes the server refuse messages for a closed segment. A stream of one replica is not sealed: its closing group is
-// enough, and the server would rewrite the stream's description and its checksum in two steps. After a crash between them
-// the server would not know the stream any more (nats-server filestore.go, writeStreamMeta).
+// seal makes the server refuse messages for a closed segment. A stream of one replica is not
+// sealed: its closing group is enough, and the server would rewrite the stream's description and
+// its checksum in two steps. After a crash between them the server would not know the stream any
+// more (nats-server filestore.go, writeStreamMeta).
 func (h *shard) seal(ctx context.Context, g segment) error {
 	if h.s.readOnly || h.s.replicas == 1 {
 		return nil

@@ -16,8 +16,9 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestSegmentsRoll: segments roll while 32 writers append and readers read: every event is there once, in an unbroken
-// order, for those who follow, for those who come later, and after a restart with or without the tip store.
+// TestSegmentsRoll: segments roll while 32 writers append and readers read: every event is there
+// once, in an unbroken order, for those who follow, for those who come later, and after a restart
+// with or without the tip store.
 func TestSegmentsRoll(t *testing.T) {
 	t.Parallel()
 	for _, alone := range []bool{true, false} {
@@ -63,8 +64,8 @@ func TestSegmentsRoll(t *testing.T) {
 	}
 }
 
-// rollSegments lets 32 writers append in all stores while each store is followed from its beginning. It returns the newest hash of every
-// aggregate.
+// rollSegments lets 32 writers append in all stores while each store is followed from its
+// beginning. It returns the newest hash of every aggregate.
 func rollSegments(t *testing.T, stores []*engine.Store) map[eventstore.Key]eventstore.Hash {
 	t.Helper()
 	each := scale(5, 15)
@@ -154,8 +155,8 @@ func readWhole(t *testing.T, s *engine.Store, total int) {
 	}
 }
 
-// checkSegments expects that a shard's last segment is open, and that each begins where the one before ends. Those of
-// one replica are not sealed: their closing group says the same.
+// checkSegments expects that a shard's last segment is open, and that each begins where the one
+// before ends. Those of one replica are not sealed: their closing group says the same.
 func checkSegments(t *testing.T, server *embedded.Server, s *engine.Store) {
 	t.Helper()
 	nc, err := server.Connect()
@@ -188,8 +189,8 @@ func checkSegments(t *testing.T, server *embedded.Server, s *engine.Store) {
 	}
 }
 
-// TestCrashWhileRolling: a crash happens between a closing group, the creation of the next segment and the sealing of the closed one.
-// The next start completes the steps, and continues.
+// TestCrashWhileRolling: a crash happens between a closing group, the creation of the next segment
+// and the sealing of the closed one. The next start completes the steps, and continues.
 func TestCrashWhileRolling(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -249,8 +250,8 @@ func TestCrashWhileRolling(t *testing.T) {
 	}
 }
 
-// TestSegmentsThatDoNotFollow: a log that lacks a segment is not opened, and neither is a log whose closed segment has a
-// group after its closing group.
+// TestSegmentsThatDoNotFollow: a log that lacks a segment is not opened, and neither is a log whose
+// closed segment has a group after its closing group.
 func TestSegmentsThatDoNotFollow(t *testing.T) {
 	t.Parallel()
 	build := func(t *testing.T) (*rawLog, jetstream.JetStream) {

@@ -24,8 +24,9 @@ const (
 	defaultPipelineFrom = 32                    // events that must wait before a second group is sent: fewer are faster in one group
 )
 
-// append appends r, whose bytes are final except for its place, and sets the place. ErrConflict: another event follows the same
-// event of the aggregate. ErrRefused: nothing was recorded. ErrUnknown: the append timed out or was abandoned; the outcome is unknown.
+// append appends r, whose bytes are final except for its place, and sets the place. ErrConflict:
+// another event follows the same event of the aggregate. ErrRefused: nothing was recorded.
+// ErrUnknown: the append timed out or was abandoned; the outcome is unknown.
 func (s *Store) append(ctx context.Context, r *format.Recorded) error {
 	began := time.Now()
 	err := s.appendNext(ctx, r)
@@ -72,7 +73,8 @@ func (h *shard) sendNext() {
 	}
 }
 
-// makeGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The caller holds the lock, and drives the group.
+// makeGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The
+// caller holds the lock, and drives the group.
 func (h *shard) makeGroup() *flight {
 	defer h.tellRefusals()
 	if h.s.closing.Load() {
@@ -133,8 +135,9 @@ func (h *shard) makeGroup() *flight {
 	return f
 }
 
-// fillGroup moves as many drafts as fit from the queue into the group. It refuses a draft that does not follow the newest event
-// of its aggregate as a conflict. A draft of an aggregate with an event under way stays in the queue.
+// fillGroup moves as many drafts as fit from the queue into the group. It refuses a draft that does
+// not follow the newest event of its aggregate as a conflict. A draft of an aggregate with an event
+// under way stays in the queue.
 func (h *shard) fillGroup(f *flight) {
 	var left []*entry
 	size, full := 0, format.MaxGroupBytes
@@ -161,8 +164,8 @@ func (h *shard) fillGroup(f *flight) {
 	h.queue.drafts = left
 }
 
-// drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false if abandon closes first: another goroutine must
-// then drive the group.
+// drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false
+// if abandon closes first: another goroutine must then drive the group.
 func (h *shard) drive(f *flight, abandon <-chan struct{}) bool {
 	if f.data == nil {
 		f.data = f.g.Encode()
@@ -203,8 +206,8 @@ func (h *shard) drive(f *flight, abandon <-chan struct{}) bool {
 	}
 }
 
-// sendMade sends the group that was encoded. If the group before it was not stored meanwhile, or the shard stopped, it is not sent: its
-// entries return to the queue. The caller holds the lock.
+// sendMade sends the group that was encoded. If the group before it was not stored meanwhile, or
+// the shard stopped, it is not sent: its entries return to the queue. The caller holds the lock.
 func (h *shard) sendMade(f *flight) bool {
 	if !f.orphan && h.stopped == nil {
 		h.beyond.encoded(f)
@@ -248,8 +251,8 @@ func (h *shard) readAnswer(f *flight, m *nats.Msg) (outcome, error) {
 	}
 }
 
-// noteOutcome notes the outcome of a publish. It applies the groups that are now stored, starts resolve if the first group has
-// no clear outcome, and sends the next group.
+// noteOutcome notes the outcome of a publish. It applies the groups that are now stored, starts
+// resolve if the first group has no clear outcome, and sends the next group.
 func (h *shard) noteOutcome(f *flight, result outcome, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -268,8 +271,9 @@ func (h *shard) noteOutcome(f *flight, result outcome, err error) {
 	h.sendNext()
 }
 
-// applyAcknowledged applies the groups sent that are acknowledged, and answers their callers. An acknowledged group behind a group that was not
-// stored follows a group of another writer: resolve stops the shard. The caller holds the lock.
+// applyAcknowledged applies the groups sent that are acknowledged, and answers their callers. An
+// acknowledged group behind a group that was not stored follows a group of another writer: resolve
+// stops the shard. The caller holds the lock.
 func (h *shard) applyAcknowledged() {
 	for f := h.beyond.acknowledged(); f != nil; f = h.beyond.acknowledged() {
 		h.beyond.takeSent()
@@ -287,7 +291,8 @@ func (h *shard) applyAcknowledged() {
 	}
 }
 
-// applyRead applies the groups up to seq that were read from the log: a later acknowledgement covers them. The caller holds the lock.
+// applyRead applies the groups up to seq that were read from the log: a later acknowledgement
+// covers them. The caller holds the lock.
 func (h *shard) applyRead(seq uint64) {
 	for f := h.beyond.takeRead(seq); f != nil; f = h.beyond.takeRead(seq) {
 		h.apply(f.g)

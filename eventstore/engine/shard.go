@@ -25,8 +25,9 @@ const (
 	witnessEvery = 100 * time.Millisecond // between two groups of a shard with a witness: the newest group of the next shard
 )
 
-// shard is one sequence of groups, as this process knows it. The log is the truth: head is its last acknowledged group, during a start the last
-// one that was read. The tips are the fold of all groups up to head. Readers see no group past head.
+// shard is one sequence of groups, as this process knows it. The log is the truth: head is its last
+// acknowledged group, during a start the last one that was read. The tips are the fold of all
+// groups up to head. Readers see no group past head.
 type shard struct {
 	s *Store
 	n int
@@ -70,7 +71,8 @@ func newShard(s *Store, n int) *shard {
 // isRecords reports whether the shard has the records of deliveries.
 func (h *shard) isRecords() bool { return h.n == deliverylog.ShardNumber }
 
-// tellNode sends an answer to another node. If it is lost, the node reads the group from the log, or sends its drafts again.
+// tellNode sends an answer to another node. If it is lost, the node reads the group from the log,
+// or sends its drafts again.
 func (s *Store) tellNode(m *nats.Msg) {
 	if err := s.nc.PublishMsg(m); err != nil {
 		s.log.Debug().Err(err).Msg("an answer to another node was not sent")
@@ -100,7 +102,8 @@ func (h *shard) tipInMemory(key format.Key) *format.Recorded {
 	return h.tips.Tip(key)
 }
 
-// apply applies an acknowledged group to the tips. The caller holds the lock, and has checked a group of another process.
+// apply applies an acknowledged group to the tips. The caller holds the lock, and has checked a
+// group of another process.
 func (h *shard) apply(g *format.Group) {
 	h.head = g.After(h.head)
 	h.noteOwner(g)
@@ -123,8 +126,8 @@ func (h *shard) apply(g *format.Group) {
 	}
 }
 
-// observe takes the next group that was read from the log. It returns errBusy if the caller must read the group again later.
-// Any other error means that the log is damaged.
+// observe takes the next group that was read from the log. It returns errBusy if the caller must
+// read the group again later. Any other error means that the log is damaged.
 func (h *shard) observe(g *format.Group) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -164,11 +167,13 @@ func (h *shard) accept(g *format.Group) {
 	h.sendNext()
 }
 
-// readThrough returns the last group that is acknowledged or was read from the log. The caller holds the lock.
+// readThrough returns the last group that is acknowledged or was read from the log. The caller
+// holds the lock.
 func (h *shard) readThrough() uint64 { return max(h.head.Seq, h.beyond.lastRead()) }
 
-// next returns an empty group that follows everything under way. At intervals the group has a witness: the newest acknowledged
-// group of the next shard. Every group names the newest messages of CHECKPOINTS and SECRETS. The caller holds the lock.
+// next returns an empty group that follows everything under way. At intervals the group has a
+// witness: the newest acknowledged group of the next shard. Every group names the newest messages
+// of CHECKPOINTS and SECRETS. The caller holds the lock.
 func (h *shard) next(kind format.Kind) *format.Group {
 	g := &format.Group{
 		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.beyond.front.Seq + 1, Before: h.beyond.front.Hash,
@@ -204,8 +209,9 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 	}
 }
 
-// CatchUp returns when this process has applied every group that was acknowledged before the call; at once for the sole writer, and for a
-// context of Reading(ctx, Applied). On replicas the shard's owner knows the end, or a group does; but a start and a read-only store, which cannot append,
+// CatchUp returns when this process has applied every group that was acknowledged before the call;
+// at once for the sole writer, and for a context of Reading(ctx, Applied). On replicas the shard's
+// owner knows the end, or a group does; but a start and a read-only store, which cannot append,
 // read up to the leader's end.
 func (h *shard) CatchUp(ctx context.Context) error { return h.catchUp(ctx, format.Key{}) }
 
@@ -230,7 +236,8 @@ func (h *shard) healthy() error {
 	return h.stopped
 }
 
-// markDamagedLocked marks the shard as damaged: it accepts no more appends. It returns the shard's first damage.
+// markDamagedLocked marks the shard as damaged: it accepts no more appends. It returns the shard's
+// first damage.
 func (h *shard) markDamagedLocked(seq uint64, err error) error {
 	if !errors.Is(err, fault.ErrUnhealthy) {
 		err = fault.Damage(h.nameOf(seq), seq, err)
@@ -250,7 +257,8 @@ func (h *shard) markDamaged(seq uint64, err error) error {
 	return h.markDamagedLocked(seq, err)
 }
 
-// from returns the applied groups in memory from seq on; none if group seq is not there. It copies: Add clears the places of old groups.
+// from returns the applied groups in memory from seq on; none if group seq is not there. It copies:
+// Add clears the places of old groups.
 func (h *shard) from(seq uint64) []*format.Group {
 	h.mu.Lock()
 	defer h.mu.Unlock()

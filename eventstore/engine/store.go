@@ -32,9 +32,11 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// Numbers of shards of a new log. Shards sync their groups concurrently; fewer shards have larger groups, which cost less CPU time for an
-// event. Payments/s at 64 connections with fsyncs of 0.1 and of 2 ms, on two cores: 1 shard 1,359 and 962, 2 shards 1,399 and 1,236,
-// 4 shards 1,123 and 991, 8 shards 991 and 1,081. On replicas a group is a round of Raft: deploy/SCALING.md has three shards beside eight.
+// Numbers of shards of a new log. Shards sync their groups concurrently; fewer shards have larger
+// groups, which cost less CPU time for an event. Payments/s at 64 connections with fsyncs of 0.1
+// and of 2 ms, on two cores: 1 shard 1,359 and 962, 2 shards 1,399 and 1,236, 4 shards 1,123 and
+// 991, 8 shards 991 and 1,081. On replicas a group is a round of Raft: deploy/SCALING.md has three
+// shards beside eight.
 const (
 	DefaultShards        = 2
 	DefaultClusterShards = 3 // of an external cluster: each of its servers leads some
@@ -43,7 +45,8 @@ const (
 // DefaultMemory is the size of a store's caches, in bytes.
 const DefaultMemory = 256 << 20
 
-// Server is an embedded server, as package embedded starts it. An interface, so that programs without such a server do not link it.
+// Server is an embedded server, as package embedded starts it. An interface, so that programs
+// without such a server do not link it.
 type Server interface {
 	Connect(options ...nats.Option) (*nats.Conn, error)
 	Folder() string // of its streams
@@ -64,20 +67,25 @@ type Config struct {
 	Memory       int64 // bytes that the store's caches may use in all; 0 takes DefaultMemory
 	SegmentBytes int64 // the size from which a segment is closed; 0 takes DefaultSegmentBytes
 	SideBytes    int64 // the size from which a stream beside the log continues in a new segment; 0 takes 64 MiB
-	// MajorityReads: every read of the newest state waits for a majority's acknowledgement of a group. It rests on no clock.
+	// MajorityReads: every read of the newest state waits for a majority's acknowledgement of a
+	// group. It rests on no clock.
 	MajorityReads bool
 	Clock         func() ownership.Reading // of leases; nil: the machine's clock (tests)
 	Lags          bool                     // Load returns the state that this process has applied, as on a replicated log (tests)
-	// ReadTimeout bounds one read from the server; 0 takes jetapi.ReadTimeout. An embedded server that leaves writes without an answer
-	// for so long beyond jetapi.PublishTimeout, at most 15 s in all, has lost its disk. Tests on a busy machine take more.
+	// ReadTimeout bounds one read from the server; 0 takes jetapi.ReadTimeout. An embedded server
+	// that leaves writes without an answer for so long beyond jetapi.PublishTimeout, at most 15 s
+	// in all, has lost its disk. Tests on a busy machine take more.
 	ReadTimeout time.Duration
 	Options     []nats.Option // added to the connection's (tests cut it)
-	// Secret, if set, checks a secret of the external log before anything there is changed. For Server, embedded.Config has the check.
+	// Secret, if set, checks a secret of the external log before anything there is changed. For
+	// Server, embedded.Config has the check.
 	Secret secretlog.Check
-	// Tips is the folder of the tip store. "" takes the embedded server's folder for the sole writer, and memory for others.
+	// Tips is the folder of the tip store. "" takes the embedded server's folder for the sole
+	// writer, and memory for others.
 	Tips  string
 	Timed Timed // gets durations; nil: none
-	// Progress, if set, gets the applied events and the events of the log at intervals, while Open updates the tip store.
+	// Progress, if set, gets the applied events and the events of the log at intervals, while Open
+	// updates the tip store.
 	Progress func(done, of uint64)
 }
 
@@ -140,8 +148,9 @@ type Store struct {
 	loops    sync.WaitGroup
 }
 
-// Open connects, creates the streams of a new log or checks those of an existing log, brings the tip store up to the end of the
-// log, and makes all readable groups durable. If it finds the tip store damaged, it makes the store again from the log.
+// Open connects, creates the streams of a new log or checks those of an existing log, brings the
+// tip store up to the end of the log, and makes all readable groups durable. If it finds the tip
+// store damaged, it makes the store again from the log.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	s, err := open(ctx, c)
 	if errors.Is(err, tipstore.ErrDamaged) { // its folder is marked: the second open replaces it
@@ -314,7 +323,8 @@ func (s *Store) Now() time.Time { return s.now().UTC().Truncate(time.Microsecond
 // Sole reports whether no other process writes to the log.
 func (s *Store) Sole() bool { return s.sole }
 
-// Fatal returns the channel of the one error after which the process must stop: the disk no longer keeps writes.
+// Fatal returns the channel of the one error after which the process must stop: the disk no longer
+// keeps writes.
 func (s *Store) Fatal() <-chan error { return s.fatal }
 
 // Hurry ends the waits of the tip store for a disk that is full or fails. Close follows.
@@ -324,7 +334,8 @@ func (s *Store) Hurry() {
 	}
 }
 
-// Close ends the store's own work and its connection. Appends under way fail. A second call does nothing.
+// Close ends the store's own work and its connection. Appends under way fail. A second call does
+// nothing.
 func (s *Store) Close() error {
 	if s.closing.Swap(true) {
 		return nil
@@ -346,14 +357,15 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// maxRecent is the largest size of the cache of newest events, in bytes. The cache is full of pointers: with a heap of 324 MB, a garbage
-// collection took 0.35 s of CPU time, and requests waited. The tip store's blocks, which have no pointers, get the rest of Memory.
+// maxRecent is the largest size of the cache of newest events, in bytes. The cache is full of
+// pointers: with a heap of 324 MB, a garbage collection took 0.35 s of CPU time, and requests
+// waited. The tip store's blocks, which have no pointers, get the rest of Memory.
 const maxRecent = 24 << 20
 
 func recentSize(memory int64) int { return int(min(memory/2, maxRecent)) }
 
-// newRecent returns a cache of newest events, bounded by its size in memory. Events are immutable and shared. An event in the
-// cache is never an old one: every applied event enters the cache.
+// newRecent returns a cache of newest events, bounded by its size in memory. Events are immutable
+// and shared. An event in the cache is never an old one: every applied event enters the cache.
 func newRecent(capacity int) *cache.Cache[format.Key, *format.Recorded] {
 	return cache.New[format.Key](capacity, (*format.Recorded).Size, func(a, b *format.Recorded) bool { return a.Seq < b.Seq })
 }

@@ -10,8 +10,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// TestKeysInTexts checks that no text contains an id that can pay, a session's or an instrument's. Two texts about one aggregate still
-// show the same name (D12).
+// TestKeysInTexts checks that no text contains an id that can pay, a session's or an instrument's.
+// Two texts about one aggregate still show the same name (D12).
 func TestKeysInTexts(t *testing.T) {
 	const secret = "0f0e0d0c-0000-4000-8000-000000000000"
 	for _, key := range []eventstore.Key{eventstore.Sessions.Key("acct", secret), eventstore.Instruments.Key("acct", secret)} {

@@ -24,7 +24,8 @@ import (
 
 const minPayload = 4 << 20 // the least max_payload of a server: an outcome must always fit
 
-// minDuplicates is the shortest window of duplicates that the server accepts, and reads at each start. The store does not use it.
+// minDuplicates is the shortest window of duplicates that the server accepts, and reads at each
+// start. The store does not use it.
 const minDuplicates = 100 * time.Millisecond
 
 func (s *Store) streamConfig(name, subject string) jetstream.StreamConfig {
@@ -84,7 +85,8 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	return nil
 }
 
-// newNode returns a name for this process among those of a cluster; "" on a log with one process, or with one replica.
+// newNode returns a name for this process among those of a cluster; "" on a log with one process,
+// or with one replica.
 func (s *Store) newNode() (string, error) {
 	if s.sole || s.readOnly || s.replicas == 1 {
 		return "", nil
@@ -92,7 +94,8 @@ func (s *Store) newNode() (string, error) {
 	return eventstore.NewUUID(rand.Reader)
 }
 
-// neverUsed returns an error if a log without shard 0 holds messages: the shard was lost. Otherwise the creation was cut short.
+// neverUsed returns an error if a log without shard 0 holds messages: the shard was lost. Otherwise
+// the creation was cut short.
 func neverUsed(segments map[int][]*jetstream.StreamInfo) error {
 	for _, infos := range segments {
 		for _, info := range infos {
@@ -135,7 +138,8 @@ func (s *Store) openCheckpoints(ctx context.Context, create bool) (err error) {
 	return err
 }
 
-// createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut short, with its log id and number of shards.
+// createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut
+// short, with its log id and number of shards.
 func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jetstream.StreamInfo) error {
 	s.shards, s.replicas, s.api.Placement = c.Shards, max(1, c.Replicas), c.Placement
 	if s.shards == 0 {
@@ -231,8 +235,8 @@ func (h *shard) loadSegments(infos []*jetstream.StreamInfo) error {
 	return nil
 }
 
-// checkSegment compares a segment with the segments before it. The first segments of deliveries may have been dropped; checkFloor
-// checks that.
+// checkSegment compares a segment with the segments before it. The first segments of deliveries may
+// have been dropped; checkFloor checks that.
 func (h *shard) checkSegment(g segment, before []segment, info *jetstream.StreamInfo) error {
 	number, first := uint32(1), uint64(1)
 	switch {
@@ -267,13 +271,15 @@ func checkState(state jetstream.StreamState, first uint64) error {
 	return nil
 }
 
-// witnessOf returns a function that returns the newest acknowledged group of a shard. The function needs no lock.
+// witnessOf returns a function that returns the newest acknowledged group of a shard. The function
+// needs no lock.
 func (s *Store) witnessOf(n int) func() format.Witness {
 	h := s.all()[n]
 	return func() format.Witness { return format.Witness{Shard: h.n, Link: *h.newest.Load()} }
 }
 
-// recheckSegments compares the server's counts of the streams with the applied groups: the server reports no missing message.
+// recheckSegments compares the server's counts of the streams with the applied groups: the server
+// reports no missing message.
 func (s *Store) recheckSegments(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*jetapi.ReadTimeout)
 	defer cancel()
@@ -352,7 +358,8 @@ func (s *Store) checkCheckpoint(ctx context.Context) error {
 	return nil
 }
 
-// CheckReader compares a reader's positions with the log: a log that ends before a position has lost events.
+// CheckReader compares a reader's positions with the log: a log that ends before a position has
+// lost events.
 func (s *Store) CheckReader(ctx context.Context, reader string, positions []uint64) error {
 	err := s.untilCertain(ctx, func(ctx context.Context) error { return s.compareReader(ctx, reader, positions) })
 	if errors.Is(err, fault.ErrUnhealthy) {

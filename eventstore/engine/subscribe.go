@@ -23,14 +23,15 @@ const (
 	pullExpiry       = 10 * time.Second       // lifetime of one request for messages
 	resubscribePause = 100 * time.Millisecond // before a subscription that broke is made anew
 	catchUpGroups    = 256                    // groups that a subscriber reads from the log before it reads from memory again
-	// tailIdle is the silence of a segment after which its end is read: the server does not always send the last message
-	// of a stream that was sealed meanwhile (tried). It is longer than two missing heartbeats take.
+	// tailIdle is the silence of a segment after which its end is read: the server does not always
+	// send the last message of a stream that was sealed meanwhile (tried). It is longer than two
+	// missing heartbeats take.
 	tailIdle = 3 * pullHeartbeat
 )
 
-// Subscribe calls handle with the events of one shard after address `after`, in order and without a gap, until ctx ends,
-// handle fails or the log is found damaged. It returns that error. The events are acknowledged. The newest
-// groups come from memory, older ones from the log.
+// Subscribe calls handle with the events of one shard after address `after`, in order and without a
+// gap, until ctx ends, handle fails or the log is found damaged. It returns that error. The events
+// are acknowledged. The newest groups come from memory, older ones from the log.
 func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle func(*format.Recorded) error) error {
 	h := s.shard[shard]
 	events := func(g *format.Group) error {
@@ -47,7 +48,8 @@ func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle f
 	return h.Follow(ctx, max(1, format.GroupOf(after)), events)
 }
 
-// Follow calls handle with the shard's groups from next on, until ctx ends or handle returns an error. It returns that error.
+// Follow calls handle with the shard's groups from next on, until ctx ends or handle returns an
+// error. It returns that error.
 func (h *shard) Follow(ctx context.Context, next uint64, handle func(*format.Group) error) error {
 	var failed error // of handle
 	noted := func(g *format.Group) error {
@@ -90,7 +92,8 @@ func (h *shard) Follow(ctx context.Context, next uint64, handle func(*format.Gro
 	}
 }
 
-// Groups calls handle with groups from next up to end, and returns the sequence of the group after them.
+// Groups calls handle with groups from next up to end, and returns the sequence of the group after
+// them.
 func (h *shard) Groups(ctx context.Context, next, end uint64, handle func(*format.Group) error) (uint64, error) {
 	if gs := h.from(next); len(gs) > 0 {
 		for _, g := range gs {
@@ -178,8 +181,8 @@ func (h *shard) tailSegment(ctx context.Context) error {
 	}
 }
 
-// take applies the group of a message that a server sent. A group that is unreadable or does not follow is read from the log: only there it
-// can be damage.
+// take applies the group of a message that a server sent. A group that is unreadable or does not
+// follow is read from the log: only there it can be damage.
 func (h *shard) take(ctx context.Context, seq uint64, data []byte, writer format.Writer) error {
 	next, err := h.awaitIdle(ctx, seq)
 	if err != nil || seq < next {
@@ -202,8 +205,9 @@ func (h *shard) follow(g *format.Group) bool {
 	return true
 }
 
-// awaitIdle waits while a group of this process is under way, whose answer decides about its place, and returns the sequence of the next
-// group. It returns at once if this process knows the group at seq.
+// awaitIdle waits while a group of this process is under way, whose answer decides about its place,
+// and returns the sequence of the next group. It returns at once if this process knows the group at
+// seq.
 func (h *shard) awaitIdle(ctx context.Context, seq uint64) (next uint64, err error) {
 	for {
 		h.mu.Lock()
@@ -265,7 +269,8 @@ func (h *shard) fetch() {
 	}
 }
 
-// idle reads the log up to its end after a silence, and reports whether the open segment differs from seg.
+// idle reads the log up to its end after a silence, and reports whether the open segment differs
+// from seg.
 func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 	h.mu.Lock()
 	busy := h.beyond.busy()
@@ -283,7 +288,8 @@ func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 	return h.moved(ctx, seg)
 }
 
-// moved reports whether the open segment differs from seg. It waits while the next segment is being made.
+// moved reports whether the open segment differs from seg. It waits while the next segment is being
+// made.
 func (h *shard) moved(ctx context.Context, seg segment) (bool, error) {
 	for {
 		h.mu.Lock()

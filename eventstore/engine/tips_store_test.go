@@ -37,8 +37,9 @@ func stopped(t *testing.T, dir string, write func(*engine.Store)) {
 	}
 }
 
-// TestTipStoreAtStart: the tip store is derived. If it is deleted, emptied, old, of another log or damaged, the log is opened with its
-// own events. A tip store that is ahead of the log is evidence of a loss: the log is not opened.
+// TestTipStoreAtStart: the tip store is derived. If it is deleted, emptied, old, of another log or
+// damaged, the log is opened with its own events. A tip store that is ahead of the log is evidence
+// of a loss: the log is not opened.
 func TestTipStoreAtStart(t *testing.T) {
 	t.Parallel()
 	whole, before, other := t.TempDir(), t.TempDir(), t.TempDir()
@@ -107,8 +108,8 @@ func TestTipStoreAtStart(t *testing.T) {
 	}
 }
 
-// TestFlippedTips: a flipped bit in any table of the tip store is found when it is read, and the next start makes the store
-// again: no tip is ever wrong or missing because of it.
+// TestFlippedTips: a flipped bit in any table of the tip store is found when it is read, and the
+// next start makes the store again: no tip is ever wrong or missing because of it.
 func TestFlippedTips(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()
@@ -157,7 +158,8 @@ func TestFlippedTips(t *testing.T) {
 	}
 }
 
-// TestReadOnlyTips: a look at a stopped server's folder changes nothing in its tips, whether they can be used or not.
+// TestReadOnlyTips: a look at a stopped server's folder changes nothing in its tips, whether they
+// can be used or not.
 func TestReadOnlyTips(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()
@@ -198,7 +200,8 @@ func TestReadOnlyTips(t *testing.T) {
 	}
 }
 
-// TestOldFolderIsRefused: a folder with a log of the format before is refused with one line of advice, and left as it is.
+// TestOldFolderIsRefused: a folder with a log of the format before is refused with one line of
+// advice, and left as it is.
 func TestOldFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,8 +7,8 @@ import (
 	"payledger/eventstore/engine"
 )
 
-// TestLookedUpIsRemembered checks that a sole writer asks the server once for an aggregate that an earlier process wrote, and remembers
-// that aggregate and its newer events from then on.
+// TestLookedUpIsRemembered checks that a sole writer asks the server once for an aggregate that an
+// earlier process wrote, and remembers that aggregate and its newer events from then on.
 func TestLookedUpIsRemembered(t *testing.T) {
 	t.Parallel()
 	r := sole(t, 1)
@@ -37,8 +37,8 @@ func TestLookedUpIsRemembered(t *testing.T) {
 	}
 }
 
-// TestLateLookUpIsNotRemembered checks that the result of a look-up is not remembered if newer events were dropped from memory meanwhile:
-// the result may be older.
+// TestLateLookUpIsNotRemembered checks that the result of a look-up is not remembered if newer
+// events were dropped from memory meanwhile: the result may be older.
 func TestLateLookUpIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	key, body := newKey(), make([]byte, 100)

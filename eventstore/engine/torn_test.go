@@ -15,9 +15,10 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestTornTailWithTheIndexsEnd: a torn tail that ends with the eight bytes which the server's index names, as a doubled one does, costs the stream its
-// index before the server starts, and is cut. With the index the server takes a number in the tail for a sequence, and enters all
-// sequences before as deleted, until it has no memory left.
+// TestTornTailWithTheIndexsEnd: a torn tail that ends with the eight bytes which the server's index
+// names, as a doubled one does, costs the stream its index before the server starts, and is cut.
+// With the index the server takes a number in the tail for a sequence, and enters all sequences
+// before as deleted, until it has no memory left.
 func TestTornTailWithTheIndexsEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -86,7 +87,8 @@ func TestTornTailWithTheIndexsEnd(t *testing.T) {
 	}
 }
 
-// lastRecord returns a copy of the last record of a server's block file: a length with a bit for headers, and a sequence come first.
+// lastRecord returns a copy of the last record of a server's block file: a length with a bit for
+// headers, and a sequence come first.
 func lastRecord(t *testing.T, b []byte) []byte {
 	t.Helper()
 	for {

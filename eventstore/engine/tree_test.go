@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestForbiddenHeaders: no code sets the headers that would break the log: one mismatch of the expected
-// last message id stops a replicated stream for good, and message ids are a window of two minutes, not
-// idempotency.
+// TestForbiddenHeaders: no code sets the headers that would break the log: one mismatch of the
+// expected last message id stops a replicated stream for good, and message ids are a window of two
+// minutes, not idempotency.
 func TestForbiddenHeaders(t *testing.T) {
 	t.Parallel()
 	forbidden := []string{"Nats-Expected-Last-Msg-Id", "ExpectedLastMsgIdHdr", "ExpectLastMsgId", "ExpectLastMsgID", "Nats-Msg-Id", "MsgIdHdr", "MsgIDHeader", "WithMsgID", ".MsgId("}

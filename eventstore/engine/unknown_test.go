@@ -27,7 +27,8 @@ var writers = map[string]func(*engine.Config){
 	"one of several": func(*engine.Config) {},
 }
 
-// eachWriter runs a test with a store whose connection to a server goes through a proxy, for each of the writers.
+// eachWriter runs a test with a store whose connection to a server goes through a proxy, for each
+// of the writers.
 func eachWriter(t *testing.T, test func(t *testing.T, server *embedded.Server, s *engine.Store, p *proxy, reconnected <-chan struct{})) {
 	t.Helper()
 	for name, change := range writers {
@@ -53,7 +54,8 @@ func remoteOn(t *testing.T, change func(*engine.Config)) (server *embedded.Serve
 	return server, eventstoretest.OpenOn(t, c), p, back
 }
 
-// await waits until the store's connections are back: its own, and for reading one shard, deliveries and secrets.
+// await waits until the store's connections are back: its own, and for reading one shard,
+// deliveries and secrets.
 func await(reconnected <-chan struct{}) {
 	for range 4 {
 		<-reconnected
@@ -92,8 +94,9 @@ func countOf(t testing.TB, events []*eventstore.Recorded, who string) (n int) {
 	return n
 }
 
-// TestLostAck: the answer is lost after the publish was stored: it is dropped silently, or the connection ends. The writer asks the
-// leader, finds its command and succeeds; the log has the event once.
+// TestLostAck: the answer is lost after the publish was stored: it is dropped silently, or the
+// connection ends. The writer asks the leader, finds its command and succeeds; the log has the
+// event once.
 func TestLostAck(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*proxy){
@@ -125,8 +128,9 @@ func TestLostAck(t *testing.T) {
 	}
 }
 
-// testOwnBelowTip: the group is stored, its answer is lost, and others append after it. The writer looks at the group's place, finds it
-// there and succeeds, once. If another event is at the place, the result is a conflict.
+// testOwnBelowTip: the group is stored, its answer is lost, and others append after it. The writer
+// looks at the group's place, finds it there and succeeds, once. If another event is at the place,
+// the result is a conflict.
 func testOwnBelowTip(t testing.TB, r *rig) {
 	ctx := testContext(t)
 	s := r.store()
@@ -173,7 +177,8 @@ func draft(t testing.TB, s *engine.Store, key eventstore.Key, tip *eventstore.Re
 	return r
 }
 
-// publish sends a group's bytes once past the store, and expects an error code; 0 is an acknowledgement.
+// publish sends a group's bytes once past the store, and expects an error code; 0 is an
+// acknowledgement.
 func publish(t testing.TB, f *engine.Flight, want int) {
 	t.Helper()
 	if code, err := f.Publish(testContext(t)); err != nil || code != want {
@@ -200,8 +205,8 @@ func TestNoResponders(t *testing.T) {
 	}
 }
 
-// TestDeadline: no answer comes until the deadline, though the event was stored: the error is ErrUnknown. Another store then
-// finds the event, once.
+// TestDeadline: no answer comes until the deadline, though the event was stored: the error is
+// ErrUnknown. Another store then finds the event, once.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	eachWriter(t, func(t *testing.T, server *embedded.Server, s *engine.Store, p *proxy, reconnected <-chan struct{}) {
@@ -234,7 +239,8 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// checkWhole checks that a store that has only the server's files finds exactly these events of an aggregate, in this order.
+// checkWhole checks that a store that has only the server's files finds exactly these events of an
+// aggregate, in this order.
 func checkWhole(t *testing.T, server *embedded.Server, key eventstore.Key, who ...string) {
 	t.Helper()
 	c := eventstoretest.Config(server)
@@ -257,7 +263,8 @@ func checkWhole(t *testing.T, server *embedded.Server, key eventstore.Key, who .
 	}
 }
 
-// TestCloseDuringAppend: closing the store ends an append under way at once, with an outcome that is said to be unknown.
+// TestCloseDuringAppend: closing the store ends an append under way at once, with an outcome that
+// is said to be unknown.
 func TestCloseDuringAppend(t *testing.T) {
 	t.Parallel()
 	eachWriter(t, func(t *testing.T, _ *embedded.Server, s *engine.Store, p *proxy, _ <-chan struct{}) {
@@ -291,7 +298,8 @@ func TestCloseDuringAppend(t *testing.T) {
 	})
 }
 
-// TestCloseWithQueue: closing the store ends appends that wait behind one under way, too: each gets ErrRefused or ErrUnknown.
+// TestCloseWithQueue: closing the store ends appends that wait behind one under way, too: each gets
+// ErrRefused or ErrUnknown.
 func TestCloseWithQueue(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -323,8 +331,8 @@ func TestCloseWithQueue(t *testing.T) {
 	}
 }
 
-// TestSubscriptionSurvivesReconnect: a subscription continues at its place after its connection was lost. Another store appends, so
-// only the server has the new events.
+// TestSubscriptionSurvivesReconnect: a subscription continues at its place after its connection was
+// lost. Another store appends, so only the server has the new events.
 func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	t.Parallel()
 	server, s, p, reconnected := remoteOn(t, writers["one of several"])
@@ -352,8 +360,9 @@ func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	}
 }
 
-// TestDoubtIsNotRemembered: a sole writer does not append after its remembered state while an earlier append may still arrive: it finds
-// the late group at its own next place, and decides again on top of it.
+// TestDoubtIsNotRemembered: a sole writer does not append after its remembered state while an
+// earlier append may still arrive: it finds the late group at its own next place, and decides again
+// on top of it.
 func TestDoubtIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	for _, arrives := range []bool{true, false} {
@@ -398,7 +407,8 @@ func TestDoubtIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestCallerStopsWaiting: the caller stops waiting while its group is under way: the outcome is unknown to it, the group goes on.
+// TestCallerStopsWaiting: the caller stops waiting while its group is under way: the outcome is
+// unknown to it, the group goes on.
 func TestCallerStopsWaiting(t *testing.T) {
 	t.Parallel()
 	s := sole(t, 1).store()

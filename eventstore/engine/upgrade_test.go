@@ -10,10 +10,11 @@ import (
 	"payledger/eventstore/format"
 )
 
-// The builds below have schemas of the tallies after the first one, as builds after the first release will have. No aggregate of the ledger
-// has one: these tests show the upgrade path.
+// The builds below have schemas of the tallies after the first one, as builds after the first
+// release will have. No aggregate of the ledger has one: these tests show the upgrade path.
 
-// The newer build added a field to the event and the state, a field that an older build would lose in its own events, and an event type.
+// The newer build added a field to the event and the state, a field that an older build would lose
+// in its own events, and an event type.
 type (
 	labelled struct {
 		Sum   int64  `json:"sum"`
@@ -63,8 +64,8 @@ func newerBuild() *eventstore.Aggregate[labelled, domain.Event] {
 	})
 }
 
-// TestUpgrade runs an older and a newer build on one log. The newer one writes the older schema while the older one is live, and then the
-// new schema, which the older one refuses.
+// TestUpgrade runs an older and a newer build on one log. The newer one writes the older schema
+// while the older one is live, and then the new schema, which the older one refuses.
 func TestUpgrade(t *testing.T) {
 	r := single(t, 2)
 	older, newer := r.store(), r.other()
@@ -124,7 +125,8 @@ func TestUpgrade(t *testing.T) {
 	refused(labelledAdded{N: 1})
 }
 
-// In schema 2 the number is called "amount", and the state has a maximum that schema 1 never kept. In schema 3 the amount is in cents.
+// In schema 2 the number is called "amount", and the state has a maximum that schema 1 never kept.
+// In schema 3 the amount is in cents.
 type (
 	tally2 struct {
 		Sum int64 `json:"sum"`
@@ -142,8 +144,9 @@ type (
 func (added2) Type() string { return "tally.added" }
 func (added3) Type() string { return "tally.added" }
 
-// testOlderSchema: the builds of three schemas follow each other on one aggregate. Each reads the events of all schemas before its own, one
-// upgrade after the other, and folds the state again. Once it has written, the builds before it refuse the aggregate.
+// testOlderSchema: the builds of three schemas follow each other on one aggregate. Each reads the
+// events of all schemas before its own, one upgrade after the other, and folds the state again.
+// Once it has written, the builds before it refuse the aggregate.
 func testOlderSchema(t testing.TB, r *rig) {
 	key := newKey()
 	for _, n := range []int64{3, 900, 5} {

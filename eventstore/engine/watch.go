@@ -36,7 +36,8 @@ func (s *Store) Healthy() error {
 	return nil
 }
 
-// markUnhealthy marks the log as unhealthy for good. With stop, it also sends the error to Fatal: the disk does not keep writes.
+// markUnhealthy marks the log as unhealthy for good. With stop, it also sends the error to Fatal:
+// the disk does not keep writes.
 func (s *Store) markUnhealthy(err error, stop bool) {
 	if !errors.Is(err, fault.ErrUnhealthy) {
 		err = fmt.Errorf("%w: %w", fault.ErrUnhealthy, err)
@@ -69,7 +70,8 @@ func (s *Store) writable(h *shard) error {
 	return h.healthy()
 }
 
-// awayPatience is how long an append waits for a connection: the NATS server has left, and another one takes the client.
+// awayPatience is how long an append waits for a connection: the NATS server has left, and another
+// one takes the client.
 const awayPatience = 2 * time.Second
 
 // awaitConnection is writable. On a cluster it waits a while for a connection.
@@ -89,8 +91,8 @@ func (s *Store) noteDamagedShard(shard int, err error) {
 	s.damaged.CompareAndSwap(nil, &err)
 }
 
-// Damaged returns the shards that take no appends because they are damaged. The records of deliveries count as a shard
-// with a number above all others.
+// Damaged returns the shards that take no appends because they are damaged. The records of
+// deliveries count as a shard with a number above all others.
 func (s *Store) Damaged() (shards []int) {
 	if s.damaged.Load() == nil { // the usual case waits for no shard's lock
 		return nil
@@ -103,8 +105,8 @@ func (s *Store) Damaged() (shards []int) {
 	return shards
 }
 
-// watch checks the log while it is open: for missing messages, hourly, after every reconnect and after every change of
-// a leader; and for free space.
+// watch checks the log while it is open: for missing messages, hourly, after every reconnect and
+// after every change of a leader; and for free space.
 func (s *Store) watch(ctx context.Context) {
 	status := s.nc.StatusChanged(nats.CONNECTED)
 	elected := make(chan *nats.Msg, 64)
@@ -137,8 +139,9 @@ func (s *Store) watch(ctx context.Context) {
 	}
 }
 
-// recheck repeats the search for missing messages until it has a result. Damage ends the appends; on a replicated log only after
-// a time in which a leader without connection to the cluster stops answering.
+// recheck repeats the search for missing messages until it has a result. Damage ends the appends;
+// on a replicated log only after a time in which a leader without connection to the cluster stops
+// answering.
 func (s *Store) recheck(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -174,7 +177,8 @@ func (s *Store) untilCertain(ctx context.Context, check func(context.Context) er
 	}
 }
 
-// room returns ErrRefused while nothing can be written: on a full disk the server stops all its streams for good.
+// room returns ErrRefused while nothing can be written: on a full disk the server stops all its
+// streams for good.
 func (s *Store) room() error {
 	full := s.disk.None()
 	if s.starting.Load() { // a start may use the space of its ballast
@@ -194,7 +198,8 @@ func (s *Store) Full() error {
 	return nil
 }
 
-// measure looks at the space of an embedded server's disk, or at the limit of an external server's account.
+// measure looks at the space of an embedded server's disk, or at the limit of an external server's
+// account.
 func (s *Store) measure(ctx context.Context) {
 	if s.embedded != nil {
 		s.disk.Measure()
@@ -214,10 +219,11 @@ func (s *Store) measure(ctx context.Context) {
 
 // Timed gets durations, for metrics. Its methods must not block.
 type Timed interface {
-	// Append gets the duration of each append, of an event or of the record of a delivery, with its result. request is the correlation id of
-	// the event; "" for a record.
+	// Append gets the duration of each append, of an event or of the record of a delivery, with its
+	// result. request is the correlation id of the event; "" for a record.
 	Append(deliveries bool, took time.Duration, err error, request string)
-	// Sync gets the time from the sending of a group to its acknowledgement: its bytes are written and synced, in a cluster by a majority.
+	// Sync gets the time from the sending of a group to its acknowledgement: its bytes are written
+	// and synced, in a cluster by a majority.
 	Sync(deliveries bool, took time.Duration)
 }
 

@@ -11,7 +11,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestAsOf checks that an aggregate's state at a time is that of its newest event then; before the first event there is none.
+// TestAsOf checks that an aggregate's state at a time is that of its newest event then; before the
+// first event there is none.
 func TestAsOf(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

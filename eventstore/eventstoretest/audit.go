@@ -11,9 +11,10 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// Audit holds a payment of the ledger to the processors' books of it (D14.16): every operation that a processor
-// saw stands there once under its key, as the ledger tells it; what somebody else did there is known here by its id
-// (§6.3), and nothing else stands there; amounts and status are what the books add up to.
+// Audit holds a payment of the ledger to the processors' books of it (D14.16): every operation that
+// a processor saw stands there once under its key, as the ledger tells it; what somebody else did
+// there is known here by its id (§6.3), and nothing else stands there; amounts and status are what
+// the books add up to.
 func Audit(p payment.State, lines []protocol.Line) error {
 	errs := []error{p.Check()}
 	p = p.Whole()
@@ -70,16 +71,17 @@ func fenced(op payment.Operation) bool {
 	return slices.ContainsFunc(op.Answers, func(a payment.OperationAnswer) bool { return a.Code == processor.CodeFenced })
 }
 
-// sameOperation compares what both sides tell of one operation. The line of an authorization has the amount
-// that was first asked for, its operation the one that is held now.
+// sameOperation compares what both sides tell of one operation. The line of an authorization has
+// the amount that was first asked for, its operation the one that is held now.
 func sameOperation(p payment.State, op payment.Operation, l protocol.Line) bool {
 	amount := op.Kind == processor.Authorize || op.Amount == l.Amount
 	return amount && op.Kind == l.Operation && op.Target.Processor == l.Processor && op.Target.MerchantID == l.ProcessorMerchantID &&
 		l.Reference == p.ID && l.Currency == p.Currency && sameState(op, l.State)
 }
 
-// sameState reports whether an operation has the state that the processor's books have. The books have no required action.
-// An unknown outcome may be any, also that of an authorization that was voided before its result arrived.
+// sameState reports whether an operation has the state that the processor's books have. The books
+// have no required action. An unknown outcome may be any, also that of an authorization that was
+// voided before its result arrived.
 func sameState(op payment.Operation, books processor.State) bool {
 	switch op.State {
 	case payment.StateAction:
@@ -102,8 +104,8 @@ type sums struct {
 	status                         payment.Status
 }
 
-// balance adds up the processor's books. Only the ledger knows the final capture, and the amount of a payment that was never
-// approved.
+// balance adds up the processor's books. Only the ledger knows the final capture, and the amount of
+// a payment that was never approved.
 func balance(p payment.State, lines []protocol.Line) sums {
 	var b sums
 	newest := processor.Failed // of the authorizations: a fenced one has no line
@@ -159,7 +161,8 @@ func (b sums) add(newest processor.State) payment.Status {
 	}
 }
 
-// keyOf gives the key under which an operation stands in the books: one that was found there has somebody else's.
+// keyOf gives the key under which an operation stands in the books: one that was found there has
+// somebody else's.
 func keyOf(p payment.State, op payment.Operation, lines []protocol.Line) domain.OperationKey {
 	if op.OutOfBandID == "" {
 		return p.OperationKey(op.Revision)

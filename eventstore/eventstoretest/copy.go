@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// CopyLog copies the folder of a log, without the files that only keep space free: they are larger than most logs of tests, and
-// a start makes them.
+// CopyLog copies the folder of a log, without the files that only keep space free: they are larger
+// than most logs of tests, and a start makes them.
 func CopyLog(to, from string) error { return os.CopyFS(to, withoutBallast{os.DirFS(from)}) }
 
 type withoutBallast struct{ fs.FS }

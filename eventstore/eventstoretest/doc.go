@@ -1,7 +1,9 @@
-// Package eventstoretest is the test kit of the log: stores on embedded servers, secrets under a fixed key, connections that
-// lose answers, generated payments, and an audit of a whole log against the processor's books.
+// Package eventstoretest is the test kit of the log: stores on embedded servers, secrets under a
+// fixed key, connections that lose answers, generated payments, and an audit of a whole log against
+// the processor's books.
 //
-// Its stores, servers and files are real: tests of other packages run on the same code as the service. Only tests import it.
+// Its stores, servers and files are real: tests of other packages run on the same code as the
+// service. Only tests import it.
 package eventstoretest
 
 import _ "payledger/eventstore/scratchtest" // stores of tests are in the folder that it makes

@@ -14,7 +14,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// readTimeout bounds a read: a server that stands still on a busy machine does not count as a server without an answer.
+// readTimeout bounds a read: a server that stands still on a busy machine does not count as a
+// server without an answer.
 const readTimeout = time.Minute
 
 // Config is what Open uses for a store on server.
@@ -26,7 +27,8 @@ func Config(server *embedded.Server) engine.Config {
 	return c
 }
 
-// Again repeats a write that is safe to repeat while its publish has no answer in time: the disk of a busy machine can stand still for longer.
+// Again repeats a write that is safe to repeat while its publish has no answer in time: the disk of
+// a busy machine can stand still for longer.
 func Again(ctx context.Context, write func() error) error {
 	for end := time.Now().Add(readTimeout); ; {
 		if err := write(); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || time.Now().After(end) {

@@ -39,7 +39,8 @@ func FirstTypes() (all []string) {
 	return slices.Compact(all)
 }
 
-// FirstEvents appends each event that can be the first one of its aggregate, to an aggregate of its own. It has as few values as possible.
+// FirstEvents appends each event that can be the first one of its aggregate, to an aggregate of its
+// own. It has as few values as possible.
 func FirstEvents(ctx context.Context, s *engine.Store) error {
 	for i, f := range firstEvents(s.Now().UTC()) {
 		meta, err := s.NewMeta("system", "first")

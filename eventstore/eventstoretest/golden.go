@@ -11,8 +11,8 @@ import (
 	"payledger/eventstore"
 )
 
-// Golden returns the golden events of eventstore/engine/testdata/golden: an event of every type, with every field set. dir is the
-// path of that folder.
+// Golden returns the golden events of eventstore/engine/testdata/golden: an event of every type,
+// with every field set. dir is the path of that folder.
 func Golden(t testing.TB, dir string) (events []*eventstore.Recorded) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))

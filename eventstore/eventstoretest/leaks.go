@@ -9,11 +9,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// leaksEnd is the time that goroutines have to end after the last test. The retries of goleak.VerifyTestMain end after 0.4 s,
-// and thousands of closed connections take longer on a busy machine.
+// leaksEnd is the time that goroutines have to end after the last test. The retries of
+// goleak.VerifyTestMain end after 0.4 s, and thousands of closed connections take longer on a busy
+// machine.
 const leaksEnd = time.Minute
 
-// RunWithoutLeaks runs the tests of a package, from its TestMain, and ends the process. It fails if goroutines are left.
+// RunWithoutLeaks runs the tests of a package, from its TestMain, and ends the process. It fails if
+// goroutines are left.
 func RunWithoutLeaks(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
@@ -25,8 +27,9 @@ func RunWithoutLeaks(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaks waits until no goroutine is left, and returns an error if some are left at the deadline. A server that is shut down while
-// it makes the next segment leaves its goroutines for that stream: a fault of the library, which ends with the process.
+// leaks waits until no goroutine is left, and returns an error if some are left at the deadline. A
+// server that is shut down while it makes the next segment leaves its goroutines for that stream: a
+// fault of the library, which ends with the process.
 func leaks(deadline time.Time) error {
 	for {
 		err := goleak.Find(goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),

@@ -18,14 +18,16 @@ import (
 	"payledger/eventstore/engine"
 )
 
-// Each life of Generate has these many aggregates (session, instrument, payment, claim of the capture's key) and events.
+// Each life of Generate has these many aggregates (session, instrument, payment, claim of the
+// capture's key) and events.
 const (
 	LifeAggregates = 4
 	LifeEvents     = 8
 )
 
-// Generate appends n payments of an account, many at once, and returns their ids. Each has a client session, a card, an
-// authorization, and a capture with an idempotency key. Generate calls no processor and stores no secret.
+// Generate appends n payments of an account, many at once, and returns their ids. Each has a client
+// session, a card, an authorization, and a capture with an idempotency key. Generate calls no
+// processor and stores no secret.
 func Generate(ctx context.Context, s *engine.Store, account domain.AccountID, n, atOnce int) ([]domain.PaymentID, error) {
 	ids, errs := make([]domain.PaymentID, n), make([]error, atOnce)
 	var next atomic.Int64

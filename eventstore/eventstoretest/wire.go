@@ -9,8 +9,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// Sent finds a message of the log with an event of the given type in what a client sends to a NATS server: where its
-// line begins, or -1.
+// Sent finds a message of the log with an event of the given type in what a client sends to a NATS
+// server: where its line begins, or -1.
 func Sent(p []byte, eventType string) int {
 	return sent(p, "ledger.", func(r *eventstore.Recorded) bool { return r.Type == eventType })
 }

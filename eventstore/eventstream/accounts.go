@@ -44,13 +44,15 @@ const (
 	userConnections   = 32       // of an account
 )
 
-// merchant is a merchant's NATS account. It has no stream: its users' requests go to the gate, in the account of the stream.
+// merchant is a merchant's NATS account. It has no stream: its users' requests go to the gate, in
+// the account of the stream.
 type merchant struct {
 	identity
 	users []User
 }
 
-// SetUsers sets the users of merchants' accounts. It disconnects users that are no longer in the list.
+// SetUsers sets the users of merchants' accounts. It disconnects users that are no longer in the
+// list.
 func (s *Server) SetUsers(all map[string][]User) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +97,8 @@ func (s *Server) reload(public string) error {
 	return s.ns.setClaims(public, claims)
 }
 
-// Credentials returns the credentials file and the public key of a new user of a merchant's account, valid while SetUsers lists the user.
+// Credentials returns the credentials file and the public key of a new user of a merchant's
+// account, valid while SetUsers lists the user.
 func (s *Server) Credentials(account, name string) (file []byte, public string, err error) {
 	if !validName.MatchString(name) {
 		return nil, "", errors.New("the name of an analytics user has 1 to 64 letters, digits, - and _")
@@ -126,8 +129,8 @@ func (s *Server) Credentials(account, name string) (file []byte, public string, 
 	return file, public, err
 }
 
-// claims returns the claims of a merchant's account. Each user has a signing key, derived from the user's public key. A user's
-// token is valid only if the claims contain this signing key.
+// claims returns the claims of a merchant's account. Each user has a signing key, derived from the
+// user's public key. A user's token is valid only if the claims contain this signing key.
 func (m merchant) claims(k keys, account string, l limits) (*jwt.AccountClaims, error) {
 	claims := jwt.NewAccountClaims(m.public)
 	claims.Name = account
@@ -151,10 +154,11 @@ func (m merchant) claims(k keys, account string, l limits) (*jwt.AccountClaims, 
 	return claims, nil
 }
 
-// connectAccounts connects a merchant's account with the account of the stream. Each import goes one way (doc.go).
+// connectAccounts connects a merchant's account with the account of the stream. Each import goes
+// one way (doc.go).
 func connectAccounts(events, of *jwt.AccountClaims, account string) {
-	// In an account without JetStream the server would answer all requests to $JS.API, unless the account imports
-	// $JS.API.INFO. No user may publish to this import, and it has no subscription.
+	// In an account without JetStream the server would answer all requests to $JS.API, unless the
+	// account imports $JS.API.INFO. No user may publish to this import, and it has no subscription.
 	of.Imports.Add(&jwt.Import{
 		Name: "no JetStream", Account: events.Subject, Type: jwt.Service, Subject: nobodySubject, LocalSubject: userAPI + "INFO",
 	})

@@ -17,7 +17,8 @@ import (
 	"payledger/eventstore/eventstream"
 )
 
-// victim is another merchant's account with a durable consumer and a listener for everything that its users may receive.
+// victim is another merchant's account with a durable consumer and a listener for everything that
+// its users may receive.
 type victim struct {
 	*user
 	consumer jetstream.Consumer
@@ -59,7 +60,8 @@ func (v *victim) untouched(t testing.TB, r *rig) {
 	}
 }
 
-// barrier returns when the gate has handled every request that the user has sent before, of each kind.
+// barrier returns when the gate has handled every request that the user has sent before, of each
+// kind.
 func (u *user) barrier(t testing.TB) {
 	t.Helper()
 	if _, err := u.js.CreateOrUpdateConsumer(t.Context(), eventstream.Name, jetstream.ConsumerConfig{Durable: "barrier"}); err != nil {
@@ -125,7 +127,8 @@ func TestForbiddenSubjects(t *testing.T) {
 	v.untouched(t, r)
 }
 
-// attacks returns requests with which a user tries to read or change another account's data, by subject and body.
+// attacks returns requests with which a user tries to read or change another account's data, by
+// subject and body.
 func attacks() [][2]string {
 	create := func(name, fields string) [2]string {
 		return [2]string{"$JS.API.CONSUMER.CREATE.EVENTS." + name, `{"stream_name":"EVENTS","config":{"name":"` + name + `","ack_policy":"none"` + fields + `}}`}
@@ -171,9 +174,9 @@ func targets() []string {
 	}
 }
 
-// TestForbiddenRequests: no request that a user may send reads another account's events, reaches its consumers, or makes the
-// server publish to a subject of the user's choice. Each request is sent with inboxes, and with every subject that could do
-// harm, as the reply subject.
+// TestForbiddenRequests: no request that a user may send reads another account's events, reaches
+// its consumers, or makes the server publish to a subject of the user's choice. Each request is
+// sent with inboxes, and with every subject that could do harm, as the reply subject.
 func TestForbiddenRequests(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)
@@ -302,7 +305,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestReplacedUser: a user that SetUsers no longer lists is disconnected and cannot connect again; the other users stay.
+// TestReplacedUser: a user that SetUsers no longer lists is disconnected and cannot connect again;
+// the other users stay.
 func TestReplacedUser(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)

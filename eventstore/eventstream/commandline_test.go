@@ -10,7 +10,8 @@ import (
 	"payledger/eventstore/eventstream"
 )
 
-// The requests of the command line of NATS, nats v0.5.1 (jsm.go v0.5.1), byte for byte; %s is the name of a consumer.
+// The requests of the command line of NATS, nats v0.5.1 (jsm.go v0.5.1), byte for byte; %s is the
+// name of a consumer.
 const (
 	// nats consumer add EVENTS %s --pull --defaults
 	lineAdd = `{"stream_name":"EVENTS","config":{"ack_policy":"explicit","ack_wait":30000000000,"deliver_policy":"all","durable_name":"%[1]s","name":"%[1]s",` +
@@ -47,7 +48,8 @@ func (u *user) call(t *testing.T, subject, body string) (answer struct {
 	return answer
 }
 
-// TestCommandLine checks that the requests of the command line of NATS make consumers of the account's own events.
+// TestCommandLine checks that the requests of the command line of NATS make consumers of the
+// account's own events.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)
@@ -83,7 +85,8 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestGetMessage checks that a user gets one message of its own account, as nats stream get asks for it, and no other account's.
+// TestGetMessage checks that a user gets one message of its own account, as nats stream get asks
+// for it, and no other account's.
 func TestGetMessage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)

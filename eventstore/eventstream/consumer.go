@@ -22,7 +22,8 @@ const (
 	ephemeralInactive = time.Hour // after which the server deletes an idle consumer that is not durable
 )
 
-// consumerRequest is a request to create or change a consumer. Fields of JetStream that are not here do not reach the server.
+// consumerRequest is a request to create or change a consumer. Fields of JetStream that are not
+// here do not reach the server.
 type consumerRequest struct {
 	Stream string          `json:"stream_name"`
 	Action string          `json:"action,omitempty"` // "create", "update" or ""
@@ -54,7 +55,8 @@ type consumerConfig struct {
 // tolerated are fields that client libraries always set, and that have no effect here.
 var tolerated = []string{"num_replicas", "mem_storage"}
 
-// unknownField returns an error for the first non-empty field that does not reach the server: the user would expect it to have an effect.
+// unknownField returns an error for the first non-empty field that does not reach the server: the
+// user would expect it to have an effect.
 func unknownField(body []byte) error {
 	var asked struct {
 		Config map[string]json.RawMessage `json:"config"`
@@ -74,8 +76,8 @@ func unknownField(body []byte) error {
 	return nil
 }
 
-// empty are the values that mean the same as a missing field. Go programs send the zero time for a time that is not set: the command line
-// of NATS does so for pause_until.
+// empty are the values that mean the same as a missing field. Go programs send the zero time for a
+// time that is not set: the command line of NATS does so for pause_until.
 var empty = []string{"null", "false", "0", `""`, "[]", "{}", `"0001-01-01T00:00:00Z"`}
 
 // create forwards a request for a consumer, limited to the account's own events.
@@ -112,7 +114,8 @@ func (g *gate) create(ctx context.Context, r request) {
 	g.ask(ctx, r, userAPI+"CONSUMER.CREATE."+Name+"."+asked.Config.Name, body)
 }
 
-// restrict limits the consumer to the account's own events and to the limits of an account, or refuses it.
+// restrict limits the consumer to the account's own events and to the limits of an account, or
+// refuses it.
 func (c *consumerRequest) restrict(r request) error {
 	if c.Stream != Name {
 		return fmt.Errorf("the only stream is %s", Name)
@@ -186,8 +189,9 @@ func (f *consumerConfig) narrow(account string) error {
 	return nil
 }
 
-// narrowed returns the part of a filter that has the account's own subjects; false if there is none. Wildcards in the place of the account
-// mean the account: the command line of NATS reads a whole stream with ">".
+// narrowed returns the part of a filter that has the account's own subjects; false if there is
+// none. Wildcards in the place of the account mean the account: the command line of NATS reads a
+// whole stream with ">".
 func narrowed(account, subject string) (own string, ok bool) {
 	first, rest, _ := strings.Cut(subject, ".")
 	of, after, named := strings.Cut(rest, ".")
@@ -200,7 +204,8 @@ func narrowed(account, subject string) (own string, ok bool) {
 	return "", false
 }
 
-// full reports whether the account has its maximum of consumers. An existing consumer may be changed.
+// full reports whether the account has its maximum of consumers. An existing consumer may be
+// changed.
 func (g *gate) full(ctx context.Context, r request) (bool, error) {
 	stream, err := g.js.Stream(ctx, Name)
 	if err != nil {

@@ -31,9 +31,10 @@ func (d *damage) forget() {
 	}
 }
 
-// Suspect ends the connections of all clients, and refuses new ones until Admit is called: a message may be damaged, and the server would
-// skip it, or stall at it without an error. The writer must Restart the server, compare its State and then Admit clients.
-// Suspect waits for nothing: the server calls it while it reads a block, before it skips one.
+// Suspect ends the connections of all clients, and refuses new ones until Admit is called: a
+// message may be damaged, and the server would skip it, or stall at it without an error. The writer
+// must Restart the server, compare its State and then Admit clients. Suspect waits for nothing: the
+// server calls it while it reads a block, before it skips one.
 func (s *Server) Suspect(reason string) {
 	s.damage.mu.Lock()
 	s.damage.shut.Store(true)
@@ -48,10 +49,12 @@ func (s *Server) Suspect(reason string) {
 	s.front.cut()
 }
 
-// noteFile is the file in the server's folder with the reason why the writer must write the stream again.
+// noteFile is the file in the server's folder with the reason why the writer must write the stream
+// again.
 const noteFile = "rewrite"
 
-// Note keeps the reason why the writer must write the stream again, also after a kill of the process or a power failure; "" forgets it.
+// Note keeps the reason why the writer must write the stream again, also after a kill of the
+// process or a power failure; "" forgets it.
 func (s *Server) Note(reason string) error {
 	path := filepath.Join(s.config.Dir, noteFile)
 	if reason != "" {
@@ -103,7 +106,8 @@ func (s *Server) Noted() string {
 	return cmp.Or(string(reason), "the process ended after it had found damage")
 }
 
-// Damaged returns a channel that gets a value when damage of the stream is suspected. One goroutine may receive from it.
+// Damaged returns a channel that gets a value when damage of the stream is suspected. One goroutine
+// may receive from it.
 func (s *Server) Damaged() <-chan struct{} { return s.damage.found }
 
 // Damage returns the reason why clients were cut off, or "".
@@ -122,13 +126,15 @@ func (s *Server) Admit() {
 	}
 }
 
-// serverLog reads the messages of the NATS server: whether it could not start, and whether it met damage. It drops the others.
+// serverLog reads the messages of the NATS server: whether it could not start, and whether it met
+// damage. It drops the others.
 type serverLog struct {
 	failed  atomic.Bool
 	damaged func(reason string)
 }
 
-// The beginnings of the messages that report damage, in nats-server 2.15.3: TestDamagedWhileServing of eventfeed fails if they change.
+// The beginnings of the messages that report damage, in nats-server 2.15.3: TestDamagedWhileServing
+// of eventfeed fails if they change.
 const (
 	lookupFailed = "Received an error looking up message" // a consumer stalls there, and repeats it with each request
 	blockFailed  = "Filestore [" + Name + "] loadBlock error"

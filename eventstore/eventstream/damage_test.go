@@ -12,8 +12,9 @@ import (
 	"payledger/eventstore/eventstream"
 )
 
-// TestDamagedMessage: a request for one message that the server cannot read is not answered as if the message did not exist. The clients'
-// connections end, and none connects until the writer has restarted the server and admits clients.
+// TestDamagedMessage: a request for one message that the server cannot read is not answered as if
+// the message did not exist. The clients' connections end, and none connects until the writer has
+// restarted the server and admits clients.
 func TestDamagedMessage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -79,7 +80,8 @@ func TestDamagedMessage(t *testing.T) {
 	r.connect(t, path)
 }
 
-// TestNoteIsDurable: a note about damage counts as kept only after a sync, and replaces an earlier one as a whole.
+// TestNoteIsDurable: a note about damage counts as kept only after a sync, and replaces an earlier
+// one as a whole.
 func TestNoteIsDurable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

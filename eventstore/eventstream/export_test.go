@@ -13,7 +13,8 @@ func ReadMessage(request func() ([]byte, error), within func() bool) (text []byt
 // Pull returns the request that the gate forwards for a request for messages.
 var Pull = pull
 
-// EndServiceConnections ends the service's own connections, as the server ends a slow reader's. It returns their number.
+// EndServiceConnections ends the service's own connections, as the server ends a slow reader's. It
+// returns their number.
 func (s *Server) EndServiceConnections() (ended int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

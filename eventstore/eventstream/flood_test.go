@@ -38,8 +38,8 @@ func (u *user) again(t testing.TB) {
 	t.Fatal("the user gets no answer any more: ", err)
 }
 
-// TestLongSubjects: reply subjects and acknowledgements of any length and form do not end a connection of the gate, and get no answer
-// that is longer than a line of the protocol.
+// TestLongSubjects: reply subjects and acknowledgements of any length and form do not end a
+// connection of the gate, and get no answer that is longer than a line of the protocol.
 func TestLongSubjects(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)
@@ -79,7 +79,8 @@ func TestLongSubjects(t *testing.T) {
 	}
 }
 
-// TestGateOpensAgain: when the server ends the gates' connections, the gates open again without a restart.
+// TestGateOpensAgain: when the server ends the gates' connections, the gates open again without a
+// restart.
 func TestGateOpensAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)
@@ -106,7 +107,8 @@ func TestGateOpensAgain(t *testing.T) {
 	r.connect(t, path).again(t)
 }
 
-// TestFlood: while a merchant floods its gate, another merchant gets answers. After the flood the merchant gets answers again.
+// TestFlood: while a merchant floods its gate, another merchant gets answers. After the flood the
+// merchant gets answers again.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	big := []byte(strings.Repeat("x", 15_000))
@@ -174,8 +176,8 @@ func (r *rig) connectionsOf(t testing.TB, path string) int {
 	return len(all) - 1
 }
 
-// TestStrangers: connections that never authenticate themselves use none of the service's connections. From one address they
-// use at most half of the other connections.
+// TestStrangers: connections that never authenticate themselves use none of the service's
+// connections. From one address they use at most half of the other connections.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 8<<20) // 16 connections, 8 from an address
@@ -246,8 +248,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestServerDoesNotStart: if the NATS server does not start, Start returns no error, and Restart tries again on the same
-// address.
+// TestServerDoesNotStart: if the NATS server does not start, Start returns no error, and Restart
+// tries again on the same address.
 func TestServerDoesNotStart(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "analytics")

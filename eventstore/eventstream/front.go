@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// front forwards the connections of analysts to the NATS server inside the process. Its address stays bound while the server restarts.
+// front forwards the connections of analysts to the NATS server inside the process. Its address
+// stays bound while the server restarts.
 type front struct {
 	listener net.Listener
 	backend  func() (net.Conn, error) // opens a connection to the NATS server
@@ -73,7 +74,8 @@ func (f *front) admit(conn net.Conn) bool {
 	return true
 }
 
-// addressOf returns the address of a client; for IPv6 its network of 64 bits, because one client may use the whole network.
+// addressOf returns the address of a client; for IPv6 its network of 64 bits, because one client
+// may use the whole network.
 func addressOf(conn net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
@@ -149,8 +151,8 @@ func (f *front) up(inner, conn net.Conn) (int64, error) {
 // tlsHandshake is the first byte of a TLS connection.
 const tlsHandshake = 0x16
 
-// down copies to the client. It changes the server's first line, INFO: the server declares TLS as optional, because it sees no
-// network connection.
+// down copies to the client. It changes the server's first line, INFO: the server declares TLS as
+// optional, because it sees no network connection.
 func (f *front) down(conn, inner net.Conn) error {
 	from, to := bufio.NewReaderSize(inner, upBuffer), timed{conn}
 	if f.secure {

@@ -15,8 +15,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// gate forwards the requests of users to the stream (doc.go). It forwards a request only if it reads events of the user's own account, and
-// sends all answers to the user's inbox. It has no state between requests.
+// gate forwards the requests of users to the stream (doc.go). It forwards a request only if it
+// reads events of the user's own account, and sends all answers to the user's inbox. It has no
+// state between requests.
 type gate struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
@@ -35,8 +36,9 @@ type request struct {
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// openGate opens the gate of an account, if it is not open. When the gate's connection ends, the gate opens another one: the
-// server ends a connection that reads too slowly. The caller holds mu, or is the only user of the server.
+// openGate opens the gate of an account, if it is not open. When the gate's connection ends, the
+// gate opens another one: the server ends a connection that reads too slowly. The caller holds mu,
+// or is the only user of the server.
 func (s *Server) openGate(account string) error {
 	if s.gates[account] != nil {
 		return nil
@@ -115,22 +117,24 @@ func (g *gate) open(account string) (err error) {
 	return g.conn.Flush()
 }
 
-// The number of requests that may wait at a gate: for messages and acknowledgements, and of other kinds, which are handled one
-// at a time. Further requests are dropped.
+// The number of requests that may wait at a gate: for messages and acknowledgements, and of other
+// kinds, which are handled one at a time. Further requests are dropped.
 const (
 	gatePending      = 4096
 	gateControls     = 64
 	gatePendingBytes = 1 << 20
 )
 
-// consumer returns a consumer's name in the stream. It begins with the account, so no account can name another one's consumers.
+// consumer returns a consumer's name in the stream. It begins with the account, so no account can
+// name another one's consumers.
 func (r request) consumer() string { return consumerPrefix(r.account) + r.name }
 
 func consumerPrefix(account string) string { return account + "_" }
 
 func filter(account string) string { return "events." + account + ".>" }
 
-// inboxOf returns the subject in the account of the stream that leads to a user's reply subject; "" if that is no inbox, or too long.
+// inboxOf returns the subject in the account of the stream that leads to a user's reply subject; ""
+// if that is no inbox, or too long.
 func inboxOf(account, reply string) string {
 	rest, ok := strings.CutPrefix(reply, userInbox)
 	if !ok || !passes(rest) {
@@ -139,8 +143,9 @@ func inboxOf(account, reply string) string {
 	return inboxSubject + "." + account + "." + rest
 }
 
-// maxSubject is the maximum length of a part of a subject that a user chooses. The server closes a connection that sends a
-// line longer than MaxControlLine, and the gate's lines contain such parts twice.
+// maxSubject is the maximum length of a part of a subject that a user chooses. The server closes a
+// connection that sends a line longer than MaxControlLine, and the gate's lines contain such parts
+// twice.
 const maxSubject = 256
 
 // passes reports whether a subject of the gate may contain a part of a user's subject.
@@ -228,8 +233,8 @@ func (g *gate) streamInfo(ctx context.Context, r request) {
 
 const notThere = "the stream is not there; try again later"
 
-// ask sends the server a request, and answers the user's request with the result. The server's own answers to $JS.API do not
-// pass from one account to another.
+// ask sends the server a request, and answers the user's request with the result. The server's own
+// answers to $JS.API do not pass from one account to another.
 func (g *gate) ask(ctx context.Context, r request, subject string, body []byte) {
 	answer, err := g.conn.RequestWithContext(ctx, subject, body)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"payledger/eventstore/eventstream"
 )
 
-// TestLimits: connections, consumers, subscriptions, batches and requests of an account are limited. An account at its limits
-// takes none from another account.
+// TestLimits: connections, consumers, subscriptions, batches and requests of an account are
+// limited. An account at its limits takes none from another account.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 32<<20) // 16 connections, 4 of an account
@@ -87,7 +87,8 @@ func limited(t *testing.T, r *rig, conn *nats.Conn) {
 	}
 }
 
-// TestTLS: with a certificate clients connect over TLS only, and the service's own connections need none.
+// TestTLS: with a certificate clients connect over TLS only, and the service's own connections need
+// none.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	certificate, roots := certified(t)

@@ -15,7 +15,8 @@ type messageRequest struct {
 	Next     string `json:"next_by_subj,omitempty"` // from Sequence on
 }
 
-// message answers a request for one message of the account. A message of another account counts as missing.
+// message answers a request for one message of the account. A message of another account counts as
+// missing.
 func (g *gate) message(ctx context.Context, r request) {
 	var asked messageRequest
 	if exactjson.UnmarshalStrict(r.body, &asked) != nil {
@@ -64,8 +65,8 @@ type answered struct {
 	lost  bool         // the server does not have, or cannot read, a message that the stream must have
 }
 
-// readMessage returns the server's answer. Before it says that a message is lost, it repeats the request: the message may have been
-// published, or have left, meanwhile.
+// readMessage returns the server's answer. Before it says that a message is lost, it repeats the
+// request: the message may have been published, or have left, meanwhile.
 func readMessage(request func() ([]byte, error), within func() bool) (a answered, err error) {
 	for range 2 {
 		if a.text, err = request(); err != nil {

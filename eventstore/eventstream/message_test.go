@@ -7,9 +7,10 @@ import (
 	"payledger/eventstore/eventstream"
 )
 
-// TestMessageIsAskedForTwice: a message counts as lost only if the server does not have it twice, while the stream must have it. The message after
-// the last one may be published between the answer and the look at the stream's end, and the first one may leave: this is no damage, and must
-// not end the connections of all clients.
+// TestMessageIsAskedForTwice: a message counts as lost only if the server does not have it twice,
+// while the stream must have it. The message after the last one may be published between the answer
+// and the look at the stream's end, and the first one may leave: this is no damage, and must not
+// end the connections of all clients.
 func TestMessageIsAskedForTwice(t *testing.T) {
 	t.Parallel()
 	const there, none = `{"message":{"subject":"events.0ours.x"}}`, `{"error":{"code":404,"err_code":10037}}`

@@ -11,8 +11,9 @@ import (
 	"payledger/eventstore/blocks"
 )
 
-// Newest checks the file of the newest messages while the server runs. A consumer skips a damaged message of this block without an
-// error. All other blocks are compressed, with checksums: there the server reports an error.
+// Newest checks the file of the newest messages while the server runs. A consumer skips a damaged
+// message of this block without an error. All other blocks are compressed, with checksums: there
+// the server reports an error.
 type Newest struct {
 	server *Server
 	seen   fileState
@@ -32,7 +33,8 @@ func (s *Server) Newest() *Newest { return &Newest{server: s} }
 // rereadAfter is the number of looks after which a file that has not changed is read again.
 const rereadAfter = 10
 
-// Check returns a fault of the file that two looks have found, or "". state is the stream's, from before the call.
+// Check returns a fault of the file that two looks have found, or "". state is the stream's, from
+// before the call.
 func (n *Newest) Check(ctx context.Context, state State) (fault string, err error) {
 	before := n.fault
 	n.fault = ""

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// pace slows down addresses whose connections the server soon ends, for example because it refuses them.
+// pace slows down addresses whose connections the server soon ends, for example because it refuses
+// them.
 type pace struct {
 	every rate.Limit    // connections per second of such an address
 	hasty time.Duration // see hasty
@@ -26,24 +27,28 @@ type slowed struct {
 }
 
 const (
-	// refusedPerSecond is the number of connections that a slowed address may open per second after refusalsAtOnce.
+	// refusedPerSecond is the number of connections that a slowed address may open per second after
+	// refusalsAtOnce.
 	refusedPerSecond, refusalsAtOnce = 20, 64
-	// shortLived is the age below which a connection that the server ends counts as refused. A client has authTimeout to
-	// authenticate itself.
+	// shortLived is the age below which a connection that the server ends counts as refused. A
+	// client has authTimeout to authenticate itself.
 	shortLived = (authTimeout + 1) * time.Second
-	// hasty is the age below which a connection that the client ends counts as refused, if the client has sent anything: the server may
-	// have checked its credentials.
+	// hasty is the age below which a connection that the client ends counts as refused, if the
+	// client has sent anything: the server may have checked its credentials.
 	hasty = time.Second
-	// maxWaiting is the number of connections of an address that may wait. Each waits at most two seconds, the time that clients
-	// wait for the server's first line. Further connections are refused at once.
+	// maxWaiting is the number of connections of an address that may wait. Each waits at most two
+	// seconds, the time that clients wait for the server's first line. Further connections are
+	// refused at once.
 	maxWaiting = 2 * refusedPerSecond
 	// paceCheck is the interval at which a waiting connection is checked.
 	paceCheck = 200 * time.Millisecond
-	// maxPaced is the number of addresses above which entries that no longer slow an address are removed, at most once in sweepEvery.
+	// maxPaced is the number of addresses above which entries that no longer slow an address are
+	// removed, at most once in sweepEvery.
 	maxPaced, sweepEvery = 1024, time.Second
 )
 
-// ended notes that a connection of an address has ended: by the client, which had sent some bytes, or by the server.
+// ended notes that a connection of an address has ended: by the client, which had sent some bytes,
+// or by the server.
 func (p *pace) ended(from netip.Addr, age time.Duration, byClient bool, sent int64) {
 	if !byClient && age >= shortLived || byClient && (age >= p.hasty || sent == 0) {
 		return
@@ -67,7 +72,8 @@ func (p *pace) ended(from netip.Addr, age time.Duration, byClient bool, sent int
 	p.slow[from] = &slowed{Limiter: rate.NewLimiter(p.every, refusalsAtOnce)}
 }
 
-// enter returns the address's entry if a new connection must wait, or nil. It returns false if too many wait.
+// enter returns the address's entry if a new connection must wait, or nil. It returns false if too
+// many wait.
 func (p *pace) enter(from netip.Addr) (s *slowed, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +89,9 @@ func (p *pace) enter(from netip.Addr) (s *slowed, ok bool) {
 	}
 }
 
-// wait returns when a new connection of an address may begin. It returns false if too many connections of the address wait, or
-// if the client ends the connection meanwhile. A client sends nothing before the server's first line.
+// wait returns when a new connection of an address may begin. It returns false if too many
+// connections of the address wait, or if the client ends the connection meanwhile. A client sends
+// nothing before the server's first line.
 func (p *pace) wait(conn net.Conn, from netip.Addr) bool {
 	s, ok := p.enter(from)
 	if s == nil {

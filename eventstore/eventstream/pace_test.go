@@ -12,8 +12,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// TestPace: the server refuses 64 connections of an address. Then further connections of the address wait. A client that gives
-// up while it waits does not reach the server. A client that waits long enough reaches the server.
+// TestPace: the server refuses 64 connections of an address. Then further connections of the
+// address wait. A client that gives up while it waits does not reach the server. A client that
+// waits long enough reaches the server.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,7 +96,8 @@ func TestPace(t *testing.T) {
 	_ = waiting.Close()
 }
 
-// TestPaceOfHastyClients: clients that send credentials and leave count like refused ones. Clients that send nothing do not.
+// TestPaceOfHastyClients: clients that send credentials and leave count like refused ones. Clients
+// that send nothing do not.
 func TestPaceOfHastyClients(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -26,8 +26,9 @@ type Message struct {
 // source is the CloudEvents source, as in the log.
 const source = "/payledger"
 
-// schemas begins the CloudEvents dataschema. The type follows, which is the name of the schema in asyncapi.yaml. The number changes with the
-// schema version. It is no URL: the stream is the same on every node and under every --public-url.
+// schemas begins the CloudEvents dataschema. The type follows, which is the name of the schema in
+// asyncapi.yaml. The number changes with the schema version. It is no URL: the stream is the same
+// on every node and under every --public-url.
 const schemas = "urn:payledger:event:1:"
 
 // encode returns the NATS message, in the binary mode of the CloudEvents binding for NATS.
@@ -61,8 +62,8 @@ type sent struct {
 	size int
 }
 
-// Publish sends the next message. It waits while the window is full. An error, ErrConflict for example, may belong to an
-// earlier message. After an error the caller must Connect again.
+// Publish sends the next message. It waits while the window is full. An error, ErrConflict for
+// example, may belong to an earlier message. After an error the caller must Connect again.
 func (e *Stream) Publish(ctx context.Context, m Message) error {
 	for w := &e.window; len(w.sent) > 0 && (len(w.sent) >= windowMessages || w.bytes+len(m.Body) > windowBytes); {
 		if err := w.await(ctx); err != nil {

@@ -9,11 +9,12 @@ import (
 	"payledger/domain/exactjson"
 )
 
-// minInterval is the minimum time between two heartbeats, and between two deliveries of a message that is not acknowledged.
-// Both load the server without a request of the user.
+// minInterval is the minimum time between two heartbeats, and between two deliveries of a message
+// that is not acknowledged. Both load the server without a request of the user.
 const minInterval = time.Second
 
-// pullRequest is a request for messages. Fields of JetStream that are not here do not reach the server.
+// pullRequest is a request for messages. Fields of JetStream that are not here do not reach the
+// server.
 type pullRequest struct {
 	Expires   time.Duration `json:"expires,omitempty"`
 	Batch     int           `json:"batch,omitempty"`
@@ -28,12 +29,14 @@ var ackNext = []byte("+NXT")
 // malformed is a request that the server answers with an error.
 var malformed = []byte("{")
 
-// pullBytes is the maximum number of bytes for one request. Clients have two requests at a time, and the bytes that wait for a
-// connection must stay below maxPending. Every message fits. The server's last answer to a request contains the unused rest of the
-// request, and clients request the rest again.
+// pullBytes is the maximum number of bytes for one request. Clients have two requests at a time,
+// and the bytes that wait for a connection must stay below maxPending. Every message fits. The
+// server's last answer to a request contains the unused rest of the request, and clients request
+// the rest again.
 const pullBytes = serverPayload
 
-// pull returns a request for messages with limited bytes and a limited heartbeat interval. An empty request is for one message.
+// pull returns a request for messages with limited bytes and a limited heartbeat interval. An empty
+// request is for one message.
 func pull(body []byte) []byte {
 	body = bytes.TrimSpace(body)
 	if len(body) == 0 {

@@ -13,7 +13,8 @@ import (
 	"payledger/eventstore/eventstream"
 )
 
-// TestDamagedBlock: the next start detects damage that a stopped server's stream got in a middle block.
+// TestDamagedBlock: the next start detects damage that a stopped server's stream got in a middle
+// block.
 func TestDamagedBlock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -85,8 +86,8 @@ func TestDamagedBlock(t *testing.T) {
 	}
 }
 
-// TestShortIntervals: heartbeats and repeated deliveries come at most once a second, and no request asks for more bytes than may wait
-// for a connection.
+// TestShortIntervals: heartbeats and repeated deliveries come at most once a second, and no request
+// asks for more bytes than may wait for a connection.
 func TestShortIntervals(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string]string{
@@ -112,7 +113,8 @@ func TestShortIntervals(t *testing.T) {
 	}
 }
 
-// TestUnknownFields: a field of a consumer that does not reach the server is refused with its name, unless it is empty.
+// TestUnknownFields: a field of a consumer that does not reach the server is refused with its name,
+// unless it is empty.
 func TestUnknownFields(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)

@@ -67,7 +67,8 @@ func newRig(t testing.TB, memory int64) *rig {
 	return r
 }
 
-// write appends n events, alternately of the two merchants, each with a body of at least size bytes.
+// write appends n events, alternately of the two merchants, each with a body of at least size
+// bytes.
 func (r *rig) write(t testing.TB, n, size int) {
 	t.Helper()
 	for range n {
@@ -101,7 +102,8 @@ func (r *rig) credentials(t testing.TB, account string, others ...eventstream.Us
 	return path, user
 }
 
-// patience is the longest wait for an expected result, patient the wait for connections. A good run never takes them.
+// patience is the longest wait for an expected result, patient the wait for connections. A good run
+// never takes them.
 const patience = time.Minute
 
 var patient = nats.Timeout(patience)

@@ -54,8 +54,8 @@ type Server struct {
 	merchants map[string]merchant // by the merchant's account
 }
 
-// native is what the package needs of a NATS server. No exported type names a type of nats-server: an importer of this package would
-// compile the generic parts of nats-server again.
+// native is what the package needs of a NATS server. No exported type names a type of nats-server:
+// an importer of this package would compile the generic parts of nats-server again.
 type native interface {
 	InProcessConn() (net.Conn, error)
 	JetStreamEnabled() bool
@@ -88,11 +88,13 @@ func (n natsServer) stop() {
 	n.ns.WaitForShutdown()
 }
 
-// startTimeout is the time in which a server is ready after its start, and in which a connection inside the process opens.
+// startTimeout is the time in which a server is ready after its start, and in which a connection
+// inside the process opens.
 const startTimeout = 30 * time.Second
 
-// Start starts a server. It fails if the address cannot be used. If only the NATS server does not start, Connect returns ErrFailed until
-// a Restart succeeds. All messages are checked first, which takes time for a long stream.
+// Start starts a server. It fails if the address cannot be used. If only the NATS server does not
+// start, Connect returns ErrFailed until a Restart succeeds. All messages are checked first, which
+// takes time for a long stream.
 func Start(c Config) (*Server, error) {
 	s := &Server{config: c, keys: keys{c.Derive}, limits: limitsFor(c.Memory), merchants: map[string]merchant{}, gates: map[string]func(){},
 		resolver: &server.MemAccResolver{}, damage: damage{found: make(chan struct{}, 1)}}
@@ -131,8 +133,8 @@ func (s *Server) backend() (net.Conn, error) {
 	return ns.InProcessConn()
 }
 
-// openOrEmpty starts the NATS server. If the folder is so damaged that the server cannot store streams there, openOrEmpty
-// empties the folder: its content is derived from the log.
+// openOrEmpty starts the NATS server. If the folder is so damaged that the server cannot store
+// streams there, openOrEmpty empties the folder: its content is derived from the log.
 func (s *Server) openOrEmpty() {
 	s.failed = s.open()
 	if errors.Is(s.failed, errFolder) {
@@ -144,7 +146,8 @@ func (s *Server) openOrEmpty() {
 
 var errFolder = errors.New("eventstream: the server cannot use its folder")
 
-// open starts the NATS server, without the index of the messages (doc.go). The caller holds mu, or is the only user.
+// open starts the NATS server, without the index of the messages (doc.go). The caller holds mu, or
+// is the only user.
 func (s *Server) open() error {
 	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
 		return fmt.Errorf("eventstream: %w", err)
@@ -220,7 +223,8 @@ func (s *Server) storeAccounts() error {
 	return nil
 }
 
-// Restart stops the NATS server and starts it again, which reads all messages. Clients are refused until Admit is called.
+// Restart stops the NATS server and starts it again, which reads all messages. Clients are refused
+// until Admit is called.
 func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,7 +268,8 @@ func (s *Server) streams() string { return filepath.Join(s.config.Dir, "jetstrea
 
 func (s *Server) folder() string { return filepath.Join(s.streams(), s.events.public, "streams", Name) }
 
-// connect returns a connection of the service in the account of the stream, inside the process. The connection does not reconnect.
+// connect returns a connection of the service in the account of the stream, inside the process. The
+// connection does not reconnect.
 func (s *Server) connect(ns native, options ...nats.Option) (*nats.Conn, error) {
 	if ns == nil || !ns.JetStreamEnabled() {
 		return nil, fmt.Errorf("%w: the server has stopped JetStream", ErrFailed)

@@ -16,7 +16,8 @@ import (
 var (
 	// ErrMissing means that there is no stream.
 	ErrMissing = errors.New("eventstream: there is no stream EVENTS")
-	// ErrConflict means that another writer wrote the message, or that a message before it is missing: read State again.
+	// ErrConflict means that another writer wrote the message, or that a message before it is
+	// missing: read State again.
 	ErrConflict = errors.New("eventstream: the message is not the next one")
 	// ErrFailed means that the server cannot store or read messages until Restart.
 	ErrFailed = errors.New("eventstream: the server for analysts has failed")
@@ -25,7 +26,8 @@ var (
 // Name is the name of the stream.
 const Name = "EVENTS"
 
-// Stream is a writer's connection to the stream EVENTS. Its methods must not be called at the same time.
+// Stream is a writer's connection to the stream EVENTS. Its methods must not be called at the same
+// time.
 type Stream struct {
 	server *Server
 	conn   *nats.Conn
@@ -66,7 +68,8 @@ type State struct {
 	Whole bool   // the server knows of no missing or damaged message in between
 }
 
-// State returns the stream's range. ErrMissing: there is no stream, or it has another configuration.
+// State returns the stream's range. ErrMissing: there is no stream, or it has another
+// configuration.
 func (e *Stream) State(ctx context.Context) (State, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -93,7 +96,8 @@ func (e *Stream) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return stream.CachedInfo(), nil
 }
 
-// config returns the stream's configuration. The first message has the position first. Messages older than retention are dropped; 0 keeps all.
+// config returns the stream's configuration. The first message has the position first. Messages
+// older than retention are dropped; 0 keeps all.
 func config(first uint64, retention time.Duration) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: Name, Description: "payledger's events; the sequence is the position", Subjects: []string{"events.>"},
@@ -102,7 +106,8 @@ func config(first uint64, retention time.Duration) jetstream.StreamConfig {
 	}
 }
 
-// Create drops an existing stream, and creates an empty stream whose first message will have the position first, at least 1.
+// Create drops an existing stream, and creates an empty stream whose first message will have the
+// position first, at least 1.
 func (e *Stream) Create(ctx context.Context, first uint64, retention time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

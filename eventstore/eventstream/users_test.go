@@ -10,7 +10,8 @@ import (
 	"payledger/eventstore/eventstream"
 )
 
-// TestUser: a user reads its account's events, each at its position, with durable and with ordered consumers.
+// TestUser: a user reads its account's events, each at its position, with durable and with ordered
+// consumers.
 func TestUser(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)
@@ -63,8 +64,8 @@ func TestUser(t *testing.T) {
 	}
 }
 
-// TestLargeBatches checks that a user that requests more messages than may wait for a connection gets them all, by repeated fetches and in
-// a stream.
+// TestLargeBatches checks that a user that requests more messages than may wait for a connection
+// gets them all, by repeated fetches and in a stream.
 func TestLargeBatches(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)

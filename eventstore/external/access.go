@@ -13,7 +13,8 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// Access is the address of an external cluster, and the files to connect to it. An empty file name means none.
+// Access is the address of an external cluster, and the files to connect to it. An empty file name
+// means none.
 type Access struct {
 	URL   string // of one server or of several, separated by commas
 	Creds string // user credentials

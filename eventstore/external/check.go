@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// MinReplicas is the least number of replicas of every stream. With fewer, the loss of one server stops the ledger or loses it.
+	// MinReplicas is the least number of replicas of every stream. With fewer, the loss of one
+	// server stops the ledger or loses it.
 	MinReplicas = 3
 	// minVersion is the oldest nats-server whose behavior the log was tested with.
 	minVersion = "2.15.2"
@@ -20,7 +21,8 @@ const (
 	MinPayload = 4 << 20
 	// minStorage is the least free storage of a server for a new log, in bytes.
 	minStorage = 1 << 30
-	// minConsumers is the least limit of consumers of a stream: every node and every reader of the log has some.
+	// minConsumers is the least limit of consumers of a stream: every node and every reader of the
+	// log has some.
 	minConsumers = 64
 )
 
@@ -86,7 +88,8 @@ func CheckSync(servers []Server) error {
 	return nil
 }
 
-// CheckAccount returns an error unless the account's limits suffice for a log of some streams with some replicas.
+// CheckAccount returns an error unless the account's limits suffice for a log of some streams with
+// some replicas.
 func CheckAccount(ctx context.Context, js jetstream.JetStream, streams, replicas int) error {
 	info, err := js.AccountInfo(ctx)
 	switch {

@@ -72,8 +72,8 @@ func Inspect(ctx context.Context, p Plan) error {
 	return err
 }
 
-// Ready returns an error if a node must not serve the log of the cluster. seen reports whether it was checked that the servers sync
-// every write.
+// Ready returns an error if a node must not serve the log of the cluster. seen reports whether it
+// was checked that the servers sync every write.
 func Ready(ctx context.Context, a Access) (seen bool, err error) {
 	nc, js, err := a.jetStream(nats.Name("payledger serve"))
 	if err != nil {

@@ -63,8 +63,9 @@ type Node struct {
 	Read    uint64   `json:"read"` // newest generation of the master key that the node has read; only in a second answer
 }
 
-// Attend shows this node to rotations of the master key until Close. The node answers each request at once. If the request names a
-// generation of the master key, the node answers again when it has read the stream of the secrets.
+// Attend shows this node to rotations of the master key until Close. The node answers each request
+// at once. If the request names a generation of the master key, the node answers again when it has
+// read the stream of the secrets.
 func Attend(a Access, n Node) (*Presence, error) {
 	n.ID = rand.Text()
 	return announce(a, "payledger node", nodeSubject, func(p *Presence, m *nats.Msg) {
@@ -87,24 +88,27 @@ func respond(m *nats.Msg, n Node) {
 	}
 }
 
-// Reads registers read. It reads the stream of the secrets, and returns the newest generation of the master key. From then on the process
-// seals nothing for an earlier generation.
+// Reads registers read. It reads the stream of the secrets, and returns the newest generation of
+// the master key. From then on the process seals nothing for an earlier generation.
 func (p *Presence) Reads(read func(context.Context) (uint64, error)) { p.read.Store(&read) }
 
-// WithoutKey returns the addresses of the nodes that have answered and do not have a master key. It waits until no node has answered for a
-// while. A node that is cut off, or starts later, is not seen.
+// WithoutKey returns the addresses of the nodes that have answered and do not have a master key. It
+// waits until no node has answered for a while. A node that is cut off, or starts later, is not
+// seen.
 func WithoutKey(ctx context.Context, a Access, fingerprint string, wait time.Duration) (addresses []string, err error) {
 	return nodes(ctx, a, nil, wait, func(n Node) bool { return slices.Contains(n.Keys, fingerprint) })
 }
 
-// Behind returns the addresses of the nodes that have answered and have not read that a generation of the master key has begun. It waits
-// until no node has answered for a while. A node that is cut off is not seen. A node that starts later reads the generation first.
+// Behind returns the addresses of the nodes that have answered and have not read that a generation
+// of the master key has begun. It waits until no node has answered for a while. A node that is cut
+// off is not seen. A node that starts later reads the generation first.
 func Behind(ctx context.Context, a Access, generation uint64, wait time.Duration) (addresses []string, err error) {
 	request := strconv.AppendUint(nil, generation, 10)
 	return nodes(ctx, a, request, wait, func(n Node) bool { return n.Read >= generation })
 }
 
-// nodes sends a request to all nodes. It returns the addresses of those that have given no good answer.
+// nodes sends a request to all nodes. It returns the addresses of those that have given no good
+// answer.
 func nodes(ctx context.Context, a Access, request []byte, wait time.Duration, good func(Node) bool) (addresses []string, err error) {
 	nc, err := a.Connect(nats.Name("payledger rotation"))
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// natsServer returns the access of a user who may do everything, and of a user who may not publish the nodes' subject.
+// natsServer returns the access of a user who may do everything, and of a user who may not publish
+// the nodes' subject.
 func natsServer(t *testing.T) (all, refused Access) {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, Users: []*server.User{
@@ -33,7 +34,8 @@ func natsServer(t *testing.T) (all, refused Access) {
 // answerTime is how long the tests wait for the answers of nodes on a busy machine.
 const answerTime = 2 * time.Second
 
-// TestBehind: a rotation finds the nodes that have not read its generation, and does not take a refused request for a cluster without nodes.
+// TestBehind: a rotation finds the nodes that have not read its generation, and does not take a
+// refused request for a cluster without nodes.
 func TestBehind(t *testing.T) {
 	t.Parallel()
 	var asking sync.WaitGroup // each call waits for answerTime, and all at the same time

@@ -14,8 +14,9 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// CheckReplicas returns an error if a stream of the log has fewer than MinReplicas replicas, or fewer than another stream. If planned is
-// not nil, the log is about to be made: streams that exist must have as many replicas, and the same placement.
+// CheckReplicas returns an error if a stream of the log has fewer than MinReplicas replicas, or
+// fewer than another stream. If planned is not nil, the log is about to be made: streams that exist
+// must have as many replicas, and the same placement.
 func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned *Plan) error {
 	most, counts, order := 0, map[string]int{}, []string{}
 	list, err := jetapi.ListStreams(ctx, js, "")

@@ -13,8 +13,8 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// Spread moves the leaders of the shards, so that every server leads about as many. The servers choose the first leaders by chance.
-// Later elections move leaders again.
+// Spread moves the leaders of the shards, so that every server leads about as many. The servers
+// choose the first leaders by chance. Later elections move leaders again.
 func Spread(ctx context.Context, a Access) error {
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()
@@ -45,7 +45,8 @@ func Spread(ctx context.Context, a Access) error {
 	return nil
 }
 
-// moves returns the new leaders of streams whose leader leads at least two more streams than another replica.
+// moves returns the new leaders of streams whose leader leads at least two more streams than
+// another replica.
 func moves(all []*jetstream.StreamInfo) map[string]string {
 	leads := map[string]int{}
 	for _, info := range all {

@@ -12,7 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ServerInfo is the service of the system account that shows the configuration of every server. One request has an answer of each.
+// ServerInfo is the service of the system account that shows the configuration of every server. One
+// request has an answer of each.
 const ServerInfo = "$SYS.REQ.SERVER.PING.VARZ"
 
 // Server is a NATS server's description of itself.
@@ -57,7 +58,8 @@ var ErrHidden = errors.New("the NATS account does not see the servers' configura
 
 const surveyTimeout = 5 * time.Second
 
-// Survey returns the answers of every server of the JetStream cluster about its configuration. The error names the silent servers.
+// Survey returns the answers of every server of the JetStream cluster about its configuration. The
+// error names the silent servers.
 func Survey(ctx context.Context, nc *nats.Conn) ([]Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()

@@ -12,13 +12,17 @@ var (
 	ErrConflict = errors.New("eventstore: another event was appended first")
 	// ErrRefused means that the store recorded nothing.
 	ErrRefused = errors.New("eventstore: the store refused")
-	// ErrUnknown means that the deadline passed before the outcome was known: the log may hold the event.
+	// ErrUnknown means that the deadline passed before the outcome was known: the log may hold the
+	// event.
 	ErrUnknown = errors.New("eventstore: outcome of the append unknown")
-	// ErrUnhealthy means that the log is damaged or its disk failed: the store accepts no more appends.
+	// ErrUnhealthy means that the log is damaged or its disk failed: the store accepts no more
+	// appends.
 	ErrUnhealthy = errors.New("eventstore: the log is not healthy")
-	// ErrNoMajority means that too few servers of the cluster answered: what other processes appended cannot be known now.
+	// ErrNoMajority means that too few servers of the cluster answered: what other processes
+	// appended cannot be known now.
 	ErrNoMajority = errors.New("eventstore: too few servers of the cluster answer")
-	// ErrFull means that the disk is full: the store records no new request until there is room. Reads continue.
+	// ErrFull means that the disk is full: the store records no new request until there is room.
+	// Reads continue.
 	ErrFull = errors.New("read-only: disk full")
 )
 

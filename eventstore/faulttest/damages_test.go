@@ -18,8 +18,9 @@ func TestAllRollbacks(t *testing.T) { rollbacks(t, combinations(), 0) }
 
 var damages = flag.Uint64("damages", 40, "number of damages that TestDamages makes")
 
-// TestDamages makes random damages: single ones, and rollbacks of one, two and three streams together, of a stopped and of a running
-// log. Each is noticed, or harmless. Its output has the seed of each. A thousand: -damages 1000 -timeout 60m
+// TestDamages makes random damages: single ones, and rollbacks of one, two and three streams
+// together, of a stopped and of a running log. Each is noticed, or harmless. Its output has the
+// seed of each. A thousand: -damages 1000 -timeout 60m
 func TestDamages(t *testing.T) {
 	m, b := logOf(t)
 	seed, n := *faultSeed, *damages

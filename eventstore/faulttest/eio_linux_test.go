@@ -25,7 +25,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// These variables of the environment make the test binary a child process whose disk fails under one stream.
+// These variables of the environment make the test binary a child process whose disk fails under
+// one stream.
 const (
 	eioDir    = "PAYLEDGER_TEST_EIO_DIR"
 	eioStream = "PAYLEDGER_TEST_EIO_STREAM"
@@ -43,8 +44,9 @@ type eioResult struct {
 	Reason       string
 }
 
-// TestDiskFailsUnderOneStream: a disk fails under one stream (EIO for every fsync of its files). No write to it succeeds, the
-// log demands a stop, and after a restart every acknowledged record is there.
+// TestDiskFailsUnderOneStream: a disk fails under one stream (EIO for every fsync of its files). No
+// write to it succeeds, the log demands a stop, and after a restart every acknowledged record is
+// there.
 func TestDiskFailsUnderOneStream(t *testing.T) {
 	if os.Getenv(eioDir) != "" {
 		runFailingDisk(t)
@@ -147,7 +149,8 @@ func checkAcknowledged(t *testing.T, stream, dir string, acknowledged []string) 
 	}
 }
 
-// runFailingDisk is the child: it reports on its first line of output and ends without closing anything.
+// runFailingDisk is the child: it reports on its first line of output and ends without closing
+// anything.
 func runFailingDisk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), eioMost)
 	defer cancel()
@@ -201,8 +204,8 @@ func runFailingDisk(t *testing.T) {
 	os.Exit(0)
 }
 
-// failFiles makes every fsync and fdatasync of this process on a file whose path contains a text fail with EIO. The kernel notifies a
-// goroutine of each call, and the goroutine decides.
+// failFiles makes every fsync and fdatasync of this process on a file whose path contains a text
+// fail with EIO. The kernel notifies a goroutine of each call, and the goroutine decides.
 func failFiles(text string) error {
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
@@ -227,8 +230,9 @@ func failFiles(text string) error {
 	return nil
 }
 
-// decide answers the kernel. A notification is id (8 bytes), pid, flags (4 each), the number of the system call (4), its
-// architecture (4), instruction (8) and six arguments (8 each); an answer is id, value (8 each), error, flags (4 each).
+// decide answers the kernel. A notification is id (8 bytes), pid, flags (4 each), the number of the
+// system call (4), its architecture (4), instruction (8) and six arguments (8 each); an answer is
+// id, value (8 each), error, flags (4 each).
 func decide(listener uintptr, text string) {
 	for {
 		var question [80]byte

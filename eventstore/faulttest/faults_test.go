@@ -239,7 +239,8 @@ func (e *experiment) look(ctx context.Context, o *open) (found string) {
 	return ""
 }
 
-// unhealthy checks the report of a log whose damage was noticed: it is red, and names a stream and a sequence.
+// unhealthy checks the report of a log whose damage was noticed: it is red, and names a stream and
+// a sequence.
 func (e *experiment) unhealthy(ctx context.Context, o *open) {
 	err := o.store.Healthy()
 	if err == nil {

@@ -16,8 +16,8 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// TestFullDiskOfEveryStream: a server that meets a full disk stops all its streams for good: no stream is written to while
-// the disk is full, and all of them go on when there is room.
+// TestFullDiskOfEveryStream: a server that meets a full disk stops all its streams for good: no
+// stream is written to while the disk is full, and all of them go on when there is room.
 func TestFullDiskOfEveryStream(t *testing.T) {
 	t.Parallel()
 	disk := t.TempDir()

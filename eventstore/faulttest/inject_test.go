@@ -300,7 +300,8 @@ func (i *injector) copyBlock(file string, _ []string) (string, error) {
 	return next, os.WriteFile(next, b, 0o600)
 }
 
-// digest is over the names and contents of all files below a folder that a refused start must not change.
+// digest is over the names and contents of all files below a folder that a refused start must not
+// change.
 func digest(dir string) string {
 	sum := sha256.New()
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // a missing file counts as changed

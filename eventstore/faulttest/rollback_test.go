@@ -15,8 +15,8 @@ import (
 	"payledger/domain/seedtest"
 )
 
-// wholes are the streams, each with all its segments, and the tip store, that can be rolled back on their own. "no tips" is the tip store that
-// is gone: a start makes it again from the log.
+// wholes are the streams, each with all its segments, and the tip store, that can be rolled back on
+// their own. "no tips" is the tip store that is gone: a start makes it again from the log.
 var wholes = []string{"LEDGER_0", "LEDGER_1", "DELIVERIES", "SECRETS", "CHECKPOINTS", "tips", "no tips"}
 
 // combinations returns all sets of one, two and three of them.
@@ -64,8 +64,9 @@ func (i *injector) rollBackWhole(what string) error {
 	return err
 }
 
-// TestRollbacks: whole streams that are rolled back together, in every combination of one, two and three, are noticed at the start and by
-// verify, also with the tip store, which is a witness of the streams beside the log. The gate takes a part of the combinations.
+// TestRollbacks: whole streams that are rolled back together, in every combination of one, two and
+// three, are noticed at the start and by verify, also with the tip store, which is a witness of the
+// streams beside the log. The gate takes a part of the combinations.
 func TestRollbacks(t *testing.T) {
 	t.Parallel()
 	all := combinations()

@@ -25,8 +25,8 @@ func init() { verify.Register(notes.Core) }
 // byVerify is how verify found a fault.
 const byVerify = "by verify"
 
-// TestVerify: verify finds and names every fault of a stopped log, or the fault is harmless: after a start every answer is as
-// before. verify changes no byte.
+// TestVerify: verify finds and names every fault of a stopped log, or the fault is harmless: after
+// a start every answer is as before. verify changes no byte.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	m, b := logOf(t)
@@ -177,7 +177,8 @@ func TestVerifyNamesAll(t *testing.T) {
 	}
 }
 
-// TestVerifySecretsWithoutTips: without the tip store, verify finds a missing record of SECRETS that no destruction names.
+// TestVerifySecretsWithoutTips: without the tip store, verify finds a missing record of SECRETS
+// that no destruction names.
 func TestVerifySecretsWithoutTips(t *testing.T) {
 	t.Parallel()
 	m, _ := logOf(t)

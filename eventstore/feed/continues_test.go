@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore/feed"
 )
 
-// TestContinues: a feed that follows goes on after the service was killed and started again: it has each event once, as a new
-// reader has them. It ends with its context.
+// TestContinues: a feed that follows goes on after the service was killed and started again: it has
+// each event once, as a new reader has them. It ends with its context.
 func TestContinues(t *testing.T) {
 	s, err := start(t.TempDir())
 	if err != nil {

@@ -13,13 +13,13 @@ type Feed struct {
 	retry  time.Duration // between two connections
 }
 
-// source gives the events after a position, in order. It calls emit with the JSON of each, and passed when no event up to a
-// position is missing. An error of emit ends it.
+// source gives the events after a position, in order. It calls emit with the JSON of each, and
+// passed when no event up to a position is missing. An error of emit ends it.
 type source interface {
 	// page emits the events up to the newest one.
 	page(ctx context.Context, after uint64, emit func([]byte) error, passed func(uint64)) error
-	// follow also gives further ones, until ctx ends. It calls passed first when it is connected. ErrBroken means that a new
-	// connection can go on.
+	// follow also gives further ones, until ctx ends. It calls passed first when it is connected.
+	// ErrBroken means that a new connection can go on.
 	follow(ctx context.Context, after uint64, emit func([]byte) error, passed func(uint64)) error
 }
 
@@ -33,13 +33,14 @@ const retryAfter = time.Second
 // HTTP returns the feed of the API at a URL. The key needs the scope events:read.
 func HTTP(url, apiKey string) *Feed { return &Feed{overHTTP{url, apiKey}, retryAfter} }
 
-// NATS returns the feed of the stream EVENTS of a server, with the credentials file of `payledger analytics-user`.
+// NATS returns the feed of the stream EVENTS of a server, with the credentials file of `payledger
+// analytics-user`.
 func NATS(url, credentialsFile string) *Feed {
 	return &Feed{overNATS{url, credentialsFile}, retryAfter}
 }
 
-// Events returns the events after a position that there are now; 0 is the position before the first one. The sequence ends with
-// the first error.
+// Events returns the events after a position that there are now; 0 is the position before the first
+// one. The sequence ends with the first error.
 func (f *Feed) Events(ctx context.Context, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		_, err := f.read(ctx, after, f.source.page, yield)
@@ -49,9 +50,9 @@ func (f *Feed) Events(ctx context.Context, after uint64) iter.Seq2[Event, error]
 	}
 }
 
-// Follow returns the events after a position, and waits for further ones until ctx ends. It connects again after a break, and
-// goes on after the last event. The sequence ends with the first other error: ctx's, the refusal of the server, or that of the
-// first connection.
+// Follow returns the events after a position, and waits for further ones until ctx ends. It
+// connects again after a break, and goes on after the last event. The sequence ends with the first
+// other error: ctx's, the refusal of the server, or that of the first connection.
 func (f *Feed) Follow(ctx context.Context, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for connected := false; ; {

@@ -17,12 +17,13 @@ import (
 	"payledger/eventstore/feed"
 )
 
-// The service that the tests and the examples read from. With the build tag system it is payledger itself. Else it is a server with the
-// events that payledger wrote once (testdata/events.jsonl).
+// The service that the tests and the examples read from. With the build tag system it is payledger
+// itself. Else it is a server with the events that payledger wrote once (testdata/events.jsonl).
 var url, apiKey, natsURL, credentials string
 
-// freeAddress returns an address of this machine on which nothing listens. Its IP address is random: other programs that let the system
-// choose a port get one of 127.0.0.1, and never this one while the service is not running.
+// freeAddress returns an address of this machine on which nothing listens. Its IP address is
+// random: other programs that let the system choose a port get one of 127.0.0.1, and never this one
+// while the service is not running.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)))
 	if err != nil {
@@ -44,7 +45,8 @@ func read(t *testing.T, f *feed.Feed, after uint64) (positions []uint64, byType 
 	return positions, byType
 }
 
-// TestEvents: every event has its fact with its fields, without personal data, and the state of its payment.
+// TestEvents: every event has its fact with its fields, without personal data, and the state of its
+// payment.
 func TestEvents(t *testing.T) {
 	f := feed.HTTP(url+"/", apiKey)
 	positions, byType := read(t, f, 0)
@@ -82,7 +84,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestRefused: a wrong key, a position that no event has, and an address where nothing listens are errors at once, with a reason.
+// TestRefused: a wrong key, a position that no event has, and an address where nothing listens are
+// errors at once, with a reason.
 func TestRefused(t *testing.T) {
 	nowhere, err := freeAddress()
 	if err != nil {

@@ -105,7 +105,8 @@ func (s overHTTP) get(ctx context.Context, path, lastEventID string) (*http.Resp
 	return nil, err
 }
 
-// ServerEvents calls handle with id and data of each message of a stream. A message that only moves the position has no data.
+// ServerEvents calls handle with id and data of each message of a stream. A message that only moves
+// the position has no data.
 func ServerEvents(from io.Reader, handle func(id uint64, data []byte) error) error {
 	lines := bufio.NewReaderSize(from, 64<<10)
 	var id uint64

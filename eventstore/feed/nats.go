@@ -88,7 +88,8 @@ func (s overNATS) read(ctx context.Context, after uint64, handle func(jetstream.
 	})
 }
 
-// broken returns the error of a connection. Wrong credentials stay wrong; all else can be tried again.
+// broken returns the error of a connection. Wrong credentials stay wrong; all else can be tried
+// again.
 func broken(err error) error {
 	switch {
 	case err == nil:

@@ -64,7 +64,8 @@ type event struct {
 	text                             []byte
 }
 
-// events are the recorded events, oldest first. They serve GET /events and GET /events/stream as the API does.
+// events are the recorded events, oldest first. They serve GET /events and GET /events/stream as
+// the API does.
 type events []event
 
 func recorded() (all events, err error) {
@@ -123,7 +124,8 @@ func refuse(w http.ResponseWriter, status int, id string) {
 	fmt.Fprintf(w, `{"error":{"errorId":%q,"description":"refused"}}`, id)
 }
 
-// stream starts a server with the stream EVENTS. Events of another account fill the gaps between the recorded ones.
+// stream starts a server with the stream EVENTS. Events of another account fill the gaps between
+// the recorded ones.
 func (all events) stream(dir string) (*eventstream.Server, error) {
 	server, err := startStream(dir, "ours")
 	if err != nil {

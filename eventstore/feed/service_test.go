@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 
 var shared *service
 
-// play starts the service for the examples: one payment of 25.00 EUR, of which 20.00 EUR are captured.
+// play starts the service for the examples: one payment of 25.00 EUR, of which 20.00 EUR are
+// captured.
 func play(dir string) (err error) {
 	if err = build(dir); err != nil {
 		return err

@@ -25,7 +25,8 @@ var ErrInUse = errors.New("eventstore: the data folder is in use by another proc
 // ErrReadOnly means that this process cannot write to the data folder, which a server needs.
 var ErrReadOnly = errors.New("eventstore: the data folder is read-only")
 
-// Lock locks a folder for its server; ErrInUse if another process has it open, and ErrReadOnly if this process cannot write there.
+// Lock locks a folder for its server; ErrInUse if another process has it open, and ErrReadOnly if
+// this process cannot write there.
 func Lock(dir string) (*flock.Flock, error) {
 	lock := flock.New(LockPath(dir), flock.SetFlag(os.O_CREATE|os.O_RDWR))
 	err := locked(dir, lock.TryLock)
@@ -35,7 +36,8 @@ func Lock(dir string) (*flock.Flock, error) {
 	return lock, err
 }
 
-// Share keeps servers from a folder, and changes nothing there. A back-up has no lock file: Share then returns nil.
+// Share keeps servers from a folder, and changes nothing there. A back-up has no lock file: Share
+// then returns nil.
 func Share(dir string) (*flock.Flock, error) {
 	path := LockPath(dir)
 	if _, err := os.Stat(path); err != nil {

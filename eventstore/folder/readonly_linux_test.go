@@ -11,8 +11,8 @@ import (
 	"payledger/eventstore/folder"
 )
 
-// TestReadOnly: Lock returns ErrReadOnly for a folder on which this process cannot write, with or without a lock file. Share works there, so
-// verify reads the folder.
+// TestReadOnly: Lock returns ErrReadOnly for a folder on which this process cannot write, with or
+// without a lock file. Share works there, so verify reads the folder.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	with, without := filepath.Join(t.TempDir(), "with"), filepath.Join(t.TempDir(), "without")

@@ -10,13 +10,15 @@ import (
 	"payledger/eventstore/blocks"
 )
 
-// The files in a stream's folder that the server writes in two steps. A test compares their names with the server's.
+// The files in a stream's folder that the server writes in two steps. A test compares their names
+// with the server's.
 const (
 	Description    = "meta.inf"
 	DescriptionSum = "meta.sum"
 )
 
-// Repair removes the files from the server's folder of streams that would mislead a start. The folder may not exist yet.
+// Repair removes the files from the server's folder of streams that would mislead a start. The
+// folder may not exist yet.
 func Repair(streams string) error {
 	entries, err := os.ReadDir(streams)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -31,9 +33,10 @@ func Repair(streams string) error {
 	return nil
 }
 
-// dropUnfinished removes the description of a stream whose creation was cut short between the writes of its description and of
-// the checksum. The server skips such a stream at the start. When the stream is created again, the server keeps the description
-// and never writes the checksum (nats-server filestore.go, newFileStore). It would then skip the stream with its messages at
+// dropUnfinished removes the description of a stream whose creation was cut short between the
+// writes of its description and of the checksum. The server skips such a stream at the start. When
+// the stream is created again, the server keeps the description and never writes the checksum
+// (nats-server filestore.go, newFileStore). It would then skip the stream with its messages at
 // every later start.
 func dropUnfinished(stream string) error {
 	_, err := os.Stat(filepath.Join(stream, DescriptionSum))
@@ -50,13 +53,14 @@ func remove(path string) error {
 	return nil
 }
 
-// dropStaleIndex removes the index of a stream whose newest block ends with zeroes or before its first checksum. A block
-// that the server finished does not end so. A power failure leaves such an end if the file grew and its new pages were not
-// written.
+// dropStaleIndex removes the index of a stream whose newest block ends with zeroes or before its
+// first checksum. A block that the server finished does not end so. A power failure leaves such an
+// end if the file grew and its new pages were not written.
 //
-// The server trusts an index that names the last eight bytes of the newest block. An index that was written when that block was
-// still empty names zeroes. With this index the server would take a block with a torn end as empty, and all of its messages as
-// never written (nats-server filestore.go, recoverFullState and lastChecksum). Without an index the server reads the blocks of
+// The server trusts an index that names the last eight bytes of the newest block. An index that was
+// written when that block was still empty names zeroes. With this index the server would take a
+// block with a torn end as empty, and all of its messages as never written (nats-server
+// filestore.go, recoverFullState and lastChecksum). Without an index the server reads the blocks of
 // the stream, and cuts the torn end off.
 func dropStaleIndex(stream string) error {
 	files, err := blocks.Files(stream)
@@ -73,10 +77,12 @@ func dropStaleIndex(stream string) error {
 	return err
 }
 
-// DropIndex removes the index of a stopped server's stream. The server then reads all blocks of the stream, with their checksums, and cuts a torn end.
+// DropIndex removes the index of a stopped server's stream. The server then reads all blocks of the
+// stream, with their checksums, and cuts a torn end.
 func DropIndex(stream string) error { return remove(filepath.Join(stream, "msgs", "index.db")) }
 
-// endsTorn reports whether a block ends with zeroes or within its first checksum. It returns false for an empty block.
+// endsTorn reports whether a block ends with zeroes or within its first checksum. It returns false
+// for an empty block.
 func endsTorn(block string) (bool, error) {
 	f, err := os.Open(block)
 	if err != nil {
@@ -95,8 +101,9 @@ func endsTorn(block string) (bool, error) {
 	return err == nil && end == [8]byte{}, err
 }
 
-// Unfinished reports whether the creation of a stream was cut short: its description or the checksum of it is missing, and the
-// stream has no message. The first block of a later segment may hold a tombstone for the sequence before the segment.
+// Unfinished reports whether the creation of a stream was cut short: its description or the
+// checksum of it is missing, and the stream has no message. The first block of a later segment may
+// hold a tombstone for the sequence before the segment.
 func Unfinished(folder, name string) (bool, error) {
 	if _, err := blocks.CheckMeta(folder, name); !errors.Is(err, blocks.ErrMeta) || !errors.Is(err, os.ErrNotExist) {
 		return false, nil

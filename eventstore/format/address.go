@@ -1,7 +1,8 @@
 package format
 
-// An address names one event of a shard: the sequence of its group in the log, and its frame in the group.
-// Both stand in one number, so that addresses sort as the shard's events do. 0 is no address.
+// An address names one event of a shard: the sequence of its group in the log, and its frame in the
+// group. Both stand in one number, so that addresses sort as the shard's events do. 0 is no
+// address.
 
 const (
 	frameBits = 8

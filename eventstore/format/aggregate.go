@@ -7,8 +7,8 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// Aggregate is a Core whose states are S and whose events are E. It has few methods and embeds nothing: each importer compiles them for
-// every aggregate of the ledger.
+// Aggregate is a Core whose states are S and whose events are E. It has few methods and embeds
+// nothing: each importer compiles them for every aggregate of the ledger.
 type Aggregate[S any, E domain.Event] struct {
 	Name   string
 	Schema int
@@ -43,8 +43,8 @@ func (a *Aggregate[S, E]) Event(r *Recorded) (E, error) {
 	return event, err
 }
 
-// State decodes the state after r, perhaps without the parts moved out of it. It returns an error for an older schema, whose states
-// are folded again from the events (Fold). StateAt handles both.
+// State decodes the state after r, perhaps without the parts moved out of it. It returns an error
+// for an older schema, whose states are folded again from the events (Fold). StateAt handles both.
 func (a *Aggregate[S, E]) State(r *Recorded) (S, error) {
 	state, err := a.Core.DecodeState(r)
 	s, _ := state.(S)

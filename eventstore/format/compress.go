@@ -14,7 +14,8 @@ const (
 	storedZstd1 = 1 // zstd with dictionary 1
 )
 
-// dictionary1 was made from events of many payments (see testdata/README.md). Groups depend on it: it never changes.
+// dictionary1 was made from events of many payments (see testdata/README.md). Groups depend on it:
+// it never changes.
 //
 //go:embed dictionary1.zstd
 var dictionary1 []byte
@@ -22,8 +23,8 @@ var dictionary1 []byte
 // zstdWindow bounds the memory of the encoder and of the decoder: groups are small.
 const zstdWindow = 256 << 10
 
-// encoders are taken last in, first out: what the last one has in the processor's cache makes a lone append 10 µs faster.
-// There are as many as were ever needed at once, at most one a shard.
+// encoders are taken last in, first out: what the last one has in the processor's cache makes a
+// lone append 10 µs faster. There are as many as were ever needed at once, at most one a shard.
 var encoders stack
 
 type stack struct {
@@ -49,7 +50,8 @@ func (s *stack) get() *zstd.Encoder {
 	return e
 }
 
-// MakeEncoders makes encoders that are used first (tests: an encoder that is made in a bubble of testing/synctest works only there).
+// MakeEncoders makes encoders that are used first (tests: an encoder that is made in a bubble of
+// testing/synctest works only there).
 func MakeEncoders(n int) {
 	all := make([]*zstd.Encoder, n)
 	for i := range all {
@@ -68,8 +70,9 @@ func (s *stack) give(e *zstd.Encoder) {
 	s.used = append(s.used, e)
 }
 
-// refresh makes a used encoder ready. Before its next frames an encoder copies the dictionary's table, 256 KiB, which takes up
-// to 15 µs; a single byte leaves the copy as it is. So the next append finds the copy made while the disk worked for this one.
+// refresh makes a used encoder ready. Before its next frames an encoder copies the dictionary's
+// table, 256 KiB, which takes up to 15 µs; a single byte leaves the copy as it is. So the next
+// append finds the copy made while the disk worked for this one.
 func (s *stack) refresh() {
 	s.mu.Lock()
 	last := len(s.used) - 1
@@ -86,7 +89,8 @@ func (s *stack) refresh() {
 	s.ready = append(s.ready, e)
 }
 
-// RefreshEncoder makes an encoder ready for the next group. Call it after a group is sent, while the disk works.
+// RefreshEncoder makes an encoder ready for the next group. Call it after a group is sent, while
+// the disk works.
 func RefreshEncoder() { encoders.refresh() }
 
 var decoder = sync.OnceValue(func() *zstd.Decoder {

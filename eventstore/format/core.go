@@ -13,17 +13,20 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// ErrNewerSchema means that a newer build wrote the event. This build must not append to the aggregate: its state would lose fields.
+// ErrNewerSchema means that a newer build wrote the event. This build must not append to the
+// aggregate: its state would lose fields.
 var ErrNewerSchema = errors.New("eventstore: event written by a newer schema")
 
 // ErrUnknownEvent means that the log holds an event type that this build does not know.
 var ErrUnknownEvent = errors.New("eventstore: unknown event type")
 
-// Upgrade returns the decoded body of an event in the next schema. It must be pure. The golden bytes keep the older form.
+// Upgrade returns the decoded body of an event in the next schema. It must be pure. The golden
+// bytes keep the older form.
 type Upgrade func(event map[string]any) map[string]any
 
-// Core ties the rules of one kind of aggregate to its bytes in the log, without type parameters: events and states are values of the
-// aggregate's own types. Aggregate is its typed form. Importers compile only the typed form again, so it does nothing else.
+// Core ties the rules of one kind of aggregate to its bytes in the log, without type parameters:
+// events and states are values of the aggregate's own types. Aggregate is its typed form. Importers
+// compile only the typed form again, so it does nothing else.
 type Core struct {
 	Name     string
 	Schema   int
@@ -55,8 +58,8 @@ type body struct {
 	State msgpack.RawMessage `msgpack:"state"`
 }
 
-// Encode writes {"event", "state"}, "left" if parts moved out of the state, and "origin", the address from which a change came; "" leaves
-// it out. The same values always give the same bytes.
+// Encode writes {"event", "state"}, "left" if parts moved out of the state, and "origin", the
+// address from which a change came; "" leaves it out. The same values always give the same bytes.
 func (c *Core) Encode(origin string, event domain.Event, state any) ([]byte, error) {
 	var r Recorded
 	err := c.Complete(origin, &r, Hash{}, event, state)
@@ -131,8 +134,9 @@ func (c *Core) upgraded(r *Recorded, event []byte) ([]byte, error) {
 	return event, nil
 }
 
-// DecodeState returns the state after r, perhaps without the parts moved out of it. It is decoded once for all readers of the event, who never
-// change it. DecodeState returns an error for an older schema, whose states are folded again from the events (FoldAll).
+// DecodeState returns the state after r, perhaps without the parts moved out of it. It is decoded
+// once for all readers of the event, who never change it. DecodeState returns an error for an older
+// schema, whose states are folded again from the events (FoldAll).
 func (c *Core) DecodeState(r *Recorded) (any, error) {
 	if r.Schema == c.Schema && c.Made(r.state) {
 		return r.state, nil
@@ -180,7 +184,8 @@ func (c *Core) FoldAll(events []*Recorded) (any, error) {
 	return state, nil
 }
 
-// Generic returns event and state of any event as plain maps, for readers without the Go types. JSON writes their []byte as base64.
+// Generic returns event and state of any event as plain maps, for readers without the Go types.
+// JSON writes their []byte as base64.
 func Generic(r *Recorded) (event, state map[string]any, err error) {
 	var raw body
 	err = codec.Unmarshal(r.Body, &raw)

@@ -1,13 +1,15 @@
-// Package format is the byte format of the log: events as frames, frames as groups, and the hashes that chain them. The
-// package comment of eventstore describes every byte.
+// Package format is the byte format of the log: events as frames, frames as groups, and the hashes
+// that chain them. The package comment of eventstore describes every byte.
 //
 // # Rules
 //
 //   - Encoding is deterministic: the same event always has the same bytes and the same hash (I2).
-//   - Parsing accepts only bytes that encoding would write. Everything else is ErrFrame or ErrGroup.
-//   - An address is the sequence of a group and the number of a frame in it. Addresses sort as the events of a shard do.
-//   - An Aggregate encodes events and states with a schema version. Upgrades bring older events to the newest schema; they
-//     never change what is stored.
+//   - Parsing accepts only bytes that encoding would write. Everything else is ErrFrame or
+//     ErrGroup.
+//   - An address is the sequence of a group and the number of a frame in it. Addresses sort as the
+//     events of a shard do.
+//   - An Aggregate encodes events and states with a schema version. Upgrades bring older events to
+//     the newest schema; they never change what is stored.
 //   - The dictionary of the compression never changes: groups depend on it.
 //
 // The package has no server, no disk and no clock.

@@ -19,7 +19,8 @@ import (
 // ErrFrame means that bytes are not a frame of this format.
 var ErrFrame = errors.New("eventstore: malformed frame")
 
-// Attributes of an event, in the order in which they enter its hash (I2). The last two are not hashed.
+// Attributes of an event, in the order in which they enter its hash (I2). The last two are not
+// hashed.
 const (
 	lineSpecVersion = "ce-specversion"
 	lineID          = "ce-id"
@@ -72,7 +73,8 @@ func (r *Recorded) appendHashed(b []byte) []byte {
 // Raw returns all bytes that the event's hash covers after the hash of the event before.
 func (r *Recorded) Raw() []byte { return append(append(r.appendHashed(nil), '\n'), r.Body...) }
 
-// Link computes the event's hash from the hash of the aggregate's event before: see doc.go for the bytes.
+// Link computes the event's hash from the hash of the aggregate's event before: see doc.go for the
+// bytes.
 func (r *Recorded) Link(previous Hash) Hash {
 	b := codec.TakeBuffer()
 	defer codec.ReturnBuffer(b)
@@ -114,7 +116,8 @@ func appendAddress(b []byte, address uint64) []byte {
 	return strconv.AppendUint(append(b, '.'), uint64(FrameOf(address)), 10)
 }
 
-// ParseFrame reads the frame at the start of b, whose memory the body shares. Shard, Seq and Number are the caller's to set.
+// ParseFrame reads the frame at the start of b, whose memory the body shares. Shard, Seq and Number
+// are the caller's to set.
 func ParseFrame(b []byte) (r *Recorded, rest []byte, err error) {
 	if len(b) < FrameHead {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrFrame, len(b))
@@ -136,7 +139,8 @@ func ParseFrame(b []byte) (r *Recorded, rest []byte, err error) {
 	return r, b[end:], nil
 }
 
-// parseLines reads the text of a frame. It accepts some texts that the log never writes: ParseFrame finds them.
+// parseLines reads the text of a frame. It accepts some texts that the log never writes: ParseFrame
+// finds them.
 func parseLines(text string) (*Recorded, error) {
 	p := lineParser{rest: text}
 	r := &Recorded{read: new(atomic.Pointer[any])}

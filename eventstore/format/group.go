@@ -11,7 +11,8 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// A group is one message of the log: the frames of the events that were appended together (package comment of eventstore, Byte layout).
+// A group is one message of the log: the frames of the events that were appended together (package
+// comment of eventstore, Byte layout).
 
 // ErrGroup means that a message is not a group of this log, or is damaged.
 var ErrGroup = errors.New("eventstore: malformed group")
@@ -27,11 +28,13 @@ const (
 
 const (
 	groupMagic = "PLJ1"
-	// GroupHeader is the size of a group's header, in bytes: its first fields, not the NATS header of the message.
+	// GroupHeader is the size of a group's header, in bytes: its first fields, not the NATS header
+	// of the message.
 	GroupHeader = 86
 	// WitnessHeader is the size of the witness after the header, in bytes.
 	WitnessHeader = 42
-	// BesideHeader is the size of the ends of the streams beside the log, after the witness, in bytes.
+	// BesideHeader is the size of the ends of the streams beside the log, after the witness, in
+	// bytes.
 	BesideHeader = 16
 	// GroupTrailer is the size of the check at the end, in bytes.
 	GroupTrailer = 8
@@ -41,7 +44,8 @@ const (
 	HasBeside = 0x40
 	// MaxGroupBytes closes a group: no frame is added past it. A larger frame goes alone.
 	MaxGroupBytes = 64 << 10
-	// MaxRecordBytes is MaxGroupBytes for deliveries: their groups are rarely read for one record, and many records come at once.
+	// MaxRecordBytes is MaxGroupBytes for deliveries: their groups are rarely read for one record,
+	// and many records come at once.
 	MaxRecordBytes = 256 << 10
 	// MaxFrameBytes bounds the size of the frames of a group before compression.
 	MaxFrameBytes = 8 << 20
@@ -85,22 +89,25 @@ type Group struct {
 	Writer     Writer
 }
 
-// Writer is what the NATS header of a group's message says about its writer. It is no part of the group: no hash covers it, and nothing that a log
-// proves depends on it. Package ownership has the rules.
+// Writer is what the NATS header of a group's message says about its writer. It is no part of the
+// group: no hash covers it, and nothing that a log proves depends on it. Package ownership has the
+// rules.
 type Writer struct {
 	Node    string // of a cluster; "": a process that takes no requests
 	Visitor bool   // the group is empty, and its writer is not the owner of the shard by it
 	Next    string // the next owner of the shard; "": the writer stays it
 }
 
-// Witness names the newest acknowledged group of a shard, which is often another one; doc.go of eventstore has the rules.
+// Witness names the newest acknowledged group of a shard, which is often another one; doc.go of
+// eventstore has the rules.
 type Witness struct {
 	Shard int // NoShard: none
 	Link
 }
 
-// Beside are the newest acknowledged messages of the streams beside the log, by their sequences, as the group's writer knows them. A log
-// whose CHECKPOINTS or SECRETS end before them has lost the end of that stream, also without the tip store. The zero value names none.
+// Beside are the newest acknowledged messages of the streams beside the log, by their sequences, as
+// the group's writer knows them. A log whose CHECKPOINTS or SECRETS end before them has lost the
+// end of that stream, also without the tip store. The zero value names none.
 type Beside struct {
 	Checkpoints, Secrets uint64
 }
@@ -181,7 +188,8 @@ func (g *Group) Encode() []byte {
 	return append(b, g.Hash[:GroupTrailer]...)
 }
 
-// ParseGroupHeader reads the header, the witness and the ends beside the log of a group, and checks nothing else. rest is the bytes after them.
+// ParseGroupHeader reads the header, the witness and the ends beside the log of a group, and checks
+// nothing else. rest is the bytes after them.
 func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrGroup, len(data))
@@ -209,7 +217,8 @@ func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 	return g, rest, nil
 }
 
-// CountFrames returns the number of events that a group's message claims to have; 0 if it is no group.
+// CountFrames returns the number of events that a group's message claims to have; 0 if it is no
+// group.
 func CountFrames(data []byte) uint64 {
 	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
 		return 0
@@ -268,8 +277,8 @@ func (g *Group) parseFrames(rest []byte, count int) error {
 	return nil
 }
 
-// Light returns the group with light events and with its memory in Held. Only the cache of newest events keeps large parts
-// moved out of states, within its bound.
+// Light returns the group with light events and with its memory in Held. Only the cache of newest
+// events keeps large parts moved out of states, within its bound.
 func (g *Group) Light() *Group {
 	c := *g
 	c.Held = g.Size

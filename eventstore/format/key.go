@@ -17,7 +17,8 @@ type Key struct {
 	ID        string
 }
 
-// SystemAccount owns the aggregates of the log itself, and all inboxes. No merchant's account has this id.
+// SystemAccount owns the aggregates of the log itself, and all inboxes. No merchant's account has
+// this id.
 const SystemAccount domain.AccountID = "system"
 
 const (
@@ -25,13 +26,16 @@ const (
 	BesideAggregate   = "beside"   // any other record of the stream of deliveries
 )
 
-// name returns the CloudEvents subject, "<accountId>.<aggregate>.<id>". With the revision it identifies an event (I2).
+// name returns the CloudEvents subject, "<accountId>.<aggregate>.<id>". With the revision it
+// identifies an event (I2).
 func (k Key) name() string { return string(k.Account) + "." + k.Aggregate + "." + k.ID }
 
-// bearers are the aggregates whose id is not shown: an instrument id pays (D12), and a session id leads to a person.
+// bearers are the aggregates whose id is not shown: an instrument id pays (D12), and a session id
+// leads to a person.
 var bearers = []string{"session", "instrument"}
 
-// String returns the name of the aggregate for logs. Eight digits of its SHA-256 replace an id that is not shown.
+// String returns the name of the aggregate for logs. Eight digits of its SHA-256 replace an id that
+// is not shown.
 func (k Key) String() string {
 	if slices.Contains(bearers, k.Aggregate) {
 		sum := sha256.Sum256([]byte(k.ID))

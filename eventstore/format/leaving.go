@@ -2,8 +2,9 @@ package format
 
 import "payledger/domain"
 
-// Leaving describes an aggregate whose events move parts out of its state, so that states stay small. An event carries the
-// parts that it moved out, once, beside the state. The tip store keeps them as rows. A loaded state has all of them.
+// Leaving describes an aggregate whose events move parts out of its state, so that states stay
+// small. An event carries the parts that it moved out, once, beside the state. The tip store keeps
+// them as rows. A loaded state has all of them.
 type Leaving[S any] struct {
 	Newest  func(S) (left any, some bool) // the part that the state's newest event moved out
 	Whole   func(S) bool                  // the state has all parts moved out of it
@@ -47,7 +48,8 @@ func (c *Core) Join(state any, rows []LeftRow) (any, error) {
 	return c.leaving.join(state, rows)
 }
 
-// Earlier returns the state with the parts moved out of it, taken from a newer state. A newer state of none takes them away.
+// Earlier returns the state with the parts moved out of it, taken from a newer state. A newer state
+// of none takes them away.
 func (c *Core) Earlier(state, newer any) any {
 	if c.leaving == nil {
 		return state

@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// Hash is a link of an aggregate's hash chain, or of a shard's groups. The hash before the first is all zero.
+// Hash is a link of an aggregate's hash chain, or of a shard's groups. The hash before the first is
+// all zero.
 type Hash [sha256.Size]byte
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
@@ -54,7 +55,8 @@ func (r *Recorded) WithState(state any) *Recorded {
 	return &c
 }
 
-// Size estimates the memory that the event takes, in bytes. A decoded state is about as large as its bytes, and counts also before it is decoded.
+// Size estimates the memory that the event takes, in bytes. A decoded state is about as large as
+// its bytes, and counts also before it is decoded.
 func (r *Recorded) Size() int {
 	n := RecordedSize + len(r.Body) + len(r.EventID) + len(r.CommandID) + len(r.CorrelationID) + len(r.Actor) + len(r.ID)
 	if r.state != nil || r.read != nil {
@@ -63,10 +65,12 @@ func (r *Recorded) Size() int {
 	return n + r.Weight()
 }
 
-// heavyFrom is the memory, in bytes, from which parts moved out of a state are kept only in the cache of newest events.
+// heavyFrom is the memory, in bytes, from which parts moved out of a state are kept only in the
+// cache of newest events.
 const heavyFrom = 4 << 10
 
-// Light returns the event, without its decoded state if the parts moved out of the state take heavyFrom or more.
+// Light returns the event, without its decoded state if the parts moved out of the state take
+// heavyFrom or more.
 func (r *Recorded) Light() *Recorded {
 	if r.Weight() < heavyFrom {
 		return r
@@ -81,7 +85,8 @@ func (r *Recorded) Fresh() *Recorded {
 	return &c
 }
 
-// RecordedSize is the size of a Recorded and of its place in a map, without the contents of its strings and slices.
+// RecordedSize is the size of a Recorded and of its place in a map, without the contents of its
+// strings and slices.
 const RecordedSize = 480
 
 // Owned returns the event with a body of its own, if it shares the memory of its group.
@@ -108,13 +113,15 @@ const (
 	bodyMost   = 4
 )
 
-// Parts returns the encoded state and the encoded parts moved out of it, without a copy; left is nil if there are none.
+// Parts returns the encoded state and the encoded parts moved out of it, without a copy; left is
+// nil if there are none.
 func (r *Recorded) Parts() (state, left []byte, err error) {
 	p, err := r.parts()
 	return p.state, p.left, err
 }
 
-// HasMore reports whether the body may have more than "event" and "state". It is false for most events, and costs nothing.
+// HasMore reports whether the body may have more than "event" and "state". It is false for most
+// events, and costs nothing.
 func (r *Recorded) HasMore() bool { return len(r.Body) > 0 && r.Body[0] > bodyMap+bodyFewest }
 
 // Origin returns the address from which a change came (D20); "" if the event has none.
@@ -170,7 +177,8 @@ func (r *Recorded) parts() (p parts, err error) {
 	return p, nil
 }
 
-// Bodies returns the encoded event and the encoded state: parts of the body, not copies, if the body is as this log writes it.
+// Bodies returns the encoded event and the encoded state: parts of the body, not copies, if the
+// body is as this log writes it.
 func Bodies(r *Recorded) (event, state []byte, err error) {
 	if p, err := r.parts(); err == nil {
 		return p.event, p.state, nil
@@ -182,7 +190,8 @@ func Bodies(r *Recorded) (event, state []byte, err error) {
 	return raw.Event, raw.State, nil
 }
 
-// marshalBody is marshal of the map {"event", "state"}, with "left" unless that is nil, and "origin" unless that is empty.
+// marshalBody is marshal of the map {"event", "state"}, with "left" unless that is nil, and
+// "origin" unless that is empty.
 func marshalBody(event, state, left any, origin string) ([]byte, error) {
 	b := codec.TakeBuffer()
 	defer codec.ReturnBuffer(b)

@@ -5,12 +5,14 @@ import (
 	"payledger/domain/payment"
 )
 
-// Rough sizes in memory, in bytes and without texts: an operation, the hash of a key, details, an item of an order, a fee.
+// Rough sizes in memory, in bytes and without texts: an operation, the hash of a key, details, an
+// item of an order, a fee.
 const operationSize, keySize, detailsSize, itemSize, feeSize = 600, 80, 600, 300, 50
 
 const preferencesSize = 32 << 10 // about what the options of a payment method take in memory at most (D21)
 
-// Weight estimates the memory of the parts moved out of the event's state, in bytes. Recorded events share these parts.
+// Weight estimates the memory of the parts moved out of the event's state, in bytes. Recorded
+// events share these parts.
 func (r *Recorded) Weight() int {
 	s, ok := r.state.(payment.State)
 	if !ok || s.Past == nil {

@@ -1,7 +1,9 @@
-// Package handover has the messages by which the nodes of a cluster share one writer for each shard of the log.
+// Package handover has the messages by which the nodes of a cluster share one writer for each shard
+// of the log.
 //
-// The NATS header of a group's message names its writer (format.Writer). Package ownership decides by it which node is the owner of a shard. A node
-// that is not the owner sends its drafts to the owner over core NATS, instead of a group of its own, and asks the owner for the end of the shard
+// The NATS header of a group's message names its writer (format.Writer). Package ownership decides
+// by it which node is the owner of a shard. A node that is not the owner sends its drafts to the
+// owner over core NATS, instead of a group of its own, and asks the owner for the end of the shard
 // instead of appending an empty group. Drafts are final bytes. The owner appends them like its own.
 //
 //	group    header  Payledger-Node: the node that wrote it
@@ -26,8 +28,9 @@
 //	hold     subject payledger.hold, to all nodes
 //	         data    how long no group begins, such as 100ms; empty: the hold ends
 //
-// A request decides nothing. A request, an answer or a refusal may be lost, repeated or late. Only the log decides whether a draft was appended: a
-// draft names its revision and the hash before it, so the log takes it at most once.
+// A request decides nothing. A request, an answer or a refusal may be lost, repeated or late. Only
+// the log decides whether a draft was appended: a draft names its revision and the hash before it,
+// so the log takes it at most once.
 //
 // # Place
 //

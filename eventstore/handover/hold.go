@@ -9,8 +9,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// HoldSubject carries the requests of a back-up to all nodes: begin no group for some time. A request without a time ends the one before.
-// A node that misses a request delays the back-up, and never makes it wrong.
+// HoldSubject carries the requests of a back-up to all nodes: begin no group for some time. A
+// request without a time ends the one before. A node that misses a request delays the back-up, and
+// never makes it wrong.
 const HoldSubject = "payledger.hold"
 
 // Bounds of a hold. After a hold a node takes no other one for HoldRest times its length.
@@ -43,8 +44,8 @@ func parseHold(m *nats.Msg) (time.Duration, error) {
 	return min(d, MaxHold), nil
 }
 
-// Hold is the time in which a node begins no group, because a back-up looks for a moment at which all shards stand still (package remote).
-// Groups under way are completed.
+// Hold is the time in which a node begins no group, because a back-up looks for a moment at which
+// all shards stand still (package remote). Groups under way are completed.
 type Hold struct {
 	mu    sync.Mutex
 	until time.Time
@@ -58,7 +59,8 @@ func (h *Hold) Active() bool {
 	return !h.until.IsZero() && time.Now().Before(h.until)
 }
 
-// Handler returns the handler of requests. It calls begun at the beginning of each hold, and ended after it.
+// Handler returns the handler of requests. It calls begun at the beginning of each hold, and ended
+// after it.
 func (h *Hold) Handler(log zerolog.Logger, begun, ended func()) nats.MsgHandler {
 	return func(m *nats.Msg) {
 		d, err := parseHold(m)

@@ -33,9 +33,11 @@ const (
 type Refusal string
 
 const (
-	// Conflict means that another event has the draft's place: the log up to the owner's head shows which.
+	// Conflict means that another event has the draft's place: the log up to the owner's head shows
+	// which.
 	Conflict Refusal = "conflict"
-	// Elsewhere means that the node is not the owner, cannot append now, or has not yet read the event before the draft.
+	// Elsewhere means that the node is not the owner, cannot append now, or has not yet read the
+	// event before the draft.
 	Elsewhere Refusal = "elsewhere"
 )
 
@@ -66,7 +68,8 @@ func WriterOf(h nats.Header) format.Writer {
 	return format.Writer{Node: h.Get(nodeHeader), Visitor: h.Get(visitorHeader) != "", Next: h.Get(nextHeader)}
 }
 
-// WriterIn is WriterOf for the bytes of a header. An unreadable one is that of a visitor: it changes no owner.
+// WriterIn is WriterOf for the bytes of a header. An unreadable one is that of a visitor: it
+// changes no owner.
 func WriterIn(header []byte) format.Writer {
 	if len(header) == 0 {
 		return format.Writer{}
@@ -78,7 +81,8 @@ func WriterIn(header []byte) format.Writer {
 	return WriterOf(h)
 }
 
-// MaxKeys is the largest number of aggregates in one request. More readers wait for the whole shard.
+// MaxKeys is the largest number of aggregates in one request. More readers wait for the whole
+// shard.
 const MaxKeys = 64
 
 // Request hands drafts and readers to the owner of a shard.
@@ -162,7 +166,8 @@ func ParseRequest(m *nats.Msg) (r Request, err error) {
 	return r, nil
 }
 
-// Answer is an owner's answer: the acknowledgement of a group, the end of the shard for readers, or a refusal.
+// Answer is an owner's answer: the acknowledgement of a group, the end of the shard for readers, or
+// a refusal.
 type Answer struct {
 	From    string // the node that got the request
 	Shard   int
@@ -175,8 +180,8 @@ type Answer struct {
 	Nobody bool
 }
 
-// Stored returns the message that reports an acknowledged group to the reply subject of a request: it has drafts of the request, or its readers
-// are served when they have applied it.
+// Stored returns the message that reports an acknowledged group to the reply subject of a request:
+// it has drafts of the request, or its readers are served when they have applied it.
 func Stored(reply string, group, barrier uint64) *nats.Msg {
 	m := &nats.Msg{Subject: reply, Header: nats.Header{}}
 	setNumber(m, headHeader, group)
@@ -184,7 +189,8 @@ func Stored(reply string, group, barrier uint64) *nats.Msg {
 	return m
 }
 
-// Refused returns the message that refuses drafts, or the readers of a request, to its reply subject.
+// Refused returns the message that refuses drafts, or the readers of a request, to its reply
+// subject.
 func Refused(reply string, why Refusal, head, barrier uint64, hashes ...format.Hash) *nats.Msg {
 	m := &nats.Msg{Subject: reply, Header: nats.Header{refusedHeader: {string(why)}}}
 	setNumber(m, headHeader, head)

@@ -93,7 +93,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestRefusals: a request gets one message for its drafts and one for its readers; a conflict has its own.
+// TestRefusals: a request gets one message for its drafts and one for its readers; a conflict has
+// its own.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	reply := handover.Request{From: "b", To: "a", Shard: 3}.Message().Reply

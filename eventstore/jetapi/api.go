@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// ReadTimeout bounds one request to the server, if Client.ReadTimeout is 0; the context of the caller bounds all of them together.
+	// ReadTimeout bounds one request to the server, if Client.ReadTimeout is 0; the context of the
+	// caller bounds all of them together.
 	ReadTimeout = 5 * time.Second
 	// PublishTimeout bounds one publish. Without an answer in time its outcome is unknown.
 	PublishTimeout = 3 * time.Second
@@ -24,9 +25,11 @@ const (
 	StaleLeader = 20 * time.Second
 	// replicaTimeout bounds the answer of one replica. After it the caller reads at the leader.
 	replicaTimeout = time.Second
-	// pingEvery is the time between two pings of a connection. A server that answers none of unanswered pings counts as gone: a silent
-	// server is noticed after 4 to 6 s, and the client moves to another one. That is within a node's lease of 9 s (package nodes), and
-	// a server that only waits for a slow disk is not left. Reads and publishes fail after ReadTimeout and PublishTimeout all the same.
+	// pingEvery is the time between two pings of a connection. A server that answers none of
+	// unanswered pings counts as gone: a silent server is noticed after 4 to 6 s, and the client
+	// moves to another one. That is within a node's lease of 9 s (package nodes), and a server that
+	// only waits for a slow disk is not left. Reads and publishes fail after ReadTimeout and
+	// PublishTimeout all the same.
 	pingEvery   = 2 * time.Second
 	unanswered  = 2
 	leaderPause = 50 * time.Millisecond
@@ -60,8 +63,8 @@ func External() []nats.Option {
 
 const connectTries = 5
 
-// Connect is nats.Connect. If this process is slow, the server's own PING comes before its PONG, which the client library takes for an error: then
-// Connect tries again.
+// Connect is nats.Connect. If this process is slow, the server's own PING comes before its PONG,
+// which the client library takes for an error: then Connect tries again.
 func Connect(url string, options ...nats.Option) (nc *nats.Conn, err error) {
 	for range connectTries {
 		nc, err = nats.Connect(url, options...)
@@ -91,8 +94,9 @@ const (
 	codeStoreFailed           = 10077 // the server stored nothing; see Definite
 )
 
-// Definite reports whether the answer to a publish proves that the message was not stored. On a replicated stream 10077 proves
-// nothing: a leader that shuts down returns it while the other replicas store the message.
+// Definite reports whether the answer to a publish proves that the message was not stored. On a
+// replicated stream 10077 proves nothing: a leader that shuts down returns it while the other
+// replicas store the message.
 func (e *Error) Definite(replicas int) bool {
 	switch e.ErrCode {
 	case codeAccountResources, codeInsufficientResources, codeTooLarge:
@@ -119,7 +123,8 @@ func ParseAck(m *nats.Msg) (ack Ack, err error) {
 	return ack, err
 }
 
-// Publish sends a message once and waits for the answer. An error means that the outcome is unknown.
+// Publish sends a message once and waits for the answer. An error means that the outcome is
+// unknown.
 func (c *Client) Publish(ctx context.Context, m *nats.Msg) (Ack, error) {
 	ctx, cancel := context.WithTimeout(ctx, PublishTimeout)
 	defer cancel()
@@ -162,7 +167,8 @@ func (c *Client) call(ctx context.Context, subject string, request, answer any) 
 	return json.Unmarshal(m.Data, answer)
 }
 
-// IsTimeout reports whether err is an expired or cancelled wait of this process, and no answer of the server.
+// IsTimeout reports whether err is an expired or cancelled wait of this process, and no answer of
+// the server.
 func IsTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrTimeout)
 }

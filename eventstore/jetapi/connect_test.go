@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// TestPingBeforePong: if the server's own PING comes before its PONG, Connect tries again, a few times. It returns another error at once.
+// TestPingBeforePong: if the server's own PING comes before its PONG, Connect tries again, a few
+// times. It returns another error at once.
 func TestPingBeforePong(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -53,7 +53,8 @@ func (c *Client) directTimeout() time.Duration {
 // Patience bounds one read with its repetitions.
 func (c *Client) Patience() time.Duration { return cmp.Or(c.ReadTimeout, ReadTimeout) }
 
-// Direct reads one message from one server, over the connection of a reader. ErrNotFound: that server does not have it.
+// Direct reads one message from one server, over the connection of a reader. ErrNotFound: that
+// server does not have it.
 func (c *Client) Direct(ctx context.Context, reader int, stream string, seq uint64) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.directTimeout())
 	defer cancel()
@@ -71,8 +72,9 @@ func (c *Client) Direct(ctx context.Context, reader int, stream string, seq uint
 	return m, nil
 }
 
-// Page calls take with up to n messages of a subject from a sequence on, from one server, over the connection of a reader. It ends
-// when take returns false or an error. whole reports that the server has no message after the last one.
+// Page calls take with up to n messages of a subject from a sequence on, from one server, over the
+// connection of a reader. It ends when take returns false or an error. whole reports that the
+// server has no message after the last one.
 func (c *Client) Page(ctx context.Context, reader int, stream, subject string, from, n uint64, take func(seq uint64, m *nats.Msg) (more bool, err error)) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.directTimeout())
 	defer cancel()

@@ -23,8 +23,9 @@ type Message struct {
 	Data    []byte `json:"data"`
 }
 
-// AtLeader reads one message at the leader of a stream, or returns ErrNotFound. In a cluster it repeats the request, because no
-// server answers during an election; ErrNoMajority: none did in time.
+// AtLeader reads one message at the leader of a stream, or returns ErrNotFound. In a cluster it
+// repeats the request, because no server answers during an election; ErrNoMajority: none did in
+// time.
 func (c *Client) AtLeader(parent context.Context, stream string, request Get) (Message, error) {
 	ctx, cancel := context.WithTimeout(parent, c.Patience())
 	defer cancel()

@@ -18,11 +18,13 @@ const (
 	codeNoClusterLeader jetstream.ErrorCode = 10008
 )
 
-// errIncomplete is an answer without the streams whose leader did not answer the server that collects the list.
+// errIncomplete is an answer without the streams whose leader did not answer the server that
+// collects the list.
 var errIncomplete = errors.New("no answer from the leader of")
 
-// ListStreams returns the streams of the account whose subjects match a pattern; "" takes all streams. In a cluster the request is
-// repeated until ctx ends: without a leader of the cluster no server answers, and an answer lacks the streams without a leader.
+// ListStreams returns the streams of the account whose subjects match a pattern; "" takes all
+// streams. In a cluster the request is repeated until ctx ends: without a leader of the cluster no
+// server answers, and an answer lacks the streams without a leader.
 func ListStreams(ctx context.Context, js jetstream.JetStream, pattern string) ([]*jetstream.StreamInfo, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc

@@ -11,7 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestListDuringElection: a list is requested until it has all streams, and an incomplete list is an error.
+// TestListDuringElection: a list is requested until it has all streams, and an incomplete list is
+// an error.
 func TestListDuringElection(t *testing.T) {
 	t.Parallel()
 	ns, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})

@@ -6,8 +6,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Reply receives the answers to messages that are sent one after the other. The client library's reading loop puts them
-// straight into the channel; a callback would run in a goroutine of its own, 10 µs later.
+// Reply receives the answers to messages that are sent one after the other. The client library's
+// reading loop puts them straight into the channel; a callback would run in a goroutine of its own,
+// 10 µs later.
 type Reply struct {
 	sub     *nats.Subscription
 	prefix  string
@@ -16,11 +17,13 @@ type Reply struct {
 	Err     error          // the newest message could not be sent
 }
 
-// lateAnswers is the number of answers that can wait to be read. An answer beyond it is lost; the outcome is then unknown.
+// lateAnswers is the number of answers that can wait to be read. An answer beyond it is lost; the
+// outcome is then unknown.
 const lateAnswers = 16
 
-// Send publishes m and returns the place of its answer. In the client library a request sends and waits in one step. Here they are
-// two steps: groups are sent in their order, and their answers are awaited concurrently.
+// Send publishes m and returns the place of its answer. In the client library a request sends and
+// waits in one step. Here they are two steps: groups are sent in their order, and their answers are
+// awaited concurrently.
 func (c *Client) Send(m *nats.Msg) *Reply {
 	r := c.acquire()
 	if r.Err == nil {
@@ -30,7 +33,8 @@ func (c *Client) Send(m *nats.Msg) *Reply {
 	return r
 }
 
-// acquire returns a Reply that no other message uses, with a new subject. If the subscription fails, Err is set.
+// acquire returns a Reply that no other message uses, with a new subject. If the subscription
+// fails, Err is set.
 func (c *Client) acquire() (r *Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

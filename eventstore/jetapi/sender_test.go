@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestAnswersOfOthers: a message that cannot be sent does not wait for a reader of late answers, and leaves nothing that the
-// next message could take for its answer.
+// TestAnswersOfOthers: a message that cannot be sent does not wait for a reader of late answers,
+// and leaves nothing that the next message could take for its answer.
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
 	ns, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})

@@ -54,7 +54,8 @@ const (
 
 var kinds = []kind{claim, add, add, even, load, fresh}
 
-// operation is one call. Ends is after how many answers of its burst the caller stops waiting; below 0 it waits.
+// operation is one call. Ends is after how many answers of its burst the caller stops waiting;
+// below 0 it waits.
 type operation struct {
 	Op   int64  `json:"op"`
 	Kind kind   `json:"kind"`
@@ -92,7 +93,8 @@ func placeOf(r *eventstore.Recorded) place {
 	return place{r.Shard, r.Seq, r.Number, r.Revision, r.Hash}
 }
 
-// answer is the result of an operation: for done its event; for others, except failures, the event that the answer is based on.
+// answer is the result of an operation: for done its event; for others, except failures, the event
+// that the answer is based on.
 type answer struct {
 	Op    int64  `json:"op"`
 	Fate  fate   `json:"fate"`

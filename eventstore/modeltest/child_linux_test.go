@@ -21,7 +21,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// childFolder is the environment variable by which the test binary runs as the child that is crashed.
+// childFolder is the environment variable by which the test binary runs as the child that is
+// crashed.
 const childFolder = "PAYLEDGER_TEST_MODEL_FOLDER"
 
 // command is a line of the child's standard input; every command is answered by one done line.
@@ -196,7 +197,8 @@ func (l *life) read(reports *os.File) {
 	}
 }
 
-// do lets the child carry out a command, and gives its reports to the model. It returns false when the child has crashed.
+// do lets the child carry out a command, and gives its reports to the model. It returns false when
+// the child has crashed.
 func (l *life) do(next command, m *model) (bool, error) {
 	text, err := json.Marshal(next)
 	if err != nil {

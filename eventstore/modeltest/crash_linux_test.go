@@ -13,8 +13,9 @@ import (
 
 const livesOfLog = 4
 
-// TestCrashes lets a child write to a log and kills it at a random sync, also while it opens the log. Then the folder is opened in the
-// state after the crash, or after a power failure that lost unsynced writes, again and again.
+// TestCrashes lets a child write to a log and kills it at a random sync, also while it opens the
+// log. Then the folder is opened in the state after the crash, or after a power failure that lost
+// unsynced writes, again and again.
 func TestCrashes(t *testing.T) {
 	logs := t.TempDir()
 	total, crashed := &counts{n: map[string]int{}}, &counts{n: map[string]int{}}

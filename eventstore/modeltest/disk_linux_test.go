@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disk watches one process write to a folder, and knows which of its bytes and names are sure to survive a power
-// failure. The process is stopped at each sync while its file is copied.
+// disk watches one process write to a folder, and knows which of its bytes and names are sure to
+// survive a power failure. The process is stopped at each sync while its file is copied.
 type disk struct {
 	root     string
 	listener int
@@ -36,7 +36,8 @@ type disk struct {
 
 type inode struct{ dev, ino uint64 }
 
-// file is a file's content as far as it is durable. It is held open, so that its inode number stays its own.
+// file is a file's content as far as it is durable. It is held open, so that its inode number stays
+// its own.
 type file struct {
 	held    *os.File
 	durable []byte
@@ -230,7 +231,8 @@ func (d *disk) handle(n notification) {
 	}
 }
 
-// sync copies the files that the process syncs, and answers in the place of the kernel: the kernel's sync is not needed.
+// sync copies the files that the process syncs, and answers in the place of the kernel: the
+// kernel's sync is not needed.
 func (d *disk) sync(n notification) (reply, error) {
 	through := reply{id: n.id, flags: replyContinue}
 	link := fmt.Sprintf("/proc/%d/fd/%d", n.pid, n.args[0])
@@ -307,7 +309,8 @@ func (d *disk) inodeAt(name string) inode {
 	return inode{st.Dev, st.Ino}
 }
 
-// syncDir makes the names in a folder durable as they are now. It says nothing about the content behind them.
+// syncDir makes the names in a folder durable as they are now. It says nothing about the content
+// behind them.
 func (d *disk) syncDir(dir string) error {
 	entries, err := os.ReadDir(filepath.Join(d.root, dir))
 	if err != nil {
@@ -372,8 +375,8 @@ func (d *disk) opened(n notification) error {
 	return err
 }
 
-// renames makes the content of a file that was written synchronously durable before it gets its name. The name itself
-// is not durable yet.
+// renames makes the content of a file that was written synchronously durable before it gets its
+// name. The name itself is not durable yet.
 func (d *disk) renames(n notification) error {
 	path, err := d.argument(n, 0, 1)
 	if err != nil || !d.direct[path] {
@@ -422,8 +425,8 @@ func (d *disk) close() {
 	}
 }
 
-// stopAtSyncs makes the kernel stop this process at each call that makes something durable. It sends the descriptor for answering these
-// calls over the socket.
+// stopAtSyncs makes the kernel stop this process at each call that makes something durable. It
+// sends the descriptor for answering these calls over the socket.
 func stopAtSyncs(socket *os.File) error {
 	const (
 		number = 0        // offset of the system call's number

@@ -20,7 +20,8 @@ type script struct {
 
 var burstSizes = rapid.SampledFrom([]int{1, 1, 2, 3, 4, 8, 16, 32, 64})
 
-// pads are sizes of events, in bytes: small ones share a group, one past a group's limit goes alone.
+// pads are sizes of events, in bytes: small ones share a group, one past a group's limit goes
+// alone.
 var pads = rapid.SampledFrom([]int{0, 0, 0, 10, 300, 300, 2_000, 20_000, 70_000})
 
 func (s *script) burst(t *rapid.T) []operation {
@@ -53,8 +54,8 @@ func settingsOf(t *rapid.T, shards int) settings {
 	}
 }
 
-// TestInProcess: bursts, cut connections, callers that leave, restarts, and stores and servers that are closed with
-// appends under way.
+// TestInProcess: bursts, cut connections, callers that leave, restarts, and stores and servers that
+// are closed with appends under way.
 func TestInProcess(t *testing.T) {
 	total := counts{n: map[string]int{}}
 	logs := t.TempDir()
@@ -142,7 +143,8 @@ func (p *inProcess) cut() {
 	p.must(p.o.wire.whole(p.Context()))
 }
 
-// end closes the store, or its server first, after some answers of a burst, and opens the log again.
+// end closes the store, or its server first, after some answers of a burst, and opens the log
+// again.
 func (p *inProcess) end() {
 	operations := p.burst(p.T)
 	after := rapid.IntRange(0, len(operations)).Draw(p.T, "after")

@@ -70,7 +70,8 @@ func (m *model) answered(a answer) {
 	c.ended, c.answer = m.clock, a
 }
 
-// undisturbed checks that all calls of a burst without a fault succeeded, except calls whose context ended early.
+// undisturbed checks that all calls of a burst without a fault succeeded, except calls whose
+// context ended early.
 func (m *model) undisturbed(operations []operation) error {
 	for _, o := range operations {
 		if a := m.calls[o.Op].answer; o.Ends < 0 && (a.Fate == refused || a.Fate == unknown || a.Fate == "") {
@@ -167,7 +168,8 @@ func (c *call) check(v *view) error {
 	}
 }
 
-// checkBasis checks that the log has the event that an answer is based on, and that the answer follows from it.
+// checkBasis checks that the log has the event that an answer is based on, and that the answer
+// follows from it.
 func (c *call) checkBasis(v *view) error {
 	a, events := c.answer, v.keys[c.ID]
 	if a.Place.Revision == 0 {

@@ -40,10 +40,12 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// partsAtOnce is how many parts of a test run beside each other: they wait for the disk most of the time.
+// partsAtOnce is how many parts of a test run beside each other: they wait for the disk most of the
+// time.
 const partsAtOnce = 8
 
-// checks runs a property so many times, in parts beside each other. A failure is logged with its seed, and no file is left.
+// checks runs a property so many times, in parts beside each other. A failure is logged with its
+// seed, and no file is left.
 func checks(t *testing.T, n int, property func(*rapid.T)) {
 	t.Helper()
 	parts := min(n, partsAtOnce)

@@ -30,7 +30,8 @@ type chance interface {
 	IntN(n int) int
 }
 
-// ruins writes the folder as it is found after the crash into the empty folder to. lost describes the writes that are gone.
+// ruins writes the folder as it is found after the crash into the empty folder to. lost describes
+// the writes that are gone.
 func (d *disk) ruins(to string, how survival, lot chance) (lost string, err error) {
 	now, dirs, err := d.present()
 	if err != nil {
@@ -108,7 +109,8 @@ func (d *disk) present() (names map[string]inode, dirs map[string]bool, err erro
 	return names, dirs, err
 }
 
-// mixNames takes any of the changes that lead from the durable names to those of now. A rename is one change.
+// mixNames takes any of the changes that lead from the durable names to those of now. A rename is
+// one change.
 func mixNames(durable, now map[string]inode, lot chance) map[string]inode {
 	names := map[string]inode{}
 	moved := map[string]string{} // new name to old

@@ -17,8 +17,9 @@ const maxAsked = 1024
 // ErrNobody means that no node serves a topic.
 var ErrNobody = errors.New("no node serves the topic")
 
-// Ask sends a message to the node that serves a topic, calls sent when the message is on its way, and waits for the answer. ErrNobody
-// means that no node serves the topic. Neither the message nor the answer is stored.
+// Ask sends a message to the node that serves a topic, calls sent when the message is on its way,
+// and waits for the answer. ErrNobody means that no node serves the topic. Neither the message nor
+// the answer is stored.
 func (r *Registry) Ask(ctx context.Context, topic string, data []byte, sent func()) ([]byte, error) {
 	conn := r.server.API.Conn
 	inbox := conn.NewInbox()
@@ -41,8 +42,8 @@ func (r *Registry) Ask(ctx context.Context, topic string, data []byte, sent func
 	return answer.Data, nil
 }
 
-// AnswerTo answers the messages of a topic, each in a goroutine of its own, until stop is called. A nil answer is not sent. The context of
-// answer ends with Close.
+// AnswerTo answers the messages of a topic, each in a goroutine of its own, until stop is called. A
+// nil answer is not sent. The context of answer ends with Close.
 func (r *Registry) AnswerTo(topic string, answer func(ctx context.Context, data []byte) []byte) (stop func(), err error) {
 	sub, err := r.server.API.Conn.Subscribe(askRoot+topic, func(m *nats.Msg) {
 		go func() { // it ends with the context, at the latest

@@ -13,8 +13,8 @@ import (
 // hurryEvery is the time between two requests to the other nodes to report a position.
 const hurryEvery = time.Second
 
-// Await returns when every node that serves has applied the log up to a position, this node included. A node that has become silent
-// counts no more after Silence: it does not serve then.
+// Await returns when every node that serves has applied the log up to a position, this node
+// included. A node that has become silent counts no more after Silence: it does not serve then.
 func (r *Registry) Await(ctx context.Context, position []uint64) error {
 	if r == nil {
 		return nil

@@ -16,10 +16,12 @@ const (
 	beatPause = 100 * time.Millisecond
 )
 
-// keptEnds is how many records of ended nodes stay in the stream. A node that was ended finds its end, or no record: both mean the same.
+// keptEnds is how many records of ended nodes stay in the stream. A node that was ended finds its
+// end, or no record: both mean the same.
 const keptEnds = 32
 
-// codeWrongSequence is the error of a publish whose expected sequence is not the newest one of the subject.
+// codeWrongSequence is the error of a publish whose expected sequence is not the newest one of the
+// subject.
 const codeWrongSequence = 10071
 
 var (
@@ -82,7 +84,8 @@ func (r *Registry) round(ctx context.Context) error {
 	return r.endSilent(ctx)
 }
 
-// beat writes the record of this node, and renews the lease. joined is the join of a record that says Serving, else 0.
+// beat writes the record of this node, and renews the lease. joined is the join of a record that
+// says Serving, else 0.
 func (r *Registry) beat(ctx context.Context) (joined int, err error) {
 	record, joins := r.own()
 	if r.Settle != nil {
@@ -130,8 +133,8 @@ func (r *Registry) write(ctx context.Context, record Record, expected uint64) (u
 	return ack.Seq, nil
 }
 
-// findOwn determines why this node's newest record differs from its last write: a beat without an answer was stored, or the
-// record was ended. An ended node joins again with its next beat.
+// findOwn determines why this node's newest record differs from its last write: a beat without an
+// answer was stored, or the record was ended. An ended node joins again with its next beat.
 func (r *Registry) findOwn(ctx context.Context) error {
 	all, err := r.read(ctx)
 	if err != nil {
@@ -154,7 +157,8 @@ func (r *Registry) findOwn(ctx context.Context) error {
 	return nil
 }
 
-// enter applies the log after a join that is stored, and lets the node answer requests. A later join makes it void.
+// enter applies the log after a join that is stored, and lets the node answer requests. A later
+// join makes it void.
 func (r *Registry) enter(joins int) {
 	r.mu.Lock()
 	busy := r.entering == joins

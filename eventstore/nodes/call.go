@@ -22,8 +22,9 @@ import (
 //	caller ◄── piece 1, piece 2, … ── node                   callWindow pieces ahead of the caller, at most
 //	caller ◄── end ────────────────── node
 //
-// A node that works on a call says so every callPulse. So a caller knows within callSilence that the node is gone. The server answers such a sign with "no
-// responders" if nobody reads it any more. So a node knows that the caller is gone.
+// A node that works on a call says so every callPulse. So a caller knows within callSilence that
+// the node is gone. The server answers such a sign with "no responders" if nobody reads it any
+// more. So a node knows that the caller is gone.
 const (
 	callRoot   = "payledger.call."
 	callHeader = "Payledger-Call"
@@ -39,11 +40,13 @@ const (
 	goAway = "away" // the caller reads no further
 )
 
-// MaxPiece is the largest piece of an answer in bytes, and MaxCalls the number of calls that a node works on at once.
+// MaxPiece is the largest piece of an answer in bytes, and MaxCalls the number of calls that a node
+// works on at once.
 const (
 	MaxPiece = 64 << 10
 	MaxCalls = 256
-	// maxCallBytes bounds the size of the requests that a node works on at once, in bytes. One request alone may be larger.
+	// maxCallBytes bounds the size of the requests that a node works on at once, in bytes. One
+	// request alone may be larger.
 	maxCallBytes = 32 << 20
 )
 
@@ -71,7 +74,8 @@ type Answer struct {
 	over   bool
 }
 
-// Call sends a request to a node. ErrNotTaken means that the node does nothing on account of it. Close the answer.
+// Call sends a request to a node. ErrNotTaken means that the node does nothing on account of it.
+// Close the answer.
 func (r *Registry) Call(ctx context.Context, node string, request []byte) (*Answer, error) {
 	conn := r.server.API.Conn
 	a := &Answer{r: r}
@@ -139,11 +143,13 @@ func (a *Answer) Close() {
 	}
 }
 
-// Handle answers a request: it calls send with each piece of the answer, at most MaxPiece bytes each. An error breaks the answer off.
+// Handle answers a request: it calls send with each piece of the answer, at most MaxPiece bytes
+// each. An error breaks the answer off.
 type Handle func(ctx context.Context, request []byte, send func(piece []byte) error) error
 
-// AnswerCalls answers the calls to this node, MaxCalls at once, until stop is called. Without a valid lease it takes none. stop waits for the calls under
-// way, and breaks them off when its context ends.
+// AnswerCalls answers the calls to this node, MaxCalls at once, until stop is called. Without a
+// valid lease it takes none. stop waits for the calls under way, and breaks them off when its
+// context ends.
 func (r *Registry) AnswerCalls(handle Handle) (stop func(context.Context), err error) {
 	conn := r.server.API.Conn
 	life, end := context.WithCancel(r.life)

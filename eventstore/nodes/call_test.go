@@ -141,7 +141,8 @@ func answerIsCut(t *testing.T, a, b *testNode) {
 	}
 }
 
-// callIsNotTaken: a node that does not exist, that has stopped answering, or that has as many calls as it takes, takes no call.
+// callIsNotTaken: a node that does not exist, that has stopped answering, or that has as many calls
+// as it takes, takes no call.
 func callIsNotTaken(t *testing.T, a, b *testNode) {
 	if _, err := a.Call(t.Context(), b.Self.Node, nil); !errors.Is(err, nodes.ErrNotTaken) {
 		t.Errorf("without anybody: %v", err)
@@ -243,7 +244,8 @@ func noLease(t *testing.T, a, b *testNode) {
 	}
 }
 
-// comesOnce: each message of an answer comes once: not also to the connection's subscription for the answers to its requests.
+// comesOnce: each message of an answer comes once: not also to the connection's subscription for
+// the answers to its requests.
 func comesOnce(t *testing.T, a, b *testNode) {
 	piece := make([]byte, nodes.MaxPiece)
 	answering(t, b, func(_ context.Context, _ []byte, send func([]byte) error) error {
@@ -268,7 +270,8 @@ func comesOnce(t *testing.T, a, b *testNode) {
 	}
 }
 
-// nothingBeforeGo: a node does nothing on account of a call whose caller has not said go: that caller may have asked another node.
+// nothingBeforeGo: a node does nothing on account of a call whose caller has not said go: that
+// caller may have asked another node.
 func nothingBeforeGo(t *testing.T, a, b *testNode) {
 	stop := answering(t, b, func(context.Context, []byte, func([]byte) error) error {
 		t.Error("the node worked on a call that its caller gave up")

@@ -42,13 +42,15 @@ type place struct {
 	Ends []uint64 `json:"ends"` // by shard: the address of the newest event that it knows to be durable
 }
 
-// Ends returns an address for each shard. When this node has applied the log up to there, it has every event that any node acknowledged before
-// asOf, a reading of Clock after the call. Ends asks the nodes, and appends nothing to the log. hurry: it beats at once, all callers of a
-// moment together; else it waits for the next beat.
+// Ends returns an address for each shard. When this node has applied the log up to there, it has
+// every event that any node acknowledged before asOf, a reading of Clock after the call. Ends asks
+// the nodes, and appends nothing to the log. hurry: it beats at once, all callers of a moment
+// together; else it waits for the next beat.
 //
-// The beat proves which nodes there were: every node that can have acknowledged an event before the beat has a record. The question follows the
-// beat, so each node answers with everything that it acknowledged before. If a node does not answer, or has ended since the last
-// call, Ends waits for CatchUp instead, and the addresses are 0.
+// The beat proves which nodes there were: every node that can have acknowledged an event before the
+// beat has a record. The question follows the beat, so each node answers with everything that it
+// acknowledged before. If a node does not answer, or has ended since the last call, Ends waits for
+// CatchUp instead, and the addresses are 0.
 func (r *Registry) Ends(ctx context.Context, hurry bool) (ends []uint64, asOf time.Duration, err error) {
 	began := r.Clock()
 	if ends, asOf, err = r.askAll(ctx, began, hurry); !errors.Is(err, errUncounted) {
@@ -109,7 +111,8 @@ func (r *Registry) askAll(ctx context.Context, began time.Duration, hurry bool) 
 	return ends, asOf, nil
 }
 
-// roundAfter returns when all records as of a beat that was sent after a moment were read, and when that beat was sent.
+// roundAfter returns when all records as of a beat that was sent after a moment were read, and when
+// that beat was sent.
 func (r *Registry) roundAfter(ctx context.Context, moment time.Duration, hurry bool) (time.Duration, error) {
 	if hurry {
 		due.Signal(r.kick)
@@ -129,8 +132,9 @@ func (r *Registry) roundAfter(ctx context.Context, moment time.Duration, hurry b
 	}
 }
 
-// toAsk returns the other nodes that have not ended, with the sequences of their records. It fails if a node has ended whose events nobody counted,
-// or has written no record since it left a question without an answer.
+// toAsk returns the other nodes that have not ended, with the sequences of their records. It fails
+// if a node has ended whose events nobody counted, or has written no record since it left a
+// question without an answer.
 func (r *Registry) toAsk() (map[string]uint64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +156,8 @@ func (r *Registry) toAsk() (map[string]uint64, error) {
 	return asked, nil
 }
 
-// askEnds asks the nodes, takes those that answer out of asked, and returns the largest of their ends and this node's.
+// askEnds asks the nodes, takes those that answer out of asked, and returns the largest of their
+// ends and this node's.
 func (r *Registry) askEnds(ctx context.Context, asked map[string]uint64) ([]uint64, error) {
 	ends := r.Acknowledged()
 	if len(asked) == 0 {

@@ -38,7 +38,8 @@ func (n *testNode) ends(t *testing.T, hurry bool) (position []uint64, waited boo
 	}
 }
 
-// endsOfMany asks for the ends twenty times at once. Each waits for the end of the log if it has to.
+// endsOfMany asks for the ends twenty times at once. Each waits for the end of the log if it has
+// to.
 func (n *testNode) endsOfMany(t *testing.T) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -82,8 +83,9 @@ func hear(t *testing.T, c *clustertest.Cluster, subject string) chan *nats.Msg {
 	return heard
 }
 
-// TestEnds: Ends returns the largest end that any node knew at the call, also of nodes that do not serve yet and of nodes that joined just
-// before, and appends nothing. A node that does not answer, and one that has ended, make it wait for the end of the log, the latter once.
+// TestEnds: Ends returns the largest end that any node knew at the call, also of nodes that do not
+// serve yet and of nodes that joined just before, and appends nothing. A node that does not answer,
+// and one that has ended, make it wait for the end of the log, the latter once.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -126,8 +128,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestEndsAfterAWhile: a node that asked nobody for longer than a tenure waits for the end of the log: nodes may have come and
-// gone meanwhile, whose records are no longer kept.
+// TestEndsAfterAWhile: a node that asked nobody for longer than a tenure waits for the end of the
+// log: nodes may have come and gone meanwhile, whose records are no longer kept.
 func TestEndsAfterAWhile(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)

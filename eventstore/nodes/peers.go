@@ -45,7 +45,8 @@ func (r *Registry) read(ctx context.Context) (map[string]Record, error) {
 	return all, nil
 }
 
-// complete returns nil if this node knows all nodes with a record at this time. A read alone can miss a node that beats during the read.
+// complete returns nil if this node knows all nodes with a record at this time. A read alone can
+// miss a node that beats during the read.
 func (r *Registry) complete(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.ReadTime) // the answer can be lost in an election: the caller asks again
 	defer cancel()
@@ -73,7 +74,8 @@ func (r *Registry) complete(ctx context.Context) error {
 	return nil
 }
 
-// refresh reads all records. It returns errOld if a server answered that does not have the newest record of this node.
+// refresh reads all records. It returns errOld if a server answered that does not have the newest
+// record of this node.
 func (r *Registry) refresh(ctx context.Context) error {
 	all, err := r.read(ctx)
 	now := r.Clock() // after the read: a record was sent before

@@ -71,7 +71,8 @@ func decode(seq uint64, data []byte) (Record, error) {
 	return r, nil
 }
 
-// has reports whether the node has applied the log up to a position; 0 is before all events of a shard.
+// has reports whether the node has applied the log up to a position; 0 is before all events of a
+// shard.
 func (r Record) has(position []uint64) bool {
 	for shard, address := range position {
 		if address > 0 && (shard >= len(r.Applied) || r.Applied[shard] < address) {

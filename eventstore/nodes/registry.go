@@ -27,8 +27,9 @@ const (
 	tellSubject  = "payledger.tell"
 )
 
-// The usual times. A node that is cut off answers 503 after DefaultLease, and other nodes wait for it DefaultSilence long. Work is
-// taken over earlier: at the latest after DefaultAbsence and two beats.
+// The usual times. A node that is cut off answers 503 after DefaultLease, and other nodes wait for
+// it DefaultSilence long. Work is taken over earlier: at the latest after DefaultAbsence and two
+// beats.
 const (
 	DefaultBeat    = time.Second
 	DefaultTenure  = 5 * time.Second
@@ -40,7 +41,8 @@ const (
 // DefaultReadTime is the usual time for a read of the records.
 const DefaultReadTime = 3 * time.Second
 
-// ErrCutOff means that this node has no lease: it did not reach the majority of the NATS servers for a while.
+// ErrCutOff means that this node has no lease: it did not reach the majority of the NATS servers
+// for a while.
 var ErrCutOff = errors.New("this node is cut off from the other nodes")
 
 // ErrUnfit means that this node gave up its lease, because it does not apply the log.
@@ -58,26 +60,30 @@ type Config struct {
 	Self Record // Node, Address and Build
 	// Applied returns how far this node has applied each shard.
 	Applied func() []uint64
-	// Acknowledged returns the address of the newest event of each shard that this node knows to be durable.
+	// Acknowledged returns the address of the newest event of each shard that this node knows to be
+	// durable.
 	Acknowledged func() []uint64
-	// Settle returns when this node does nothing more that it decided before it had applied what Applied returned; nil: at once.
+	// Settle returns when this node does nothing more that it decided before it had applied what
+	// Applied returned; nil: at once.
 	Settle func()
 	// WaitFor waits until this node has applied a position.
 	WaitFor func(ctx context.Context, position []uint64) error
-	// CatchUp waits until this node has applied everything that any node acknowledged before the call, by the log itself.
+	// CatchUp waits until this node has applied everything that any node acknowledged before the
+	// call, by the log itself.
 	CatchUp func(ctx context.Context) error
 	// Healthy returns an error once this node applies nothing any more; nil: never.
 	Healthy func() error
 	// Clock returns a monotonic reading; nil: the machine's clock.
 	Clock                                 func() time.Duration
 	Beat, Tenure, Absence, Lease, Silence time.Duration // 0: the usual times
-	// ReadTime bounds the reads after a beat, and one request for the stream itself; 0: DefaultReadTime.
+	// ReadTime bounds the reads after a beat, and one request for the stream itself; 0:
+	// DefaultReadTime.
 	ReadTime time.Duration
 	Logger   zerolog.Logger
 }
 
-// Registry is this node's membership, and what it knows of the other nodes. A nil Registry is that of a node that is alone by its
-// configuration: it always has a lease, and nothing waits.
+// Registry is this node's membership, and what it knows of the other nodes. A nil Registry is that
+// of a node that is alone by its configuration: it always has a lease, and nothing waits.
 type Registry struct {
 	Config
 	server  Server
@@ -124,7 +130,8 @@ type debt struct {
 	since    time.Duration // the first request for it
 }
 
-// Open joins the registry as a starting node, and keeps the record up to date until Close. It makes the stream if it does not exist.
+// Open joins the registry as a starting node, and keeps the record up to date until Close. It makes
+// the stream if it does not exist.
 func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	c.Beat, c.Lease, c.Silence = cmp.Or(c.Beat, DefaultBeat), cmp.Or(c.Lease, DefaultLease), cmp.Or(c.Silence, DefaultSilence)
 	c.ReadTime = cmp.Or(c.ReadTime, DefaultReadTime)
@@ -162,7 +169,8 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	return r, nil
 }
 
-// makeStream makes the stream, unless it exists. A request or its answer can be lost in an election: the caller tries again.
+// makeStream makes the stream, unless it exists. A request or its answer can be lost in an
+// election: the caller tries again.
 func (r *Registry) makeStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.ReadTime)
 	defer cancel()
@@ -224,7 +232,8 @@ func (r *Registry) Valid() error {
 	return nil
 }
 
-// Live returns the records of the nodes that this node knows to be starting or serving, itself included, by id.
+// Live returns the records of the nodes that this node knows to be starting or serving, itself
+// included, by id.
 func (r *Registry) Live() []Record {
 	if r == nil {
 		return nil
@@ -240,8 +249,9 @@ func (r *Registry) Live() []Record {
 	return all
 }
 
-// Reads returns the newest schema of an aggregate that every live node reads; 0: a node does not know the aggregate. A node that joins
-// later with an older build refuses the aggregates with a newer schema.
+// Reads returns the newest schema of an aggregate that every live node reads; 0: a node does not
+// know the aggregate. A node that joins later with an older build refuses the aggregates with a
+// newer schema.
 func (r *Registry) Reads(aggregate string) int {
 	newest := math.MaxInt
 	for _, node := range r.Live() {
@@ -275,8 +285,8 @@ func (r *Registry) own() (record Record, joins int) {
 	return record, r.joins
 }
 
-// Close ends the membership. Other nodes do not wait for this node any more, unless ctx ends before the record is written: then they
-// end it themselves after Silence.
+// Close ends the membership. Other nodes do not wait for this node any more, unless ctx ends before
+// the record is written: then they end it themselves after Silence.
 func (r *Registry) Close(ctx context.Context) {
 	if r == nil {
 		return

@@ -20,7 +20,8 @@ import (
 	"payledger/eventstore/nodes"
 )
 
-// link is a node's way to the servers. It can hold the node's beats back, and the answers of the servers. It can lose requests.
+// link is a node's way to the servers. It can hold the node's beats back, and the answers of the
+// servers. It can lose requests.
 type link struct {
 	mu    sync.Mutex
 	away  bool
@@ -209,8 +210,8 @@ func (n *testNode) fail(err error) {
 	n.failure = err
 }
 
-// newNode starts a node whose clock is ahead of the machine's by a skew. The first requests for the lost subjects of the JetStream API do not
-// reach the servers.
+// newNode starts a node whose clock is ahead of the machine's by a skew. The first requests for the
+// lost subjects of the JetStream API do not reach the servers.
 func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration, lost ...string) *testNode {
 	t.Helper()
 	return newTestNode(t, c, id, skew, func(*nodes.Record) {}, lost...)
@@ -306,7 +307,8 @@ func states(r *nodes.Registry) map[string]nodes.State {
 	return all
 }
 
-// TestAwait: Await returns when every serving node has applied the position. Nodes that start do not count, and a node that left does not.
+// TestAwait: Await returns when every serving node has applied the position. Nodes that start do
+// not count, and a node that left does not.
 func TestAwait(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -347,8 +349,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestCutOff: a node that is cut off has no lease by the time at which the others stop waiting for it. It serves again after it has
-// applied the log. The clocks of the nodes are far apart.
+// TestCutOff: a node that is cut off has no lease by the time at which the others stop waiting for
+// it. It serves again after it has applied the log. The clocks of the nodes are far apart.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -398,7 +400,8 @@ func TestCutOff(t *testing.T) {
 	eventually(t, "b serves", func() bool { return b.Valid() == nil })
 }
 
-// TestLostRequests: a node joins and awaits others although requests get no answer, as in an election of the servers.
+// TestLostRequests: a node joins and awaits others although requests get no answer, as in an
+// election of the servers.
 func TestLostRequests(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -436,7 +439,8 @@ func TestLostRequests(t *testing.T) {
 	}
 }
 
-// TestShortCut: a short cut changes nothing: the node keeps its record, and does not apply the log again.
+// TestShortCut: a short cut changes nothing: the node keeps its record, and does not apply the log
+// again.
 func TestShortCut(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -457,7 +461,8 @@ func TestShortCut(t *testing.T) {
 	}
 }
 
-// TestServesByItsRecord: a node that joins answers no request before its record says that it serves: until then other nodes do not wait for it.
+// TestServesByItsRecord: a node that joins answers no request before its record says that it
+// serves: until then other nodes do not wait for it.
 func TestServesByItsRecord(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -482,7 +487,8 @@ func TestServesByItsRecord(t *testing.T) {
 	}
 }
 
-// TestLeavesAfterLostAnswer: a node that leaves ends its record, although its last beat was stored without an answer.
+// TestLeavesAfterLostAnswer: a node that leaves ends its record, although its last beat was stored
+// without an answer.
 func TestLeavesAfterLostAnswer(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -511,7 +517,8 @@ func TestLeavesAfterLostAnswer(t *testing.T) {
 	}
 }
 
-// TestViewsStopped: a node whose views stopped stops serving, with the reason. Other nodes do not wait for it.
+// TestViewsStopped: a node whose views stopped stops serving, with the reason. Other nodes do not
+// wait for it.
 func TestViewsStopped(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -532,7 +539,8 @@ func TestViewsStopped(t *testing.T) {
 	}
 }
 
-// TestViewsBehind: a node that another node waits for gives up its lease when Lease is over, and serves again after it has applied the log.
+// TestViewsBehind: a node that another node waits for gives up its lease when Lease is over, and
+// serves again after it has applied the log.
 func TestViewsBehind(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)

@@ -4,7 +4,8 @@ import "github.com/nats-io/nats.go"
 
 const senderHeader = "Payledger-Node"
 
-// Tell sends a message to the other nodes that hear. It is lost for a node that has no connection at this moment.
+// Tell sends a message to the other nodes that hear. It is lost for a node that has no connection
+// at this moment.
 func (r *Registry) Tell(data []byte) error {
 	if r == nil {
 		return nil

@@ -28,8 +28,9 @@ func (w *work) next(sent time.Duration) uint64 {
 	return w.term + 1
 }
 
-// beat notes an acknowledged beat. An acknowledgement after the end of the tenure does not renew it: the beat may have been stored after
-// another node took the work over. The next beat has a new term.
+// beat notes an acknowledged beat. An acknowledgement after the end of the tenure does not renew
+// it: the beat may have been stored after another node took the work over. The next beat has a new
+// term.
 func (w *work) beat(term uint64, sent, now, tenure time.Duration) {
 	w.lastBeatSent = sent
 	if term > w.term || now < w.until {
@@ -44,7 +45,8 @@ func (w *work) lose(p *peer) {
 	}
 }
 
-// Lost returns how often another node has ended, or its tenure was over, since the start. When it grows, there may be work to take over.
+// Lost returns how often another node has ended, or its tenure was over, since the start. When it
+// grows, there may be work to take over.
 func (r *Registry) Lost() uint64 {
 	if r == nil {
 		return 0
@@ -57,7 +59,8 @@ func (r *Registry) Lost() uint64 {
 // commandMark is the length of the part of a node's id that its command ids begin with.
 const commandMark = 8
 
-// Mark returns the id of a command of this node: it begins as the node's id, so that other nodes know who ran the command.
+// Mark returns the id of a command of this node: it begins as the node's id, so that other nodes
+// know who ran the command.
 func (r *Registry) Mark(command string) string {
 	if r == nil || len(command) < commandMark || len(r.Self.Node) < commandMark {
 		return command
@@ -65,7 +68,8 @@ func (r *Registry) Mark(command string) string {
 	return r.Self.Node[:commandMark] + command[commandMark:]
 }
 
-// Left reports whether this node may continue the work of a command: the node that ran the command is gone, or is this node.
+// Left reports whether this node may continue the work of a command: the node that ran the command
+// is gone, or is this node.
 func (r *Registry) Left(command string) bool {
 	if r == nil || len(command) < commandMark {
 		return true
@@ -89,9 +93,10 @@ func (r *Registry) Left(command string) bool {
 	return r.Gone(mark)
 }
 
-// Plans reports whether this node acts at once on an event of a command: the node that ran the command is this one, or is gone; or it acts on no events
-// itself, and this node stands in for it. Each node without views has one stand-in among the nodes with views that serve. Nodes that disagree about it lose
-// a compare-and-swap, or some hundreds of milliseconds (package turns).
+// Plans reports whether this node acts at once on an event of a command: the node that ran the
+// command is this one, or is gone; or it acts on no events itself, and this node stands in for it.
+// Each node without views has one stand-in among the nodes with views that serve. Nodes that
+// disagree about it lose a compare-and-swap, or some hundreds of milliseconds (package turns).
 func (r *Registry) Plans(command string) bool {
 	if r == nil || r.Left(command) {
 		return true
@@ -116,8 +121,9 @@ func (r *Registry) Plans(command string) bool {
 	return planners[domain.Shard(writer, len(planners))] == r.Self.Node
 }
 
-// Holder returns the name under which this node owns work now. It returns ErrCutOff, with the last name, while this node must do no work
-// that another node may take over: its tenure is over, or it has not joined. The name changes with each tenure.
+// Holder returns the name under which this node owns work now. It returns ErrCutOff, with the last
+// name, while this node must do no work that another node may take over: its tenure is over, or it
+// has not joined. The name changes with each tenure.
 func (r *Registry) Holder() (string, error) {
 	if r == nil {
 		return "", nil
@@ -132,7 +138,8 @@ func (r *Registry) Holder() (string, error) {
 	return name, nil
 }
 
-// Gone reports whether the tenure of a holder is over, so that this node may take its work over with a compare-and-swap.
+// Gone reports whether the tenure of a holder is over, so that this node may take its work over
+// with a compare-and-swap.
 func (r *Registry) Gone(holder string) bool {
 	if r == nil {
 		return true
@@ -160,7 +167,8 @@ func (r *Registry) Gone(holder string) bool {
 
 const maxUnknown = 1024
 
-// goneUnknown reports whether a node has had no record for a while. A node that has just joined is unknown here until the next read.
+// goneUnknown reports whether a node has had no record for a while. A node that has just joined is
+// unknown here until the next read.
 func (w *work) goneUnknown(node string, recordsAsOf, absence time.Duration) bool {
 	since, known := w.unknown[node]
 	if !known {

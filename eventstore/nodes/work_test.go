@@ -18,8 +18,8 @@ func newObserver(now *time.Duration) *Registry {
 	}
 }
 
-// TestTenure: a process acts under a name only while its tenure lasts, a late acknowledgement does not renew the tenure, and the next beat has
-// another name.
+// TestTenure: a process acts under a name only while its tenure lasts, a late acknowledgement does
+// not renew the tenure, and the next beat has another name.
 func TestTenure(t *testing.T) {
 	t.Parallel()
 	now := time.Hour
@@ -53,8 +53,8 @@ func TestTenure(t *testing.T) {
 	}
 }
 
-// TestGoneExcludes checks, for any delays of beats, acknowledgements and reads, that a name acts no more when an observer counts it as
-// gone. No clock is compared with another one.
+// TestGoneExcludes checks, for any delays of beats, acknowledgements and reads, that a name acts no
+// more when an observer counts it as gone. No clock is compared with another one.
 func TestGoneExcludes(t *testing.T) {
 	t.Parallel()
 	taken := 0
@@ -111,7 +111,8 @@ func TestGoneExcludes(t *testing.T) {
 	}
 }
 
-// TestUnknown: a node that is not known yet may have just joined; it is gone if it stays unknown. An ended node is gone at once.
+// TestUnknown: a node that is not known yet may have just joined; it is gone if it stays unknown.
+// An ended node is gone at once.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	now := time.Hour

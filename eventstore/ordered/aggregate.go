@@ -12,9 +12,10 @@ type place struct {
 	hash              eventstore.Hash
 }
 
-// Aggregate calls handle with the events of one aggregate after a position that have a position. It reads no other events: it
-// walks back from the aggregate's newest event. ErrNotFound of eventstore means that the aggregate does not exist. It returns
-// the last position that handle was called with, or after.
+// Aggregate calls handle with the events of one aggregate after a position that have a position. It
+// reads no other events: it walks back from the aggregate's newest event. ErrNotFound of eventstore
+// means that the aggregate does not exist. It returns the last position that handle was called
+// with, or after.
 func (l *Log) Aggregate(ctx context.Context, key eventstore.Key, after uint64, handle func(Event) error) (uint64, error) {
 	order, err := l.store.Checkpoints().Order(ctx)
 	if err != nil {

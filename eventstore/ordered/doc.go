@@ -1,18 +1,22 @@
-// Package ordered reads all events of the log in the order of their positions (I2), each once and without a gap, from any
-// position on.
+// Package ordered reads all events of the log in the order of their positions (I2), each once and
+// without a gap, from any position on.
 //
-// Rules: only events that a durable checkpoint covers have a position, so a reader waits for the next checkpoint at the end. The
-// order depends on the log alone: two readers get the same events at the same positions, on any node, before and after a
-// restart. A reader has at most one page of the log in memory (64 groups), however long the log is.
+// Rules: only events that a durable checkpoint covers have a position, so a reader waits for the
+// next checkpoint at the end. The order depends on the log alone: two readers get the same events
+// at the same positions, on any node, before and after a restart. A reader has at most one page of
+// the log in memory (64 groups), however long the log is.
 //
 // The package must not know: which events a caller shows, and how.
 //
 // Design notes
 //
-//   - There is no index from positions to addresses. A checkpoint has the number of events that it covers, in all and in each
-//     shard. A binary search over the checkpoints, and over the groups of one checkpoint, finds a position with some 40 reads.
-//   - Every event is checked against the counts of its checkpoint: a missing or surplus event is ErrUnhealthy, and no gap.
-//   - Readers share a cache of checkpoints. At the end of the log all readers read the same new checkpoint.
+//   - There is no index from positions to addresses. A checkpoint has the number of events that it
+//     covers, in all and in each shard. A binary search over the checkpoints, and over the groups
+//     of one checkpoint, finds a position with some 40 reads.
+//   - Every event is checked against the counts of its checkpoint: a missing or surplus event is
+//     ErrUnhealthy, and no gap.
+//   - Readers share a cache of checkpoints. At the end of the log all readers read the same new
+//     checkpoint.
 //
 // # Place
 //

@@ -39,9 +39,9 @@ func (l *Log) Size(ctx context.Context) (uint64, error) {
 	return newest.Size, err
 }
 
-// Read calls handle with the events after a position, up to the newest position. It returns the last position that handle was
-// called with, or after. It does not wait for events. An error of handle ends the reading. A position above the newest one is
-// ErrBeyond.
+// Read calls handle with the events after a position, up to the newest position. It returns the
+// last position that handle was called with, or after. It does not wait for events. An error of
+// handle ends the reading. A position above the newest one is ErrBeyond.
 func (l *Log) Read(ctx context.Context, after uint64, handle func(Event) error) (uint64, error) {
 	newest, err := l.newest(ctx, after)
 	if err != nil {
@@ -50,7 +50,8 @@ func (l *Log) Read(ctx context.Context, after uint64, handle func(Event) error) 
 	return l.readTo(ctx, after, newest, handle)
 }
 
-// Follow is Read that waits for further events at the end of the log, until ctx ends or handle fails.
+// Follow is Read that waits for further events at the end of the log, until ctx ends or handle
+// fails.
 func (l *Log) Follow(ctx context.Context, after uint64, handle func(Event) error) error {
 	for {
 		newest, err := l.newest(ctx, after)
@@ -103,7 +104,8 @@ func (l *Log) readTo(ctx context.Context, after uint64, newest checkpoint.Checkp
 	return after, nil
 }
 
-// newest returns the newest durable checkpoint; the zero value in a new log. ErrBeyond: it does not cover a position.
+// newest returns the newest durable checkpoint; the zero value in a new log. ErrBeyond: it does not
+// cover a position.
 func (l *Log) newest(ctx context.Context, position uint64) (checkpoint.Checkpoint, error) {
 	newest, err := l.store.Checkpoints().Last(ctx)
 	switch {

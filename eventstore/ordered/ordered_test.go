@@ -121,7 +121,8 @@ func collect(t testing.TB, l *ordered.Log, after uint64) (events []ordered.Event
 	return events
 }
 
-// TestRead: every event is read once, in the order of the positions of the newest checkpoint, from any position on, by every store.
+// TestRead: every event is read once, in the order of the positions of the newest checkpoint, from
+// any position on, by every store.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for name, sole := range map[string]bool{"sole writer": true, "one of two": false} {
@@ -191,7 +192,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestSeek: a position within a checkpoint over many groups is found, and a follower receives the events of later checkpoints.
+// TestSeek: a position within a checkpoint over many groups is found, and a follower receives the
+// events of later checkpoints.
 func TestSeek(t *testing.T) {
 	t.Parallel()
 	s := open(t, eventstoretest.Server(t, t.TempDir()), 1, true)
@@ -212,8 +214,8 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// TestFollow checks that a follower receives every event once, also the events of later checkpoints, and that a blocked follower delays no
-// other.
+// TestFollow checks that a follower receives every event once, also the events of later
+// checkpoints, and that a blocked follower delays no other.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	s := open(t, eventstoretest.Server(t, t.TempDir()), 2, true)

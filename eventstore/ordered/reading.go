@@ -39,7 +39,8 @@ func (r *reading) run(ctx context.Context) error {
 	return nil
 }
 
-// shard reads the events of one shard: the numbers after first up to last, in the groups from..through.
+// shard reads the events of one shard: the numbers after first up to last, in the groups
+// from..through.
 func (r *reading) shard(ctx context.Context, shard int, first, last, from, through uint64) error {
 	start := r.position - first // position of an event minus its number
 	next := first + 1
@@ -80,7 +81,8 @@ func (r *reading) shard(ctx context.Context, shard int, first, last, from, throu
 // seekFrom is the number of groups from which seek searches: one request reads as many.
 const seekFrom = 64
 
-// seek returns a group that is not past the event of a number, and close to it: from or a later one.
+// seek returns a group that is not past the event of a number, and close to it: from or a later
+// one.
 func (r *reading) seek(ctx context.Context, shard int, number, from, through uint64) (uint64, error) {
 	for high := through; high-from >= seekFrom; {
 		middle := from + (high-from)/2

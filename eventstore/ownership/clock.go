@@ -11,7 +11,8 @@ type Reading struct {
 // Since returns how long ago an earlier reading was.
 func (r Reading) Since(earlier Reading) time.Duration { return r.Up - earlier.Up }
 
-// jumped reports whether the time of day moved against the clock by more than MaxJump since an earlier reading.
+// jumped reports whether the time of day moved against the clock by more than MaxJump since an
+// earlier reading.
 func (r Reading) jumped(earlier Reading) bool {
 	moved := r.Day.UnixNano() - earlier.Day.UnixNano() - int64(r.Since(earlier)) // without the monotonic readings in Day
 	return time.Duration(moved).Abs() > MaxJump

@@ -11,7 +11,8 @@ import (
 	"payledger/eventstore/ownership"
 )
 
-// world is one shard with three nodes, each with a clock, messages that take their time, and pauses. The log accepts a group only at its end.
+// world is one shard with three nodes, each with a clock, messages that take their time, and
+// pauses. The log accepts a group only at its end.
 type world struct {
 	random *rand.Rand
 	log    []format.Writer // of the stored groups
@@ -158,8 +159,8 @@ func (w *world) answer(n *model) {
 	}
 }
 
-// read answers a reader of the whole shard from memory, if the node may: it must have every event that was acknowledged before the read, or that
-// another node shows already.
+// read answers a reader of the whole shard from memory, if the node may: it must have every event
+// that was acknowledged before the read, or that another node shows already.
 func (w *world) read(n *model) {
 	must := w.acked
 	for _, other := range w.nodes {
@@ -212,7 +213,8 @@ func run(t *testing.T, first uint64, f faults) string {
 	return ""
 }
 
-// TestModel plays random schedules of three nodes: no read from memory misses an event that was acknowledged, or shown by another node, before.
+// TestModel plays random schedules of three nodes: no read from memory misses an event that was
+// acknowledged, or shown by another node, before.
 func TestModel(t *testing.T) {
 	if found := run(t, seedtest.Seed(t), faults{}); found != "" {
 		t.Error(found)

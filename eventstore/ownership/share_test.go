@@ -7,7 +7,8 @@ import (
 	"payledger/eventstore/ownership"
 )
 
-// TestShare: whatever the owners are, handing shards over one after the other ends, and then no node has two more than another.
+// TestShare: whatever the owners are, handing shards over one after the other ends, and then no
+// node has two more than another.
 func TestShare(t *testing.T) {
 	serving := []string{"a", "b", "c"}
 	for shards := range 12 {

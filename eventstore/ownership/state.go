@@ -10,8 +10,9 @@ import (
 // Anyone as the next owner lets the first node that needs the shard have it.
 const Anyone = "*"
 
-// State is what a node knows about the owner of a shard. The caller guards it with a lock. The zero State belongs to a log whose
-// processes have no names: every one of them may append, and there are no leases.
+// State is what a node knows about the owner of a shard. The caller guards it with a lock. The zero
+// State belongs to a log whose processes have no names: every one of them may append, and there are
+// no leases.
 type State struct {
 	self  string
 	clock func() Reading
@@ -32,7 +33,8 @@ type State struct {
 	leased bool
 }
 
-// New returns the state of a node that knows nothing about the shard yet. The clock must be safe for the caller's goroutines.
+// New returns the state of a node that knows nothing about the shard yet. The clock must be safe
+// for the caller's goroutines.
 func New(self string, clock func() Reading) State {
 	return State{self: self, clock: clock, since: clock()}
 }
@@ -51,7 +53,8 @@ func (s *State) Empty() { s.known = true }
 // Known reports whether the owner is known.
 func (s *State) Known() bool { return s.known || s.self == "" }
 
-// Saw notes that a group was applied, or was found in the log as one of the newest. Groups come in their order; an old one changes nothing.
+// Saw notes that a group was applied, or was found in the log as one of the newest. Groups come in
+// their order; an old one changes nothing.
 func (s *State) Saw(seq uint64, w format.Writer) {
 	if s.self == "" || seq <= s.newest {
 		return
@@ -77,15 +80,16 @@ func (s *State) Saw(seq uint64, w format.Writer) {
 	}
 }
 
-// Found notes the writer of the newest group that is no visitor's, before the groups that were seen.
+// Found notes the writer of the newest group that is no visitor's, before the groups that were
+// seen.
 func (s *State) Found(w format.Writer) {
 	if s.self != "" && !s.known {
 		s.known, s.owner, s.next = true, w.Node, w.Next
 	}
 }
 
-// Acknowledged notes the acknowledgement of a group of this node, which it has seen. asOf was read before its first sending; the group was sent
-// once.
+// Acknowledged notes the acknowledgement of a group of this node, which it has seen. asOf was read
+// before its first sending; the group was sent once.
 func (s *State) Acknowledged(asOf Reading) {
 	if s.Owns() {
 		s.began, s.leased = asOf, true
@@ -98,7 +102,8 @@ func (s *State) Void() { s.leased = false }
 // Owns reports whether this node is the owner, and has named no other one.
 func (s *State) Owns() bool { return s.self != "" && s.owner == s.self && s.next == "" }
 
-// Target returns the node that takes requests for the shard; "" if there is none, or it is this node.
+// Target returns the node that takes requests for the shard; "" if there is none, or it is this
+// node.
 func (s *State) Target() string {
 	target := s.owner
 	if s.next != "" {
@@ -116,8 +121,9 @@ func (s *State) Giver() string { return s.giver }
 // Named reports whether the owner's newest group names this node as the next owner.
 func (s *State) Named() bool { return s.self != "" && s.next == s.self }
 
-// Expects reports whether a node takes requests since a moment ago, and does not know it yet, as it had applied the groups up to head: the owner has
-// named it, or it has taken the shard over and waits for the acknowledgement.
+// Expects reports whether a node takes requests since a moment ago, and does not know it yet, as it
+// had applied the groups up to head: the owner has named it, or it has taken the shard over and
+// waits for the acknowledgement.
 func (s *State) Expects(node string, head uint64) bool {
 	return node != "" && node == s.Target() && head < s.turn && s.clock().Since(s.turned) < Patience
 }
@@ -137,7 +143,8 @@ func (s *State) MayAppend() bool {
 // Wait returns how long this node must still wait before it may take the shard over.
 func (s *State) Wait() time.Duration { return max(0, Absence-s.clock().Since(s.since)) }
 
-// Unanswered notes that the target left a request without an answer for Patience, or that there is no such node.
+// Unanswered notes that the target left a request without an answer for Patience, or that there is
+// no such node.
 func (s *State) Unanswered(target string) {
 	if target == s.Target() {
 		s.silent, s.missed = s.clock().Up+silence, true
@@ -151,8 +158,8 @@ func (s *State) Answered(target string) {
 	}
 }
 
-// Beyond reports whether a group of the target came after the target had left a request without an answer: it works, and this node does not reach it.
-// The next report needs one more such group.
+// Beyond reports whether a group of the target came after the target had left a request without an
+// answer: it works, and this node does not reach it. The next report needs one more such group.
 func (s *State) Beyond() bool {
 	beyond := s.beyond
 	s.beyond = false

@@ -164,7 +164,8 @@ func TestMayAppend(t *testing.T) {
 	}
 }
 
-// TestUnknownOwner: a node that starts behind groups of visitors waits as if it had just seen the owner's newest group.
+// TestUnknownOwner: a node that starts behind groups of visitors waits as if it had just seen the
+// owner's newest group.
 func TestUnknownOwner(t *testing.T) {
 	clock := newClock()
 	s := ownership.New("b", clock.read)

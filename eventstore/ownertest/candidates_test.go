@@ -12,8 +12,9 @@ import (
 
 const candidates = 5
 
-// candidacy plays an owner that is gone, and nodes that have all seen its newest group at the same moment, and write at the same moment. meanwhile
-// is called between the beginning of the writes and their ends. Each write must succeed in its time, and the owner changes once. It returns how many
+// candidacy plays an owner that is gone, and nodes that have all seen its newest group at the same
+// moment, and write at the same moment. meanwhile is called between the beginning of the writes and
+// their ends. Each write must succeed in its time, and the owner changes once. It returns how many
 // groups the candidates sent until then.
 func candidacy(t *testing.T, longest time.Duration, meanwhile func(w *world)) (attempts int) {
 	t.Helper()
@@ -62,8 +63,8 @@ func candidacy(t *testing.T, longest time.Duration, meanwhile func(w *world)) (a
 	return attempts
 }
 
-// TestCandidates is schedule 10 of package ownership: all candidates wait for the same moment. Each begins a little later, at random, and finds
-// the shard taken over: one of them sends a group.
+// TestCandidates is schedule 10 of package ownership: all candidates wait for the same moment. Each
+// begins a little later, at random, and finds the shard taken over: one of them sends a group.
 func TestCandidates(t *testing.T) {
 	for range 3 {
 		if n := candidacy(t, takeover, func(*world) {}); n != 1 {
@@ -72,8 +73,9 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestCandidatesAtOnce is schedule 10, with groups of all candidates on their way when the first one arrives: the compare-and-swap picks one. The
-// others read on, and hand their events to its writer.
+// TestCandidatesAtOnce is schedule 10, with groups of all candidates on their way when the first
+// one arrives: the compare-and-swap picks one. The others read on, and hand their events to its
+// writer.
 func TestCandidatesAtOnce(t *testing.T) {
 	n := candidacy(t, 2*takeover, func(w *world) {
 		w.pass(ownership.Absence - 100*time.Millisecond)

@@ -11,7 +11,8 @@ import (
 	"payledger/eventstore"
 )
 
-// check compares the answers to all callers with the log, and with one order of the calls. It reads the log with a new node.
+// check compares the answers to all callers with the log, and with one order of the calls. It reads
+// the log with a new node.
 func (w *world) check() {
 	w.t.Helper()
 	if err := w.wrong(); err != nil {

@@ -15,7 +15,8 @@ var goners = map[string]func(*node){
 	"without power": func(n *node) { n.freeze() },
 }
 
-// eachEnd plays three nodes, of which the first owns the shard and the third has written, for each way in which one or both of two nodes end.
+// eachEnd plays three nodes, of which the first owns the shard and the third has written, for each
+// way in which one or both of two nodes end.
 func eachEnd(t *testing.T, script func(w *world, key eventstore.Key, end func(*node), both bool)) {
 	for how, end := range goners {
 		for _, both := range []bool{false, true} {
@@ -47,8 +48,9 @@ func (w *world) within(what string, calls ...func() *call) {
 	all.Wait()
 }
 
-// TestNextDies: the owner names the next one, which is gone before its first group. The shard has an owner again in the time of a takeover,
-// whether the former owner lives or not. Nothing is lost, and no read is old.
+// TestNextDies: the owner names the next one, which is gone before its first group. The shard has
+// an owner again in the time of a takeover, whether the former owner lives or not. Nothing is lost,
+// and no read is old.
 func TestNextDies(t *testing.T) {
 	eachEnd(t, func(w *world, key eventstore.Key, end func(*node), both bool) {
 		a, b, c := w.nodes[0], w.nodes[1], w.nodes[2]
@@ -76,8 +78,8 @@ func TestNextDies(t *testing.T) {
 	})
 }
 
-// TestLeaversName: a node leaves, names another leaving node as the next owner, and dies. The third node becomes the owner, and nobody names the dead
-// node again.
+// TestLeaversName: a node leaves, names another leaving node as the next owner, and dies. The third
+// node becomes the owner, and nobody names the dead node again.
 func TestLeaversName(t *testing.T) {
 	eachEnd(t, func(w *world, key eventstore.Key, end func(*node), both bool) {
 		a, b, c := w.nodes[0], w.nodes[1], w.nodes[2]
@@ -112,8 +114,8 @@ func TestLeaversName(t *testing.T) {
 	})
 }
 
-// TestAllLeave: all nodes of a cluster leave. A node does not hand the shard back to the node that gave it: the last one lets anyone have it, and no
-// more groups follow. Calls still succeed.
+// TestAllLeave: all nodes of a cluster leave. A node does not hand the shard back to the node that
+// gave it: the last one lets anyone have it, and no more groups follow. Calls still succeed.
 func TestAllLeave(t *testing.T) {
 	play(t, 2, 1, func(w *world) {
 		key := w.newKey(0)
@@ -159,7 +161,8 @@ func TestAllLeave(t *testing.T) {
 	})
 }
 
-// TestImpatientCallers: callers that leave before the owner counts as silent do not keep a shard from being taken over.
+// TestImpatientCallers: callers that leave before the owner counts as silent do not keep a shard
+// from being taken over.
 func TestImpatientCallers(t *testing.T) {
 	for what, do := range map[string]func(*node, *world) *call{
 		"adds":  func(n *node, w *world) *call { return n.add(w.newKey(0)) },

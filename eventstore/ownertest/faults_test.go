@@ -52,8 +52,8 @@ var faults = map[string]fault{
 	"a clock that jumps":           {func(a *node) { a.in.shut() }, func(a *node) { a.clock.jump(time.Hour, time.Hour) }, func(a *node) { a.in.open() }},
 }
 
-// suffer lets callers on all nodes add and read while the first node, the owner, has a fault. With leaves, the owner hands the shard over when the
-// fault begins.
+// suffer lets callers on all nodes add and read while the first node, the owner, has a fault. With
+// leaves, the owner hands the shard over when the fault begins.
 func (w *world) suffer(f fault, leaves bool) {
 	keys := []eventstore.Key{w.newKey(0), w.newKey(0)}
 	a := w.nodes[0]
@@ -98,8 +98,8 @@ func (w *world) suffer(f fault, leaves bool) {
 	callers.Wait()
 }
 
-// TestFaultyOwner: no read at the owner, at other nodes and while the shard is handed over is old, whatever happens to the owner, its messages and its
-// clock. In all faults somebody is answered.
+// TestFaultyOwner: no read at the owner, at other nodes and while the shard is handed over is old,
+// whatever happens to the owner, its messages and its clock. In all faults somebody is answered.
 func TestFaultyOwner(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -133,8 +133,9 @@ func TestFaultyOwner(t *testing.T) {
 	}
 }
 
-// TestLimits: what a lease cannot notice (package ownership). The clock and the time of day of the owner's machine both go at half speed, or both
-// stop. The lease then lasts longer than Absence on the other machines, and a read is old. The check finds it.
+// TestLimits: what a lease cannot notice (package ownership). The clock and the time of day of the
+// owner's machine both go at half speed, or both stop. The lease then lasts longer than Absence on
+// the other machines, and a read is old. The check finds it.
 func TestLimits(t *testing.T) {
 	for name, f := range map[string]fault{"half as fast": clocked(0.5, 0.5), "stopped": clocked(0, 0)} {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 
 const viewsEvery = 250 * time.Millisecond // between two looks of a node's views at the end of the log
 
-// follow lets a node do what a serving node does without requests: it beats, a reader takes the events of the fan-out, and at intervals it asks the
-// other nodes for their ends, as views do.
+// follow lets a node do what a serving node does without requests: it beats, a reader takes the
+// events of the fan-out, and at intervals it asks the other nodes for their ends, as views do.
 func (n *node) follow(ctx context.Context, loops *sync.WaitGroup) {
 	registry := n.register(false)
 	fanout := eventstore.NewFanout(n.store)
@@ -55,8 +55,9 @@ func (w *world) messages() map[string]uint64 {
 	return all
 }
 
-// TestIdleWeek: in a week without requests three nodes of a cluster append nothing to any shard, to the records of deliveries, or beside the log; only
-// their beats go on. The days are steps of the clock of the leases, and between two of them time passes for all timers: ten minutes in the whole
+// TestIdleWeek: in a week without requests three nodes of a cluster append nothing to any shard, to
+// the records of deliveries, or beside the log; only their beats go on. The days are steps of the
+// clock of the leases, and between two of them time passes for all timers: ten minutes in the whole
 // test. Then everything works at once.
 func TestIdleWeek(t *testing.T) {
 	const shards, days = 8, 7

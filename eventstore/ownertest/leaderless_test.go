@@ -10,7 +10,8 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// leaderless lets shard 0 have a leader or none: the server says so to each group, and stores nothing.
+// leaderless lets shard 0 have a leader or none: the server says so to each group, and stores
+// nothing.
 func (w *world) leaderless(is bool) {
 	to := ""
 	if is {
@@ -21,8 +22,8 @@ func (w *world) leaderless(is bool) {
 	}
 }
 
-// TestLeaderless: the stream has no leader for some seconds, and the server says so. The writes of all nodes, the owner's among them, wait and succeed
-// when there is a leader.
+// TestLeaderless: the stream has no leader for some seconds, and the server says so. The writes of
+// all nodes, the owner's among them, wait and succeed when there is a leader.
 func TestLeaderless(t *testing.T) {
 	play(t, 3, 1, func(w *world) {
 		key := w.newKey(0)
@@ -56,7 +57,8 @@ func TestLeaderless(t *testing.T) {
 	})
 }
 
-// TestLongLeaderless: no leader comes. The owner's own writes are refused in the end: nothing was recorded.
+// TestLongLeaderless: no leader comes. The owner's own writes are refused in the end: nothing was
+// recorded.
 func TestLongLeaderless(t *testing.T) {
 	play(t, 1, 1, func(w *world) {
 		a := w.nodes[0]
@@ -83,7 +85,8 @@ func TestLongLeaderless(t *testing.T) {
 	})
 }
 
-// TestReconnects: the NATS server of a node leaves, and another one takes the node's connection after a moment. No write fails.
+// TestReconnects: the NATS server of a node leaves, and another one takes the node's connection
+// after a moment. No write fails.
 func TestReconnects(t *testing.T) {
 	for _, i := range []int{0, 1} { // the owner, and another node
 		play(t, 2, 1, func(w *world) {

@@ -123,7 +123,8 @@ func (l *link) join() {
 	l.cut = false
 }
 
-// freeze holds everything in both directions: nobody sees an end of a connection. thaw lets it pass.
+// freeze holds everything in both directions: nobody sees an end of a connection. thaw lets it
+// pass.
 func (l *link) freeze() { l.in.shut(); l.out.shut() }
 func (l *link) thaw()   { l.out.open(); l.in.open() }
 

@@ -16,8 +16,8 @@ import (
 // owners stands among the schemas in the record of a node whose build knows owners of shards.
 const owners = "shard owners"
 
-// register lets a node join the registry of the nodes that serve, as the service does, and share the shards with them. Of an older build, it does not
-// know owners.
+// register lets a node join the registry of the nodes that serve, as the service does, and share
+// the shards with them. Of an older build, it does not know owners.
 func (n *node) register(older bool) *nodes.Registry {
 	n.w.t.Helper()
 	schemas := map[string]int{owners: 1}
@@ -72,9 +72,10 @@ func (n *node) position() []uint64 {
 	return position
 }
 
-// TestOlderBuild: while a node of an older build is in the cluster, which appends without asking the owner, no read rests on a lease: each
-// waits for a group that is sent after it. Reads rest on the lease again when that node has left, and when it is dead for so long that the others end
-// its record.
+// TestOlderBuild: while a node of an older build is in the cluster, which appends without asking
+// the owner, no read rests on a lease: each waits for a group that is sent after it. Reads rest on
+// the lease again when that node has left, and when it is dead for so long that the others end its
+// record.
 func TestOlderBuild(t *testing.T) {
 	const reads = 5
 	for how, end := range map[string]func(*node, *nodes.Registry) (until time.Duration){
@@ -126,8 +127,9 @@ func TestOlderBuild(t *testing.T) {
 	}
 }
 
-// TestMixed: a node appends without asking the owner, whose lease goes on, and which has not read the event yet. The owner's read is old, unless the
-// owner knows of such a node. Here a node whose clock is ahead plays it: it takes the owner for gone.
+// TestMixed: a node appends without asking the owner, whose lease goes on, and which has not read
+// the event yet. The owner's read is old, unless the owner knows of such a node. Here a node whose
+// clock is ahead plays it: it takes the owner for gone.
 func TestMixed(t *testing.T) {
 	for _, mixed := range []bool{true, false} {
 		play(t, 2, 1, func(w *world) {

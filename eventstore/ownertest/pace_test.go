@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestPace: while the servers keep up, each draft leaves at once. After a group that took long, the drafts of its writers wait for each other and
-// share the next one: until all are back, or for a while.
+// TestPace: while the servers keep up, each draft leaves at once. After a group that took long, the
+// drafts of its writers wait for each other and share the next one: until all are back, or for a
+// while.
 func TestPace(t *testing.T) {
 	play(t, 1, 1, func(w *world) {
 		a := w.nodes[0]

@@ -10,8 +10,9 @@ import (
 	"payledger/eventstore/handover"
 )
 
-// TestRelay: the requests of a node do not reach the owner, because the link between their servers is cut; a third node reaches both. While the
-// owner appends, the node's calls succeed through the third one, and it stays the owner. After the cut they go the straight way again.
+// TestRelay: the requests of a node do not reach the owner, because the link between their servers
+// is cut; a third node reaches both. While the owner appends, the node's calls succeed through the
+// third one, and it stays the owner. After the cut they go the straight way again.
 func TestRelay(t *testing.T) {
 	for how, hole := range map[string]bool{"nobody answers": true, "the server knows that nobody answers": false} {
 		t.Run(how, func(t *testing.T) {
@@ -80,8 +81,8 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestNoRelay: no node reaches the owner of an idle shard, which is gone. Requests that the others send through each other end, and the shard is taken
-// over in time.
+// TestNoRelay: no node reaches the owner of an idle shard, which is gone. Requests that the others
+// send through each other end, and the shard is taken over in time.
 func TestNoRelay(t *testing.T) {
 	for how, end := range goners {
 		t.Run(how, func(t *testing.T) {

@@ -37,8 +37,9 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// play plays a world of some nodes in a bubble. Timers of the NATS client and of the server rest in pools of the process. A timer must not leave
-// the bubble in which it was made: the pools are emptied, which takes two collections of garbage.
+// play plays a world of some nodes in a bubble. Timers of the NATS client and of the server rest in
+// pools of the process. A timer must not leave the bubble in which it was made: the pools are
+// emptied, which takes two collections of garbage.
 func play(t *testing.T, nodes, shards int, script func(*world)) {
 	t.Helper()
 	empty := func() { runtime.GC(); runtime.GC() }
@@ -82,7 +83,8 @@ func newWorld(t testing.TB, nodes, shards int) *world {
 	}
 	t.Cleanup(func() {
 		w.watcher.Close()
-		// The server's end sleeps with its locks held. A request that waits for one of them meanwhile would stop the bubble's time for good.
+		// The server's end sleeps with its locks held. A request that waits for one of them
+		// meanwhile would stop the bubble's time for good.
 		synctest.Wait()
 		if err := server.Close(); err != nil {
 			t.Error(err)

@@ -84,7 +84,8 @@ func (o *stranger) send(m *nats.Msg) {
 	}
 }
 
-// append writes a group of frames at the end of shard 0; none: an empty group. The frames are the first events of their aggregates.
+// append writes a group of frames at the end of shard 0; none: an empty group. The frames are the
+// first events of their aggregates.
 func (o *stranger) append(writer format.Writer, frames ...*format.Recorded) {
 	o.w.t.Helper()
 	js, err := o.nc.JetStream()
@@ -140,14 +141,15 @@ func (w *world) many(n int, do func() *call) {
 	all.Wait()
 }
 
-// An owner without an answer gets one request in Patience, until the shard is taken over after Absence. A new owner gets more of them at first: it
-// may not know yet that it is the owner.
+// An owner without an answer gets one request in Patience, until the shard is taken over after
+// Absence. A new owner gets more of them at first: it may not know yet that it is the owner.
 const (
 	mostRequests = int(ownership.Absence/ownership.Patience) + 2
 	mostAtFirst  = int(ownership.Patience / (20 * time.Millisecond))
 )
 
-// TestRequests: however the owner of a shard, or the next one, refuses what it gets, it gets few requests, and the shard is taken over.
+// TestRequests: however the owner of a shard, or the next one, refuses what it gets, it gets few
+// requests, and the shard is taken over.
 func TestRequests(t *testing.T) {
 	refuse := func(head func(handover.Request) uint64, each bool) func(*stranger) func(handover.Request, string) {
 		return func(o *stranger) func(handover.Request, string) {
@@ -223,7 +225,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestOneRefusal: a node that does not own a shard refuses all drafts of a request, and its readers, in two messages.
+// TestOneRefusal: a node that does not own a shard refuses all drafts of a request, and its
+// readers, in two messages.
 func TestOneRefusal(t *testing.T) {
 	play(t, 2, 1, func(w *world) {
 		a, b, o := w.nodes[0], w.nodes[1], w.stranger()

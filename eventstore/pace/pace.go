@@ -5,7 +5,8 @@ import "time"
 const (
 	// Longest is the longest wait.
 	Longest = 20 * time.Millisecond
-	// window is the time after which a short round counts no more: the servers may be farther away now.
+	// window is the time after which a short round counts no more: the servers may be farther away
+	// now.
 	window = 30 * time.Second
 )
 
@@ -18,7 +19,8 @@ type Pace struct {
 	writers int              // drafts in the last group, and waiting for the next one when it was acknowledged
 }
 
-// Acknowledged notes the acknowledgement of a group that was sent a round ago, with the number of its drafts and of those that waited for the next group.
+// Acknowledged notes the acknowledgement of a group that was sent a round ago, with the number of
+// its drafts and of those that waited for the next group.
 func (p *Pace) Acknowledged(now time.Time, round time.Duration, writers int) {
 	round = max(round, 1) // 0 stands for none
 	if now.Sub(p.since) > window {

@@ -7,8 +7,8 @@ import (
 
 const ms = time.Millisecond
 
-// TestWait: drafts wait only behind groups that took longer than a group needs, only for others that were there before, and
-// not for long.
+// TestWait: drafts wait only behind groups that took longer than a group needs, only for others
+// that were there before, and not for long.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

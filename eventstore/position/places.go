@@ -7,7 +7,8 @@ import (
 	"payledger/eventstore"
 )
 
-// Places are, for each shard, the address of the last event that something is done with. Create them with NewPlaces.
+// Places are, for each shard, the address of the last event that something is done with. Create
+// them with NewPlaces.
 type Places struct {
 	mu    sync.Mutex
 	at    []uint64

@@ -20,7 +20,8 @@ const (
 	// defaultEvents and defaultAfter are the values of Position.Events and Position.After.
 	defaultEvents = 1024
 	defaultAfter  = time.Minute
-	// tries bounds the records that one Save tries to write: each conflict is a record of another node.
+	// tries bounds the records that one Save tries to write: each conflict is a record of another
+	// node.
 	tries = 4
 
 	schema = 1
@@ -41,7 +42,8 @@ type record struct {
 // Position is the position of one reader.
 type Position struct {
 	Places
-	// Events and After bound how far the stored position is behind, in events that were advanced past, and in time. Set them before Run.
+	// Events and After bound how far the stored position is behind, in events that were advanced
+	// past, and in time. Set them before Run.
 	Events int
 	After  time.Duration
 
@@ -105,8 +107,9 @@ func (p *Position) note(r deliverylog.Record, err error) error {
 	return nil
 }
 
-// Save writes the position if it is ahead of the newest record, and returns the stored position. That one may be ahead of this process's own in
-// some shards: another node has written it. A failure does no harm: the next call tries again.
+// Save writes the position if it is ahead of the newest record, and returns the stored position.
+// That one may be ahead of this process's own in some shards: another node has written it. A
+// failure does no harm: the next call tries again.
 func (p *Position) Save(ctx context.Context) ([]uint64, error) {
 	p.saving.Lock()
 	defer p.saving.Unlock()
@@ -141,7 +144,8 @@ func (p *Position) save(ctx context.Context) ([]uint64, error) {
 	return p.stored.log, nil
 }
 
-// ahead returns this process's addresses, and whether they may follow the stored ones: none is earlier, and they are not the same.
+// ahead returns this process's addresses, and whether they may follow the stored ones: none is
+// earlier, and they are not the same.
 func (p *Position) ahead() (log []uint64, ahead bool) {
 	log = p.At()
 	for shard, stored := range p.stored.log {

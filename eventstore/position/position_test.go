@@ -84,9 +84,10 @@ func (p *Position) saved(t *testing.T, want ...uint64) {
 	}
 }
 
-// TestOneNode checks that a record has the addresses of one node, and that a position never moves back: a node that is ahead in one shard and
-// behind in another writes nothing until it has caught up, also if another node writes at the same moment. A node that has nothing new to say
-// writes nothing.
+// TestOneNode checks that a record has the addresses of one node, and that a position never moves
+// back: a node that is ahead in one shard and behind in another writes nothing until it has caught
+// up, also if another node writes at the same moment. A node that has nothing new to say writes
+// nothing.
 func TestOneNode(t *testing.T) {
 	t.Parallel()
 	s := &stream{}
@@ -111,7 +112,8 @@ func TestOneNode(t *testing.T) {
 	}
 }
 
-// TestNoSpin checks that a save ends although every one of its records comes too late, and that a failed one is made up for.
+// TestNoSpin checks that a save ends although every one of its records comes too late, and that a
+// failed one is made up for.
 func TestNoSpin(t *testing.T) {
 	t.Parallel()
 	s := &stream{}
@@ -139,7 +141,8 @@ func TestNoSpin(t *testing.T) {
 	a.saved(t, 1, 100)
 }
 
-// TestWrongRecord checks that a record of a newer build, of another log, or a damaged one is neither read nor replaced.
+// TestWrongRecord checks that a record of a newer build, of another log, or a damaged one is
+// neither read nor replaced.
 func TestWrongRecord(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
@@ -174,8 +177,9 @@ func run(t *testing.T, all ...*Position) (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// TestRunRecords checks how many records are written: one a minute while a few events flow, one for each 1,024 events while many do, one after
-// the last event, and none while nothing changes. A cluster writes as many as one node.
+// TestRunRecords checks how many records are written: one a minute while a few events flow, one for
+// each 1,024 events while many do, one after the last event, and none while nothing changes. A
+// cluster writes as many as one node.
 func TestRunRecords(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{1, 3} {
@@ -220,7 +224,8 @@ func TestRunRecords(t *testing.T) {
 	}
 }
 
-// TestWriterGone checks that another node saves the position when the node that wrote the newest record is gone.
+// TestWriterGone checks that another node saves the position when the node that wrote the newest
+// record is gone.
 func TestWriterGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

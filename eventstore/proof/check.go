@@ -39,7 +39,8 @@ type Line struct {
 	Time, Type, Actor, Hash string
 }
 
-// Check checks a file with the ledger's verifier key. A Fault names the first event that does not hold.
+// Check checks a file with the ledger's verifier key. A Fault names the first event that does not
+// hold.
 func Check(f File, key string) (Checked, error) {
 	verifier, err := parseKey(key)
 	if err != nil {

@@ -45,7 +45,8 @@ type File struct {
 	Events []Event `json:"events"`
 }
 
-// Bytes are standard base64 in JSON. Other than []byte, they accept one text only for the same bytes.
+// Bytes are standard base64 in JSON. Other than []byte, they accept one text only for the same
+// bytes.
 type Bytes []byte
 
 // MarshalText encodes the bytes.
@@ -63,8 +64,9 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Parse reads a file. It accepts other spaces between the values than Write makes. Each name stands once and as Write spells it, and
-// there is no other name (package exactjson): another program reads the same values.
+// Parse reads a file. It accepts other spaces between the values than Write makes. Each name stands
+// once and as Write spells it, and there is no other name (package exactjson): another program
+// reads the same values.
 func Parse(text []byte) (File, error) {
 	var f File
 	if err := exactjson.UnmarshalStrict(text, &f); err != nil {
@@ -76,7 +78,8 @@ func Parse(text []byte) (File, error) {
 	return f, nil
 }
 
-// Write writes a file: the head, and the events that next returns, one at a time, until it returns io.EOF.
+// Write writes a file: the head, and the events that next returns, one at a time, until it returns
+// io.EOF.
 func Write(to io.Writer, head Head, next func() (Event, error)) error {
 	text, err := encode(head)
 	if err != nil {

@@ -12,18 +12,20 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// FirstOrigin is the origin of the ledgers that were made before each ledger had an origin of its own.
+// FirstOrigin is the origin of the ledgers that were made before each ledger had an origin of its
+// own.
 const FirstOrigin = "payledger"
 
-// ValidOrigin reports whether a text can be a ledger's origin. The origin is also the name of the ledger's key, which C2SP's signed
-// notes restrict: no blank and no "+".
+// ValidOrigin reports whether a text can be a ledger's origin. The origin is also the name of the
+// ledger's key, which C2SP's signed notes restrict: no blank and no "+".
 func ValidOrigin(text string) bool {
 	return text != "" && len(text) <= maxOrigin && strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '+' }) < 0
 }
 
 const maxOrigin = 128 // bytes
 
-// ofNewest follows the origin in the first line of the text about the newest event. No origin has a blank.
+// ofNewest follows the origin in the first line of the text about the newest event. No origin has a
+// blank.
 const ofNewest = " history"
 
 // ErrKey means that a text is no verifier key.
@@ -97,7 +99,8 @@ func open(signed string, key note.Verifier) (string, error) {
 	}
 }
 
-// openTree returns the tree of a signed checkpoint if the key signed it, and is the key of the ledger that the text names.
+// openTree returns the tree of a signed checkpoint if the key signed it, and is the key of the
+// ledger that the text names.
 func openTree(signed string, key note.Verifier) (Tree, error) {
 	text, err := open(signed, key)
 	if err != nil {

@@ -111,7 +111,8 @@ func (m *model) sign(t require, text string) string {
 	return string(signed)
 }
 
-// file returns a proof of the payment "p1" of account "a1", whose events are at these places among the leaves.
+// file returns a proof of the payment "p1" of account "a1", whose events are at these places among
+// the leaves.
 func (m *model) file(t require, size int, places []int, raws [][]byte) proof.File {
 	t.Helper()
 	var events []proof.Event
@@ -161,8 +162,8 @@ func text(t require, f proof.File) []byte {
 	return b.Bytes()
 }
 
-// TestModel checks that a proof by a simple ledger that follows the words of RFC 6962 is valid for all sizes, and that any changed value
-// makes it invalid.
+// TestModel checks that a proof by a simple ledger that follows the words of RFC 6962 is valid for
+// all sizes, and that any changed value makes it invalid.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	seedtest.Check(t, func(t *rapid.T) {
@@ -205,7 +206,8 @@ func example(t require) (proof.File, string) {
 	return m.file(t, 11, []int{2, 7, 10}, [][]byte{raw(1, "first"), raw(2, "\x81\xa5event"), raw(3, "")}), m.key
 }
 
-// TestGolden: the bytes of a proof never change. The script check.py of the guides and the page read the same file.
+// TestGolden: the bytes of a proof never change. The script check.py of the guides and the page
+// read the same file.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	file, key := example(t)
@@ -222,8 +224,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestEveryByte: with one byte of the file changed, the check fails, or the file has the same values. A changed byte in an event
-// names that event.
+// TestEveryByte: with one byte of the file changed, the check fails, or the file has the same
+// values. A changed byte in an event names that event.
 func TestEveryByte(t *testing.T) {
 	t.Parallel()
 	file, key := example(t)
@@ -307,8 +309,8 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestExactNames checks that a file has each name once and as it is spelled: a person, and a program in another language, read the same
-// events as the check.
+// TestExactNames checks that a file has each name once and as it is spelled: a person, and a
+// program in another language, read the same events as the check.
 func TestExactNames(t *testing.T) {
 	t.Parallel()
 	file, key := example(t)
@@ -351,7 +353,8 @@ func rewrite(f *proof.File, i int, raw []byte) {
 	f.Events[i].Raw, f.Events[i].Hash = raw, hex.EncodeToString(sum[:])
 }
 
-// FuzzCheck: the check of any bytes ends with a result or an error. An accepted proof has the values of the golden proof.
+// FuzzCheck: the check of any bytes ends with a result or an error. An accepted proof has the
+// values of the golden proof.
 func FuzzCheck(f *testing.F) {
 	golden, key := example(f)
 	good := text(f, golden)

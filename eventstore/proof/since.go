@@ -13,7 +13,8 @@ import (
 	"payledger/domain/exactjson"
 )
 
-// Consistency shows that a log of Size events is the beginning of the proof's log (RFC 6962, section 2.1.2).
+// Consistency shows that a log of Size events is the beginning of the proof's log (RFC 6962,
+// section 2.1.2).
 type Consistency struct {
 	Size uint64  `json:"size"`
 	Path []Bytes `json:"path"`
@@ -35,8 +36,8 @@ type Old struct {
 	Note   string
 }
 
-// ReadCheckpoints returns every signed checkpoint in a text: one signed note, or lines of `payledger checkpoints`. It checks no
-// signature.
+// ReadCheckpoints returns every signed checkpoint in a text: one signed note, or lines of
+// `payledger checkpoints`. It checks no signature.
 func ReadCheckpoints(text string) (all []Old, err error) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		t, err := treeOf(text)
@@ -63,7 +64,8 @@ func ReadCheckpoints(text string) (all []Old, err error) {
 	return all, nil
 }
 
-// Old returns the signed checkpoint, if its number, size and root fit it. The error follows a subject.
+// Old returns the signed checkpoint, if its number, size and root fit it. The error follows a
+// subject.
 func (c Checkpoint) Old() (Old, error) {
 	t, err := treeOf(c.Note)
 	switch {
@@ -92,7 +94,8 @@ func treeOf(signed string) (Tree, error) {
 // ErrEquivocation means that the ledger signed two logs of which neither continues the other.
 var ErrEquivocation = errors.New("the ledger signed two different logs; keep the file, it is the evidence")
 
-// CheckOld checks that the key signed each checkpoint, and that no two of them contradict each other.
+// CheckOld checks that the key signed each checkpoint, and that no two of them contradict each
+// other.
 func CheckOld(all []Old, key string) error {
 	verifier, err := parseKey(key)
 	if err != nil {
@@ -121,8 +124,9 @@ func CheckOld(all []Old, key string) error {
 	return nil
 }
 
-// CheckSince checks that nothing before the old checkpoints was rewritten: all are signed, none contradicts another one, and the log of the
-// proof begins with the log of the newest of them that it covers. Check has checked the file, and gave its tree.
+// CheckSince checks that nothing before the old checkpoints was rewritten: all are signed, none
+// contradicts another one, and the log of the proof begins with the log of the newest of them that
+// it covers. Check has checked the file, and gave its tree.
 func CheckSince(f File, now Tree, key string, all []Old) (before Tree, err error) {
 	if err := CheckOld(all, key); err != nil {
 		return Tree{}, err

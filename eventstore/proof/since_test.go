@@ -49,8 +49,9 @@ func (m *model) line(t require, number, size int) string {
 	return string(line)
 }
 
-// TestEquivocation checks that every line of a witness's file is evidence: two roots of one size, or a later checkpoint of fewer events,
-// are reported wherever they stand. A line that the key did not sign is no evidence, and is reported as such.
+// TestEquivocation checks that every line of a witness's file is evidence: two roots of one size,
+// or a later checkpoint of fewer events, are reported wherever they stand. A line that the key did
+// not sign is no evidence, and is reported as such.
 func TestEquivocation(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
@@ -94,8 +95,8 @@ func TestEquivocation(t *testing.T) {
 	}
 }
 
-// TestOrigin checks that a proof of a ledger with an origin of its own holds with that ledger's key, and that a note of another ledger with
-// the same key does not.
+// TestOrigin checks that a proof of a ledger with an origin of its own holds with that ledger's
+// key, and that a note of another ledger with the same key does not.
 func TestOrigin(t *testing.T) {
 	t.Parallel()
 	for _, origin := range []string{"payledger/00112233445566778899aabbccddeeff", "ledger.example.com/payments"} {
@@ -119,8 +120,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestSince checks that a consistency proof by the words of RFC 6962 is valid for every older log, as note and as line, and invalid with
-// another old log, with another path, or without a path.
+// TestSince checks that a consistency proof by the words of RFC 6962 is valid for every older log,
+// as note and as line, and invalid with another old log, with another path, or without a path.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	seedtest.Check(t, func(t *rapid.T) {

@@ -7,8 +7,9 @@ import (
 	"payledger/eventstore/proof"
 )
 
-// Checkpoints calls emit with the checkpoints after a number, oldest first, at most limit of them; 0 is no limit. It ends with the
-// newest one. next is the number after which more follow; 0 if there are no more.
+// Checkpoints calls emit with the checkpoints after a number, oldest first, at most limit of them;
+// 0 is no limit. It ends with the newest one. next is the number after which more follow; 0 if
+// there are no more.
 func (p *Prover) Checkpoints(ctx context.Context, after uint64, limit int, emit func(proof.Checkpoint) error) (next uint64, err error) {
 	order, err := p.Store.Checkpoints().Order(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// TestSignerOrigin checks that the signer of a new ledger has the ledger's own name, by the log's id or as it was set, and that no later
-// start changes it.
+// TestSignerOrigin checks that the signer of a new ledger has the ledger's own name, by the log's
+// id or as it was set, and that no later start changes it.
 func TestSignerOrigin(t *testing.T) {
 	t.Parallel()
 	for _, set := range []string{"", "ledger.example.com/payments"} {

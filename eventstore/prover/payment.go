@@ -42,11 +42,12 @@ type place struct {
 	path     tlog.RecordProof
 }
 
-// Payment prepares the proof of a payment up to the newest event that a checkpoint covers. A payment that is unknown or of another
-// account, and the claim of an idempotency key (D9), are the domain's PaymentError.
+// Payment prepares the proof of a payment up to the newest event that a checkpoint covers. A
+// payment that is unknown or of another account, and the claim of an idempotency key (D9), are the
+// domain's PaymentError.
 //
-// If since is not 0, the proof also shows that the log begins with the log that had since events. ErrAhead means that the log has
-// fewer.
+// If since is not 0, the proof also shows that the log begins with the log that had since events.
+// ErrAhead means that the log has fewer.
 func (p *Prover) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, since uint64) (*Proof, error) {
 	key := eventstore.Payments.Key(account, string(id))
 	tip, err := eventstore.Load(ctx, p.Store, eventstore.Payments, key, eventstore.Latest)
@@ -113,7 +114,8 @@ func (p *Prover) covering(ctx context.Context, tip *eventstore.Recorded) (checkp
 	}
 }
 
-// walk finds the events from the newest that the order has to the first, and returns them oldest first.
+// walk finds the events from the newest that the order has to the first, and returns them oldest
+// first.
 func (p *Prover) walk(ctx context.Context, order checkpointlog.Order, newest *eventstore.Recorded) ([]place, error) {
 	var places []place
 	for r := newest; ; {

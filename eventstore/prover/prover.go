@@ -45,7 +45,8 @@ func New(c Config) *Prover {
 // VerifierKey returns the key that checks proofs and checkpoints.
 func (p *Prover) VerifierKey() string { return p.Key }
 
-// Close writes the hashes to the file. A failure is logged: the next start reads missing hashes from the log.
+// Close writes the hashes to the file. A failure is logged: the next start reads missing hashes
+// from the log.
 func (p *Prover) Close() {
 	if err := p.hashes.close(); err != nil {
 		p.Logger.Warn().Err(err).Msg("the hashes for proofs were not written")
@@ -71,7 +72,8 @@ func (p *Prover) Run(ctx context.Context) error {
 	}
 }
 
-// Covered takes the hashes of a checkpoint that was written: of the events after the first `before` ones. It never waits.
+// Covered takes the hashes of a checkpoint that was written: of the events after the first `before`
+// ones. It never waits.
 func (p *Prover) Covered(before uint64, hashes []eventstore.Hash) {
 	t := p.hashes
 	if t.mu.TryLock() {

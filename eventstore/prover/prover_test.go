@@ -139,7 +139,8 @@ func (r *rig) proves(p *prover.Prover, id domain.PaymentID) ([]byte, proof.Check
 	return b.Bytes(), checked
 }
 
-// TestErased checks that a proof is still valid after the personal data of its payment was erased, and has the same events as before.
+// TestErased checks that a proof is still valid after the personal data of its payment was erased,
+// and has the same events as before.
 func TestErased(t *testing.T) {
 	r := newRig(t)
 	key, ada := secrets.PersonalKeyName(owner, "customer-1", ""), domain.Personal{CardholderName: "Ada Lovelace"}
@@ -170,8 +171,8 @@ func TestErased(t *testing.T) {
 	}
 }
 
-// TestPayment checks that each payment of a log has a valid proof: while checkpoints are written, with the file of stored hashes, without
-// it, and after every kind of damage to it.
+// TestPayment checks that each payment of a log has a valid proof: while checkpoints are written,
+// with the file of stored hashes, without it, and after every kind of damage to it.
 func TestPayment(t *testing.T) {
 	r := newRig(t)
 	var ids []domain.PaymentID
@@ -242,7 +243,8 @@ func TestPayment(t *testing.T) {
 	}
 }
 
-// TestSince: a proof shows that the log begins with the log of each older checkpoint; a log that is longer is refused.
+// TestSince: a proof shows that the log begins with the log of each older checkpoint; a log that is
+// longer is refused.
 func TestSince(t *testing.T) {
 	r := newRig(t)
 	var id domain.PaymentID

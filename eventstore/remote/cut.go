@@ -42,18 +42,20 @@ const (
 	codeWrongLast = 10071
 )
 
-// ErrBusy means that no moment was found at which the ends of all shards stood still for two reads, although the nodes were requested to
-// hold their groups.
+// ErrBusy means that no moment was found at which the ends of all shards stood still for two reads,
+// although the nodes were requested to hold their groups.
 var ErrBusy = errors.New("the nodes append without any pause, so no moment was found that is the same in all shards: repeat the command when the NATS servers answer faster")
 
-// ErrNoNode means that a node ended after it had closed a segment, and before the next segment existed.
+// ErrNoNode means that a node ended after it had closed a segment, and before the next segment
+// existed.
 var ErrNoNode = errors.New("a segment of the log is closed, and no node has made the next one: start a node, and repeat the command")
 
 // ErrUncovered means that the newest events have no checkpoint, and no node writes it.
 var ErrUncovered = errors.New("the newest events have no position yet, because no node has written their checkpoint, and a restore could give them other positions than the ledger does: " +
 	"start a node, which writes it within a second, and repeat the command")
 
-// Cut is a moment of the log. The newest checkpoint covers exactly the events up to it. The end of SECRETS is from after it.
+// Cut is a moment of the log. The newest checkpoint covers exactly the events up to it. The end of
+// SECRETS is from after it.
 type Cut struct {
 	Heads       map[int]format.Head // by shard, the records of deliveries included
 	Checkpoints uint64              // the newest one; 0: the log has no event
@@ -84,7 +86,8 @@ func (l *Log) Cut(ctx context.Context) (c Cut, err error) {
 	return c, err
 }
 
-// covered returns the number of the newest checkpoint, which must cover exactly the events up to the ends. No event, no checkpoint: 0.
+// covered returns the number of the newest checkpoint, which must cover exactly the events up to
+// the ends. No event, no checkpoint: 0.
 func (l *Log) covered(ctx context.Context, heads map[int]format.Head) (uint64, error) {
 	c, err := l.lastCheckpoint(ctx)
 	if err != nil {
@@ -125,8 +128,9 @@ func (l *Log) lastCheckpoint(ctx context.Context) (c checkpoint.Checkpoint, err 
 	return c, nil
 }
 
-// moment returns the ends of all shards at one moment, and the checkpoint of it. On a quiet log the first look finds it. Under load the nodes
-// hold their groups for some time, and for twice that time if it was too short.
+// moment returns the ends of all shards at one moment, and the checkpoint of it. On a quiet log the
+// first look finds it. Under load the nodes hold their groups for some time, and for twice that
+// time if it was too short.
 func (l *Log) moment(parent context.Context) (heads map[int]format.Head, number uint64, err error) {
 	ctx, cancel := context.WithTimeout(parent, cutPatience)
 	defer cancel()
@@ -160,8 +164,8 @@ func (l *Log) moment(parent context.Context) (heads map[int]format.Head, number 
 	return heads, number, nil
 }
 
-// momentWithin requests the nodes to hold their groups, and looks for the moment until the hold ends. Groups under way end meanwhile, and the
-// nodes write the checkpoint at once.
+// momentWithin requests the nodes to hold their groups, and looks for the moment until the hold
+// ends. Groups under way end meanwhile, and the nodes write the checkpoint at once.
 func (l *Log) momentWithin(ctx context.Context, hold time.Duration) (heads map[int]format.Head, number uint64, err error) {
 	begin := time.Now()
 	if err := l.api.Conn.PublishMsg(handover.HoldMessage(hold)); err != nil {
@@ -327,7 +331,8 @@ func (l *Log) leader(ctx context.Context, stream string) (string, error) {
 	return "", errSilent
 }
 
-// confirm returns nil if the leader that showed the end was no leader without its cluster: it appends an empty group at the end (doc.go).
+// confirm returns nil if the leader that showed the end was no leader without its cluster: it
+// appends an empty group at the end (doc.go).
 func (l *Log) confirm(ctx context.Context, shard int, at end, leader string) error {
 	for e, try := at, 0; e.head.Seq < at.head.Seq+2; try++ {
 		if try == confirmTries {
@@ -364,7 +369,8 @@ func (l *Log) confirm(ctx context.Context, shard int, at end, leader string) err
 	return l.stillLeads(ctx, at.stream, leader)
 }
 
-// stillLeads returns nil if the leader of a stream is the one from before the reads, which showed the end.
+// stillLeads returns nil if the leader of a stream is the one from before the reads, which showed
+// the end.
 func (l *Log) stillLeads(ctx context.Context, stream, before string) error {
 	now, err := l.leader(ctx, stream)
 	if err == nil && now != before {

@@ -27,9 +27,10 @@ func (added) Type() string { return "tally.added" }
 
 var tallies = format.NewAggregate("tally", 1, []added{{}}, func(sum int64, _ added) int64 { return sum + 1 })
 
-// TestCut: while writers append events without a pause, each one to another shard and after the answer to the one before, every cut has the
-// first events of each writer, and none without those before it. It has everything that was acknowledged before it began. All groups before
-// a cut can be read, and the chain of hashes is whole.
+// TestCut: while writers append events without a pause, each one to another shard and after the
+// answer to the one before, every cut has the first events of each writer, and none without those
+// before it. It has everything that was acknowledged before it began. All groups before a cut can
+// be read, and the chain of hashes is whole.
 func TestCut(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

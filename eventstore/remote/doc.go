@@ -1,30 +1,39 @@
-// Package remote reads the streams of a log on an external cluster, for a back-up and for package verify, and appends empty messages that
-// prove the ends of its reads. It needs no tip store, and its memory does not grow with the log.
+// Package remote reads the streams of a log on an external cluster, for a back-up and for package
+// verify, and appends empty messages that prove the ends of its reads. It needs no tip store, and
+// its memory does not grow with the log.
 //
 // # Rules
 //
-//   - The ends of the shards are of one moment, and acknowledged (Cut). Messages before an end are read from any replica: a quorum has
-//     committed them, and the caller checks the hashes. A replica that lacks a message is behind; its leader then answers.
-//   - A missing message is damage only when the leader lacks it for longer than a leader without its cluster can answer.
+//   - The ends of the shards are of one moment, and acknowledged (Cut). Messages before an end are
+//     read from any replica: a quorum has committed them, and the caller checks the hashes. A
+//     replica that lacks a message is behind; its leader then answers.
+//   - A missing message is damage only when the leader lacks it for longer than a leader without
+//     its cluster can answer.
 //   - The package appends empty groups and one empty record of SECRETS, and changes nothing else.
 //
 // # The moment of a cut
 //
-// A process that reads the ends of several shards one after the other can see an event whose cause is missing: a payment without the claim
-// of its key. So Cut reads the ends of all shards twice, until both reads are equal: then all
-// shards had these ends at the moment between the two reads. Every read is of the leader of the stream.
+// A process that reads the ends of several shards one after the other can see an event whose cause
+// is missing: a payment without the claim of its key. So Cut reads the ends of all shards twice,
+// until both reads are equal: then all shards had these ends at the moment between the two reads.
+// Every read is of the leader of the stream.
 //
-// A leader that lost its cluster still answers, with an old end, for up to jetapi.StaleLeader. So an empty group is then appended to each
-// shard, as a compare-and-swap at the end that was read. Its acknowledgement proves that no other group had come. If groups of others came
-// first, two of them, or the acknowledgement at a later place, prove that the leader had its cluster after the reads, and it must lead still.
+// A leader that lost its cluster still answers, with an old end, for up to jetapi.StaleLeader. So
+// an empty group is then appended to each shard, as a compare-and-swap at the end that was read.
+// Its acknowledgement proves that no other group had come. If groups of others came first, two of
+// them, or the acknowledgement at a later place, prove that the leader had its cluster after the
+// reads, and it must lead still.
 //
-// The groups are a visitor's and name no node, so the owner of the shard stays the same, and the other nodes go on to hand their drafts to it
-// (packages handover, ownership). They do not name the ends of the streams beside the log.
+// The groups are a visitor's and name no node, so the owner of the shard stays the same, and the
+// other nodes go on to hand their drafts to it (packages handover, ownership). They do not name the
+// ends of the streams beside the log.
 //
-// Under load two reads are seldom equal. Then Cut requests all nodes to begin no group for 100 ms (package handover, HoldMessage); if that was
-// too short, for twice that time, up to two seconds, with a pause of three times the hold. With 128 writers and 8 shards on two cores, a
-// cut took 91 to 228 ms with holds, and 0.2 to 7.9 s without. The hold is a help, and no lock: it needs no answer, and a node that misses it
-// makes the two reads differ. Without an equal pair Cut ends with ErrBusy after three minutes.
+// Under load two reads are seldom equal. Then Cut requests all nodes to begin no group for 100 ms
+// (package handover, HoldMessage); if that was too short, for twice that time, up to two seconds,
+// with a pause of three times the hold. With 128 writers and 8 shards on two cores, a cut took 91
+// to 228 ms with holds, and 0.2 to 7.9 s without. The hold is a help, and no lock: it needs no
+// answer, and a node that misses it makes the two reads differ. Without an equal pair Cut ends with
+// ErrBusy after three minutes.
 //
 // The package must not know: aggregates, secrets' values, files.
 //

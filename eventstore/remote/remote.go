@@ -41,7 +41,8 @@ type Log struct {
 	restoring bool
 }
 
-// Open connects to a cluster with a log; fault.ErrNotFound if it has none, and streams.ErrRestoring if its log is being restored.
+// Open connects to a cluster with a log; fault.ErrNotFound if it has none, and streams.ErrRestoring
+// if its log is being restored.
 func Open(ctx context.Context, a external.Access) (*Log, error) { return open(ctx, a, false) }
 
 // OpenRestoring is Open for the restore that makes the log.
@@ -105,8 +106,8 @@ func (l *Log) list(ctx context.Context) error {
 // Names returns the names of the streams.
 func (l *Log) Names() []string { return slices.Sorted(maps.Keys(l.streams)) }
 
-// Description returns the configuration of a stream, in the form of the server's files, and the stream's first sequence. fs.ErrNotExist: the
-// stream does not exist.
+// Description returns the configuration of a stream, in the form of the server's files, and the
+// stream's first sequence. fs.ErrNotExist: the stream does not exist.
 func (l *Log) Description(stream string) (text json.RawMessage, first uint64, err error) {
 	config, there := l.streams[stream]
 	if !there {
@@ -116,8 +117,9 @@ func (l *Log) Description(stream string) (text json.RawMessage, first uint64, er
 	return text, max(1, config.FirstSeq), err
 }
 
-// Read calls handle with the messages of a stream from a sequence through another one, in their order. With gaps, messages before through
-// may be missing; any other missing message is an error. A record is valid only during the call.
+// Read calls handle with the messages of a stream from a sequence through another one, in their
+// order. With gaps, messages before through may be missing; any other missing message is an error.
+// A record is valid only during the call.
 func (l *Log) Read(ctx context.Context, stream string, from, through uint64, gaps bool, handle func(blocks.Record) error) error {
 	return l.read(ctx, stream, from, through, readRule{gaps, false}, handle)
 }
@@ -172,7 +174,8 @@ func (l *Log) read(ctx context.Context, stream string, from, through uint64, may
 	return nil
 }
 
-// page reads messages from one server. It reads none if that server does not answer, or has no message at the place.
+// page reads messages from one server. It reads none if that server does not answer, or has no
+// message at the place.
 func (l *Log) page(ctx context.Context, stream string, from, through uint64, gaps bool, take func(blocks.Record) error) error {
 	next := from
 	var failed error // of take
@@ -192,7 +195,8 @@ func (l *Log) atLeader(ctx context.Context, stream string, from uint64) (blocks.
 	return blocks.Record{Seq: m.Seq, Subject: m.Subject, Header: m.Header, Body: m.Data}, err
 }
 
-// ownHeader returns the header of a message as it was published, without the lines that the server added to its answer; nil without one.
+// ownHeader returns the header of a message as it was published, without the lines that the server
+// added to its answer; nil without one.
 func ownHeader(h nats.Header) []byte {
 	for _, added := range []string{
 		jetstream.StreamHeader, jetstream.SequenceHeader, jetstream.TimeStampHeaer, jetstream.SubjectHeader, jetstream.LastSequenceHeader, "Nats-Num-Pending", "Nats-UpTo-Sequence",
@@ -211,7 +215,8 @@ func ownHeader(h nats.Header) []byte {
 	return append(b, "\r\n"...)
 }
 
-// Secrets returns the reader of SECRETS. The message at through must exist; the last messages of an older segment may be destroyed.
+// Secrets returns the reader of SECRETS. The message at through must exist; the last messages of an
+// older segment may be destroyed.
 func (l *Log) Secrets() secretlog.Reader {
 	return func(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
 		segments, err := secretlog.SegmentsOn(ctx, l.Server())

@@ -10,10 +10,12 @@ import (
 	"syscall"
 )
 
-// room is what the file system in memory must have free, in bytes. All packages of the tree together use less than a quarter of it.
+// room is what the file system in memory must have free, in bytes. All packages of the tree
+// together use less than a quarter of it.
 const room = 8 << 30
 
-// inFolder is an environment variable that a test's process sets for those that it starts: TMPDIR is the folder already.
+// inFolder is an environment variable that a test's process sets for those that it starts: TMPDIR
+// is the folder already.
 const inFolder = "SCRATCHTEST_FOLDER"
 
 func init() {
@@ -51,7 +53,8 @@ func measures(args []string) bool {
 	return false
 }
 
-// removedAtEnd removes a folder when this process ends. A child waits for the end of its input: the kernel closes it in any case.
+// removedAtEnd removes a folder when this process ends. A child waits for the end of its input: the
+// kernel closes it in any case.
 func removedAtEnd(dir string) error {
 	ends, kept, err := os.Pipe()
 	if err != nil {

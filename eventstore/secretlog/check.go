@@ -15,11 +15,13 @@ import (
 	"payledger/eventstore/sidelog"
 )
 
-// Check checks a stored value, which must not be used after the call. If Check returns an error, the store does not start.
+// Check checks a stored value, which must not be used after the call. If Check returns an error,
+// the store does not start.
 //
-// Check is called with the oldest value that exists, and, if this fails, with the proof of the newest generation. If there is no value, it is
-// not called. Values of groups are not checked: they are
-// encrypted under keys that are values themselves. A start with a wrong master key would create values that the right key cannot open.
+// Check is called with the oldest value that exists, and, if this fails, with the proof of the
+// newest generation. If there is no value, it is not called. Values of groups are not checked: they
+// are encrypted under keys that are values themselves. A start with a wrong master key would create
+// values that the right key cannot open.
 type Check func(name string, value []byte) error
 
 var errFound = errors.New("eventstore: the message was found")
@@ -38,7 +40,8 @@ func find(read func(handle func(blocks.Record) error) error, found func(blocks.R
 	return false, err
 }
 
-// CheckStopped calls check for the values in a stopped folder. It changes no byte, and ignores damaged records: the inspection reports them.
+// CheckStopped calls check for the values in a stopped folder. It changes no byte, and ignores
+// damaged records: the inspection reports them.
 func CheckStopped(dir string, check Check) error { return CheckRead(inStopped(dir), check) }
 
 // CheckRead is CheckStopped for the messages that read returns, in their order.
@@ -71,8 +74,8 @@ func CheckRead(read func(handle func(blocks.Record) error) error, check Check) e
 	return failed
 }
 
-// Unnamed calls damaged for each record of SECRETS that is missing in a stopped folder although no destruction names it.
-// It needs no tip store. The files must be undamaged.
+// Unnamed calls damaged for each record of SECRETS that is missing in a stopped folder although no
+// destruction names it. It needs no tip store. The files must be undamaged.
 func Unnamed(dir string, names []string, damaged func(stream string, seq uint64, reason string) error) error {
 	stand, named, last := blocks.Sequences{}, blocks.Sequences{}, map[string]uint64{}
 	segments := segmentsIn(dir, names)
@@ -104,9 +107,10 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 	return nil
 }
 
-// ReadStopped calls use with the stored values of a name in a stopped folder, the oldest first, until it returns nil. A value that is
-// sealed with another master key may stand beside the value that counts. ReadStopped returns the last error; ErrNotFound if there is no
-// value. It changes no byte.
+// ReadStopped calls use with the stored values of a name in a stopped folder, the oldest first,
+// until it returns nil. A value that is sealed with another master key may stand beside the value
+// that counts. ReadStopped returns the last error; ErrNotFound if there is no value. It changes no
+// byte.
 func ReadStopped(dir, name string, use func(stored []byte) error) error {
 	return useValue(inStopped(dir), name, use)
 }
@@ -135,7 +139,8 @@ func useValue(read func(handle func(blocks.Record) error) error, name string, us
 	return failed
 }
 
-// CheckServer calls check with the proof of the newest generation on a server; in the first generation with the oldest value.
+// CheckServer calls check with the proof of the newest generation on a server; in the first
+// generation with the oldest value.
 func CheckServer(ctx context.Context, server sidelog.Server, check Check) error {
 	segments, err := SegmentsOn(ctx, server)
 	if err != nil {
@@ -168,7 +173,8 @@ func CheckServer(ctx context.Context, server sidelog.Server, check Check) error 
 // ProofName is the name under which the proof of a generation is sealed.
 const ProofName = "generation-proof"
 
-// newestGeneration returns the message that began the generation in force; without a sequence in the first generation.
+// newestGeneration returns the message that began the generation in force; without a sequence in
+// the first generation.
 func newestGeneration(ctx context.Context, server sidelog.Server, segments []string) (newest record, err error) {
 	floor, err := floorOn(ctx, server, segments)
 	if err != nil {
@@ -195,7 +201,8 @@ func newestGeneration(ctx context.Context, server sidelog.Server, segments []str
 	return newestOf(generations, floor), nil
 }
 
-// Fence appends a message without effect on a server of a cluster, and returns its sequence. Its acknowledgement covers all messages before.
+// Fence appends a message without effect on a server of a cluster, and returns its sequence. Its
+// acknowledgement covers all messages before.
 func Fence(ctx context.Context, server sidelog.Server) (seq uint64, err error) {
 	segments, err := SegmentsOn(ctx, server)
 	if err != nil || len(segments) == 0 {

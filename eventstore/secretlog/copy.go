@@ -22,12 +22,13 @@ func AddEnded(ended blocks.Sequences, seq uint64, body []byte) error {
 	return err
 }
 
-// Reader calls handle with the records of the segments that can hold a sequence between after and through, in their order. It returns the
-// last sequence. 0 for through reads all.
+// Reader calls handle with the records of the segments that can hold a sequence between after and
+// through, in their order. It returns the last sequence. 0 for through reads all.
 type Reader func(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (last uint64, err error)
 
-// Copy reads the messages of SECRETS for a back-up. It leaves out each value that a destruction names. The server may run, and may destroy
-// values meanwhile. Memory is a few bits for each sequence.
+// Copy reads the messages of SECRETS for a back-up. It leaves out each value that a destruction
+// names. The server may run, and may destroy values meanwhile. Memory is a few bits for each
+// sequence.
 type Copy struct {
 	read    Reader
 	named   blocks.Sequences
@@ -36,7 +37,8 @@ type Copy struct {
 	through uint64 // everything up to it was read
 }
 
-// NewCopy reads the stream once, up to a sequence, to learn which values are destroyed. 0 reads all of a stopped folder.
+// NewCopy reads the stream once, up to a sequence, to learn which values are destroyed. 0 reads all
+// of a stopped folder.
 func NewCopy(ctx context.Context, read Reader, through uint64) (*Copy, error) {
 	c := &Copy{read: read, named: blocks.Sequences{}, gone: blocks.Sequences{}, copied: blocks.Sequences{}}
 	_, err := c.read(ctx, 0, through, func(r blocks.Record) error {
@@ -56,7 +58,8 @@ func (c *Copy) note(r blocks.Record) error {
 	return nil
 }
 
-// Each calls handle with the messages after those of the last call, up to a sequence, in their order.
+// Each calls handle with the messages after those of the last call, up to a sequence, in their
+// order.
 func (c *Copy) Each(ctx context.Context, through uint64, handle func(blocks.Record) error) error {
 	last, err := c.read(ctx, c.through, through, func(r blocks.Record) error {
 		if r.Tombstone || r.Erased || r.Seq <= c.through {
@@ -76,8 +79,8 @@ func (c *Copy) Each(ctx context.Context, through uint64, handle func(blocks.Reco
 	return err
 }
 
-// Whole reports whether a destruction names every sequence that was not copied. The other sequences were destroyed while the stream was
-// read: their destructions stand further on.
+// Whole reports whether a destruction names every sequence that was not copied. The other sequences
+// were destroyed while the stream was read: their destructions stand further on.
 func (c *Copy) Whole() (missing uint64, whole bool) {
 	for seq := uint64(1); seq <= c.through; seq++ {
 		if !c.copied.Has(seq) && !c.named.Has(seq) {
@@ -128,14 +131,16 @@ func InFolder(dir string) Reader {
 	}
 }
 
-// Filler returns a message that stands in a segment's gap until a restore is complete: its subject, and its body.
+// Filler returns a message that stands in a segment's gap until a restore is complete: its subject,
+// and its body.
 func Filler(stream string) (subject string, body []byte) {
 	return subjectOf(stream, fillerTopic), newDestruction("", "", nil).body
 }
 
 const fillerTopic = "filler"
 
-// StreamOf returns the segment that holds the messages of a subject; "" for a subject of another stream.
+// StreamOf returns the segment that holds the messages of a subject; "" for a subject of another
+// stream.
 func StreamOf(subject string) string {
 	of, rest, _ := strings.Cut(subject, ".")
 	number, _, _ := strings.Cut(rest, ".")

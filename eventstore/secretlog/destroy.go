@@ -30,16 +30,19 @@ func reach(stepped func(step string), name string) {
 // purgedAtOnce is the number of sequences that one message names.
 const purgedAtOnce = 100_000
 
-// Destroy records the destruction of values with one message, and overwrites the values on the disk. A name without a value
-// is not an error. After an error each value may be destroyed or not: a repeat is safe.
+// Destroy records the destruction of values with one message, and overwrites the values on the
+// disk. A name without a value is not an error. After an error each value may be destroyed or not:
+// a repeat is safe.
 func (b *Stream) Destroy(ctx context.Context, names ...string) error { return b.end(ctx, "", names) }
 
-// Remove is Destroy for values whose encryption key is destroyed. Their bytes may stay on the disk, so no file is written anew for each.
+// Remove is Destroy for values whose encryption key is destroyed. Their bytes may stay on the disk,
+// so no file is written anew for each.
 func (b *Stream) Remove(ctx context.Context, names ...string) error {
 	return b.end(ctx, removedGroup, names)
 }
 
-// removedGroup is the group of a destruction whose values have no encryption key any more. It is no group of values.
+// removedGroup is the group of a destruction whose values have no encryption key any more. It is no
+// group of values.
 const removedGroup = "removed"
 
 func (b *Stream) end(ctx context.Context, group string, names []string) (err error) {
@@ -58,7 +61,8 @@ func (b *Stream) end(ctx context.Context, group string, names []string) (err err
 		if err := b.Room(); err != nil {
 			return err
 		}
-		// If a crash left a replaced value without its replacement, a node without an index would take it for the value.
+		// If a crash left a replaced value without its replacement, a node without an index would
+		// take it for the value.
 		if generation, _ := b.Generation(); generation > 0 {
 			if err := b.finishOf(ctx, names); err != nil {
 				return err
@@ -88,7 +92,8 @@ func (b *Stream) finishOf(ctx context.Context, names []string) error {
 	return b.finishSome(ctx, func(of string) bool { return slices.Contains(names, of) })
 }
 
-// destroyReplacing destroys the values of names that were sealed anew after Destroy had read the earlier ones, and before a sequence.
+// destroyReplacing destroys the values of names that were sealed anew after Destroy had read the
+// earlier ones, and before a sequence.
 func (b *Stream) destroyReplacing(ctx context.Context, names []string, through uint64) error {
 	for _, name := range names {
 		e, there, err := b.index.entry(name)
@@ -102,7 +107,8 @@ func (b *Stream) destroyReplacing(ctx context.Context, names []string, through u
 	return nil
 }
 
-// Purge deletes all values of a group. Their bytes may stay on the disk: a caller purges only values whose encryption key is destroyed.
+// Purge deletes all values of a group. Their bytes may stay on the disk: a caller purges only
+// values whose encryption key is destroyed.
 func (b *Stream) Purge(ctx context.Context, group string) error {
 	if err := b.index.refresh(ctx); err != nil {
 		return fmt.Errorf("eventstore: secrets: %w", err)
@@ -130,7 +136,8 @@ func (b *Stream) Purge(ctx context.Context, group string) error {
 	return nil
 }
 
-// destroy destroys the values at some sequences. It returns the sequence of the message that names them.
+// destroy destroys the values at some sequences. It returns the sequence of the message that names
+// them.
 func (b *Stream) destroy(ctx context.Context, name, group string, ended []uint64) (uint64, error) {
 	seq, err := b.put(ctx, destroyedTopic, newDestruction(name, group, ended))
 	if err != nil {
@@ -144,7 +151,8 @@ func (b *Stream) destroy(ctx context.Context, name, group string, ended []uint64
 	return seq, b.carryOut(ctx, ends)
 }
 
-// carryOut deletes values that a durable message names, and removes them from the index. ends maps each sequence to its group.
+// carryOut deletes values that a durable message names, and removes them from the index. ends maps
+// each sequence to its group.
 func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 	if err := b.Tips.Flush(); err != nil { // else the next start would report the deleted values as missing
 		return err
@@ -179,7 +187,8 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 // erase makes the server overwrite one value.
 func (b *Stream) erase(ctx context.Context, seq uint64) error { return b.delete(ctx, seq, true) }
 
-// delete makes the server remove one value; with overwrite, no program can read its bytes afterwards.
+// delete makes the server remove one value; with overwrite, no program can read its bytes
+// afterwards.
 func (b *Stream) delete(ctx context.Context, seq uint64, overwrite bool) error {
 	g := b.log.Of(seq)
 	err := b.log.API.Change(ctx, "MSG.DELETE", g.Stream, map[string]any{"seq": seq, "no_erase": !overwrite})
@@ -209,8 +218,8 @@ func (b *Stream) purge(ctx context.Context, group string, last uint64) error {
 	return nil
 }
 
-// finish completes the destructions that have begun, by the index. On a full disk they wait. A surplus value in a segment that is to be
-// dropped waits for that.
+// finish completes the destructions that have begun, by the index. On a full disk they wait. A
+// surplus value in a segment that is to be dropped waits for that.
 func (b *Stream) finish(ctx context.Context) error {
 	err := b.finishSome(ctx, nil)
 	if errors.Is(err, fault.ErrFull) {
@@ -219,7 +228,8 @@ func (b *Stream) finish(ctx context.Context) error {
 	return err
 }
 
-// finishSome completes the destructions that have begun for the wanted names; nil: those that do not wait for a drop.
+// finishSome completes the destructions that have begun for the wanted names; nil: those that do
+// not wait for a drop.
 func (b *Stream) finishSome(ctx context.Context, want func(name string) bool) error {
 	return b.finishIn(ctx, append([]byte{sidelog.DyingPrefix}, sidelog.SecretStream+"_"...), want)
 }

@@ -1,20 +1,25 @@
-// Package secretlog is the stream of secrets. It stores encrypted bytes under names, and destroys them.
+// Package secretlog is the stream of secrets. It stores encrypted bytes under names, and destroys
+// them.
 //
 // # Rules
 //
-//   - The order of the stream decides, so every node gets the same result: the first value of a name is valid until a
-//     destruction names it (package eventstore, Secrets). Only an acknowledged write is a success (D3).
-//   - A destruction is durable, in the stream and in the index, before the server deletes the value. The next start completes
-//     a destruction that a crash interrupted.
-//   - A rotation of the master key begins a generation (generation.go). A value counts only if it names the generation in force at its place in
-//     the stream. A value sealed anew replaces the earlier one, which is destroyed after it. Nodes may write meanwhile.
-//   - Segments in which every value is replaced or destroyed are dropped as a whole after a rotation (drop.go). So the first segment may have
-//     any number. Files and index of a dropped segment are never damage; a missing segment that no message drops is.
-//   - The index holds the sequence and the digest of each name's value. A value that is missing without a destruction, or that
-//     has another digest, is damage.
+//   - The order of the stream decides, so every node gets the same result: the first value of a
+//     name is valid until a destruction names it (package eventstore, Secrets). Only an
+//     acknowledged write is a success (D3).
+//   - A destruction is durable, in the stream and in the index, before the server deletes the
+//     value. The next start completes a destruction that a crash interrupted.
+//   - A rotation of the master key begins a generation (generation.go). A value counts only if it
+//     names the generation in force at its place in the stream. A value sealed anew replaces the
+//     earlier one, which is destroyed after it. Nodes may write meanwhile.
+//   - Segments in which every value is replaced or destroyed are dropped as a whole after a
+//     rotation (drop.go). So the first segment may have any number. Files and index of a dropped
+//     segment are never damage; a missing segment that no message drops is.
+//   - The index holds the sequence and the digest of each name's value. A value that is missing
+//     without a destruction, or that has another digest, is damage.
 //
-// The stream is separate from the log because its messages can be destroyed. It has no DenyDelete and no server-side encryption: both
-// defeat secure delete. It is synced like the log. All values share one subject, so the server's memory does not grow with their number.
+// The stream is separate from the log because its messages can be destroyed. It has no DenyDelete
+// and no server-side encryption: both defeat secure delete. It is synced like the log. All values
+// share one subject, so the server's memory does not grow with their number.
 //
 // # A rotation, and a crash after each step
 //
@@ -29,25 +34,32 @@
 //	8 the Raft logs are filled             the new key opens everything; random values may stand; the next run destroys them
 //	9 the rotation is complete             the new key alone is accepted; the next run destroys the marks of earlier rotations
 //
-// From step 3 on a process without the new key is refused or stops, and before step 9 a process with the new key alone is refused. If the
-// answer to a message is lost, the message is in the stream or not, and the next run finds out which.
+// From step 3 on a process without the new key is refused or stops, and before step 9 a process
+// with the new key alone is refused. If the answer to a message is lost, the message is in the
+// stream or not, and the next run finds out which.
 //
-// In a data folder step 3 begins a segment, and step 5 finds nothing: the earlier values are in segments that are dropped. So a folder pays
-// no deletion, which overwrites a file of the server, for each value. A cluster has one segment, unless it was restored from a folder. Steps 6
-// and 7 are for closed segments; there are none if every value stands in the segment of the generation. Step 8 is for clusters.
+// In a data folder step 3 begins a segment, and step 5 finds nothing: the earlier values are in
+// segments that are dropped. So a folder pays no deletion, which overwrites a file of the server,
+// for each value. A cluster has one segment, unless it was restored from a folder. Steps 6 and 7
+// are for closed segments; there are none if every value stands in the segment of the generation.
+// Step 8 is for clusters.
 //
-// In a cluster, before step 1, and before and after step 8, each server that holds the stream must run and have all messages (Replicated).
-// Before step 8 each node must have read that the generation began (Settle): a value sealed with the old key would come into the logs after they
+// In a cluster, before step 1, and before and after step 8, each server that holds the stream must
+// run and have all messages (Replicated). Before step 8 each node must have read that the
+// generation began (Settle): a value sealed with the old key would come into the logs after they
 // are filled. A node that is cut off then, and a message whose answer was lost, are not seen.
 //
-// Design note: new segments for a rotation in a cluster were built first, and refused. A node that was cut off could write a value into
-// the old segment after the new one had all values, and a late run could delete the segment of a later one. No message between processes
-// can exclude that. The order of one stream can. The price: an index key for each value and rotation, and one deletion for each value. The
-// logs of Raft groups, which deleting a stream removes, are compacted by writing more than they keep (package secrets, fill). A folder has one
-// process, and a drop removes the index keys, too: 100,000 values take 25 s on two busy processors (TestRotationAtScale), and the disk has 3 %
-// more afterwards.
+// Design note: new segments for a rotation in a cluster were built first, and refused. A node that
+// was cut off could write a value into the old segment after the new one had all values, and a late
+// run could delete the segment of a later one. No message between processes can exclude that. The
+// order of one stream can. The price: an index key for each value and rotation, and one deletion
+// for each value. The logs of Raft groups, which deleting a stream removes, are compacted by
+// writing more than they keep (package secrets, fill). A folder has one process, and a drop removes
+// the index keys, too: 100,000 values take 25 s on two busy processors (TestRotationAtScale), and
+// the disk has 3 % more afterwards.
 //
-// The package must not know: encryption, and the meaning of names (package secrets); events and shards.
+// The package must not know: encryption, and the meaning of names (package secrets); events and
+// shards.
 //
 // # Place
 //

@@ -20,11 +20,13 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// A rotation replaces every value of the segments that ended before its generation began. These segments are dropped as a whole, so that
-// a folder does not pay a deletion for each value. A crash may come between any two steps.
+// A rotation replaces every value of the segments that ended before its generation began. These
+// segments are dropped as a whole, so that a folder does not pay a deletion for each value. A crash
+// may come between any two steps.
 //
 //  1. Every value of the segments is sealed anew, copied or destroyed, in acknowledged messages.
-//  2. A message of droppedTopic is durable. It names the segments, and destroys all their messages. From then on no reader needs them.
+//  2. A message of droppedTopic is durable. It names the segments, and destroys all their messages.
+//     From then on no reader needs them.
 //  3. The index has the message, and no entry of the segments, and is synced.
 //  4. The streams of the segments are deleted, the oldest first.
 //
@@ -45,7 +47,8 @@ func (x *index) loadFloor() error {
 	return err
 }
 
-// storedFloor returns the drop that the tip store has under sidelog.DroppedKey; the zero value without one.
+// storedFloor returns the drop that the tip store has under sidelog.DroppedKey; the zero value
+// without one.
 func storedFloor(stored []byte) record {
 	if len(stored) < 8 {
 		return record{}
@@ -57,8 +60,9 @@ func storedFloor(stored []byte) record {
 	return r
 }
 
-// droppedOn returns the number of the newest dropped segment. If the index does not know it, the messages on the server do. The index of the
-// remaining messages begins with the generation in force at the end of the dropped segments.
+// droppedOn returns the number of the newest dropped segment. If the index does not know it, the
+// messages on the server do. The index of the remaining messages begins with the generation in
+// force at the end of the dropped segments.
 func (x *index) droppedOn(ctx context.Context, infos []*jetstream.StreamInfo) (uint32, error) {
 	if len(infos) == 0 || sidelog.Number(infos[0].Config.Name) <= x.floor.dropped+1 {
 		return x.floor.dropped, nil
@@ -74,7 +78,8 @@ func (x *index) droppedOn(ctx context.Context, infos []*jetstream.StreamInfo) (u
 	return floor.dropped, err
 }
 
-// begun reports whether a segment belongs to the generation in force. An earlier segment is to be dropped.
+// begun reports whether a segment belongs to the generation in force. An earlier segment is to be
+// dropped.
 func (x *index) begun(number uint32) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -215,8 +220,8 @@ func (b *Stream) sweep(ctx context.Context) error {
 	return nil
 }
 
-// secure ensures that all messages of the kept segments are on the disk, and that the index knows the drop. The process that wrote the
-// messages may have been killed before they were synced.
+// secure ensures that all messages of the kept segments are on the disk, and that the index knows
+// the drop. The process that wrote the messages may have been killed before they were synced.
 func (b *Stream) secure(ctx context.Context, kept []string) error {
 	if err := b.Room(); err != nil {
 		return err
@@ -231,7 +236,8 @@ func (b *Stream) secure(ctx context.Context, kept []string) error {
 	return err
 }
 
-// remains returns the folders of dropped segments that exist. The server renames a folder before it removes the folder's files.
+// remains returns the folders of dropped segments that exist. The server renames a folder before it
+// removes the folder's files.
 func (b *Stream) remains(dropped uint32) (paths []string) {
 	if b.Folder == "" {
 		return nil
@@ -277,7 +283,8 @@ func syncSegments(dir string, those []string) error {
 	return nil
 }
 
-// floorOn returns the newest drop on a server, given the segments; the zero value if there was none.
+// floorOn returns the newest drop on a server, given the segments; the zero value if there was
+// none.
 func floorOn(ctx context.Context, server sidelog.Server, segments []string) (record, error) {
 	for _, stream := range slices.Backward(segments) {
 		m, err := server.API.AtLeader(ctx, stream, jetapi.Get{LastBySubject: subjectOf(stream, droppedTopic)})
@@ -312,8 +319,8 @@ func floorIn(dir string, segments []string) (floor record) {
 	return floor
 }
 
-// newestOf returns the message that began the generation in force, given all generations and the newest drop; without a sequence in the first
-// generation.
+// newestOf returns the message that began the generation in force, given all generations and the
+// newest drop; without a sequence in the first generation.
 func newestOf(generations []record, floor record) record {
 	newest := record{seq: floor.generation}
 	for _, r := range generations {
@@ -324,8 +331,9 @@ func newestOf(generations []record, floor record) record {
 	return newest
 }
 
-// FirstIn returns the number of the first segment in a stopped folder that was not dropped, given the value of sidelog.DroppedKey in the tip
-// store; nil without one. Files are only read if segments are missing that the tip store does not name.
+// FirstIn returns the number of the first segment in a stopped folder that was not dropped, given
+// the value of sidelog.DroppedKey in the tip store; nil without one. Files are only read if
+// segments are missing that the tip store does not name.
 func FirstIn(dir string, names []string, stored []byte) uint32 {
 	first := storedFloor(stored).dropped + 1
 	segments := slices.DeleteFunc(sidelog.SegmentsOf(sidelog.SecretStream, names), func(name string) bool { return sidelog.Number(name) < first })
@@ -335,7 +343,8 @@ func FirstIn(dir string, names []string, stored []byte) uint32 {
 	return first
 }
 
-// halfDeleted reports whether the server was deleting the first segment: it removes the description first.
+// halfDeleted reports whether the server was deleting the first segment: it removes the description
+// first.
 func halfDeleted(dir string, segments []string) bool {
 	_, err := metaOf(dir, segments[0])
 	return len(segments) > 1 && errors.Is(err, fs.ErrNotExist)

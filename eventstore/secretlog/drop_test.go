@@ -35,7 +35,8 @@ func fillForRotation(t *testing.T, dir string) *keeper {
 	return k
 }
 
-// has checks the values of fillForRotation. later reports whether a value and the card were destroyed, too.
+// has checks the values of fillForRotation. later reports whether a value and the card were
+// destroyed, too.
 func has(t *testing.T, k *keeper, later bool) {
 	t.Helper()
 	for i := range 100 {
@@ -67,8 +68,9 @@ func isRotated(t *testing.T, k *keeper, dir string, later bool) {
 	}
 }
 
-// TestRotationCrashes cuts a rotation of a folder short after each of its steps. After the next start, with the tip store and without it,
-// each value is there, and a second run completes the rotation. Then each value stands once on the disk. A rotation follows another one.
+// TestRotationCrashes cuts a rotation of a folder short after each of its steps. After the next
+// start, with the tip store and without it, each value is there, and a second run completes the
+// rotation. Then each value stands once on the disk. A rotation follows another one.
 func TestRotationCrashes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -146,8 +148,8 @@ func TestRotationCrashes(t *testing.T) {
 	}
 }
 
-// TestMissingSegment: a segment of the secrets that is gone without a drop is damage, with the tip store and without it. So is one that
-// follows dropped ones.
+// TestMissingSegment: a segment of the secrets that is gone without a drop is damage, with the tip
+// store and without it. So is one that follows dropped ones.
 func TestMissingSegment(t *testing.T) {
 	t.Parallel()
 	for _, rotated := range []bool{false, true} {
@@ -196,7 +198,8 @@ func joinNode(t *testing.T, server *embedded.Server) *keeper {
 	return &keeper{server, s, b}
 }
 
-// TestDropOfAnotherRun: of two runs that complete one rotation, one is cut after it recorded the drop. The other one deletes the segments.
+// TestDropOfAnotherRun: of two runs that complete one rotation, one is cut after it recorded the
+// drop. The other one deletes the segments.
 func TestDropOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -225,8 +228,9 @@ func TestDropOfAnotherRun(t *testing.T) {
 	}
 }
 
-// TestRotationOfRestored: a log with several segments, as a restore of a folder makes it on a cluster, has several nodes. One rotates: the closed
-// segments are dropped, and the values in the open segment are destroyed one by one. Another node, which runs, and a later one go on.
+// TestRotationOfRestored: a log with several segments, as a restore of a folder makes it on a
+// cluster, has several nodes. One rotates: the closed segments are dropped, and the values in the
+// open segment are destroyed one by one. Another node, which runs, and a later one go on.
 func TestRotationOfRestored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -112,8 +112,8 @@ func (b *Stream) Resume(ctx context.Context, stepped func(step string)) (int, er
 	})
 }
 
-// DestroyedUnread begins a generation, and destroys a name by a node that has not read its value. A value sealed anew comes late. Then the
-// value is named and deleted.
+// DestroyedUnread begins a generation, and destroys a name by a node that has not read its value. A
+// value sealed anew comes late. Then the value is named and deleted.
 func (b *Stream) DestroyedUnread(ctx context.Context, name string, value []byte) error {
 	e, err := b.index.find(ctx, name)
 	if err == nil {
@@ -135,7 +135,8 @@ func (b *Stream) DestroyedUnread(ctx context.Context, name string, value []byte)
 	return b.erase(ctx, e.Seq)
 }
 
-// Spend seals a value anew for a generation that it begins, destroys the name by its sequence, and sends the value sealed anew once more.
+// Spend seals a value anew for a generation that it begins, destroys the name by its sequence, and
+// sends the value sealed anew once more.
 func (b *Stream) Spend(ctx context.Context, name string, value []byte) error {
 	e, err := b.index.find(ctx, name)
 	if err == nil {
@@ -161,8 +162,8 @@ func (b *Stream) Spend(ctx context.Context, name string, value []byte) error {
 // CheckReplicas is a first look.
 func CheckReplicas(info *jetstream.StreamInfo) error { return replicated(info, map[string]bool{}) }
 
-// ReplaceHalf seals a value anew for a generation that it begins. The value has a duplicate. Of both, which a message names, only the value is
-// deleted, as a crash in the middle leaves them.
+// ReplaceHalf seals a value anew for a generation that it begins. The value has a duplicate. Of
+// both, which a message names, only the value is deleted, as a crash in the middle leaves them.
 func (b *Stream) ReplaceHalf(ctx context.Context, name string, value []byte) error {
 	e, err := b.index.find(ctx, name)
 	if err != nil {

@@ -16,17 +16,21 @@ import (
 	"payledger/eventstore/workers"
 )
 
-// A generation is the time between two rotations of the master key. It is named by the sequence of the message that began it; the first
-// generation is 0. The order of the stream decides everything:
+// A generation is the time between two rotations of the master key. It is named by the sequence of
+// the message that began it; the first generation is 0. The order of the stream decides everything:
 //
-//  1. A message of generationTopic begins a generation, if it names the generation in force. Of two rotations at the same moment the second
-//     one names a generation that is over, and is void.
-//  2. A value counts if it names the generation in force at its place in the stream. So no node, however late, adds a value that is sealed
-//     with the old key: such a value is surplus, and its writer seals it again.
-//  3. A value sealed anew replaces the value that it names, unless this one is spent: destroyed in this generation, by its sequence or by its
-//     name, or replaced. The replaced value is surplus then, and spent. Nothing else counts: a reader may find the replaced value deleted already, and a duplicate of it not.
-//  4. When the value sealed anew is acknowledged, a destruction names the replaced one, and the server deletes it. A replaced value in a
-//     segment that ended before the generation began stays until the segment is dropped as a whole (drop.go).
+//  1. A message of generationTopic begins a generation, if it names the generation in force. Of two
+//     rotations at the same moment the second one names a generation that is over, and is void.
+//  2. A value counts if it names the generation in force at its place in the stream. So no node,
+//     however late, adds a value that is sealed with the old key: such a value is surplus, and its
+//     writer seals it again.
+//  3. A value sealed anew replaces the value that it names, unless this one is spent: destroyed in
+//     this generation, by its sequence or by its name, or replaced. The replaced value is surplus
+//     then, and spent. Nothing else counts: a reader may find the replaced value deleted already,
+//     and a duplicate of it not.
+//  4. When the value sealed anew is acknowledged, a destruction names the replaced one, and the
+//     server deletes it. A replaced value in a segment that ended before the generation began stays
+//     until the segment is dropped as a whole (drop.go).
 //
 // After a crash at any place every value stands once, under the old key or under the new one.
 
@@ -66,7 +70,8 @@ func (x *index) generationAt(seq uint64) uint64 {
 	return x.generations[i-1]
 }
 
-// begin writes the changes of a message, and the beginning of its generation if that is the newest. The caller holds the lock.
+// begin writes the changes of a message, and the beginning of its generation if that is the newest.
+// The caller holds the lock.
 func (x *index) begin(r record, change map[string][]byte) error {
 	newest := x.generationAt(1<<64 - 1)
 	if r.seq <= newest || r.generation != newest {
@@ -87,7 +92,8 @@ func (x *index) begin(r record, change map[string][]byte) error {
 	return x.write(change)
 }
 
-// counts reports whether a value counts, given the value of its name, and adds the changes to the replaced one. The caller holds the lock.
+// counts reports whether a value counts, given the value of its name, and adds the changes to the
+// replaced one. The caller holds the lock.
 func (x *index) counts(r record, known sidelog.Entry, change map[string][]byte) (bool, error) {
 	switch {
 	case known.Seq == r.seq: // it is entered again
@@ -101,8 +107,8 @@ func (x *index) counts(r record, known sidelog.Entry, change map[string][]byte) 
 	case r.replaced <= x.floor.through && r.seq > x.floor.seq: // every value there was replaced or destroyed before the drop
 		return false, nil
 	}
-	// The replaced value stood at this place, unless it is spent. It may be deleted already: then nothing is known, or another value of the
-	// name that was surplus when it was written.
+	// The replaced value stood at this place, unless it is spent. It may be deleted already: then
+	// nothing is known, or another value of the name that was surplus when it was written.
 	key := sidelog.SpentKey(sidelog.SecretStream, r.replaced)
 	spent, err := x.value(key)
 	if err != nil || spent != nil {
@@ -133,8 +139,9 @@ func (b *Stream) Generation() (generation uint64, proof []byte) {
 	return b.index.generationAt(1<<64 - 1), b.index.proof
 }
 
-// Settle reads the stream up to its end, and waits for the answers to the values that this process writes. After that it writes no value of
-// an earlier generation. Settle returns the newest generation. A value whose answer was lost may still be on its way.
+// Settle reads the stream up to its end, and waits for the answers to the values that this process
+// writes. After that it writes no value of an earlier generation. Settle returns the newest
+// generation. A value whose answer was lost may still be on its way.
 func (b *Stream) Settle(ctx context.Context) (generation uint64, err error) {
 	if err := b.index.refresh(ctx); err != nil {
 		return 0, err
@@ -145,16 +152,17 @@ func (b *Stream) Settle(ctx context.Context) (generation uint64, err error) {
 	return generation, nil
 }
 
-// OnGeneration registers accept. It is called with the proof of each generation that begins from now on. An error stops this process. accept
-// must not block.
+// OnGeneration registers accept. It is called with the proof of each generation that begins from
+// now on. An error stops this process. accept must not block.
 func (b *Stream) OnGeneration(accept func(proof []byte) error) {
 	b.index.mu.Lock()
 	defer b.index.mu.Unlock()
 	b.index.onGeneration = accept
 }
 
-// Begin begins a generation after another one; with one process, in a new segment. It returns ErrGeneration if another rotation was faster.
-// After another error it is not known whether the generation has begun.
+// Begin begins a generation after another one; with one process, in a new segment. It returns
+// ErrGeneration if another rotation was faster. After another error it is not known whether the
+// generation has begun.
 func (b *Stream) Begin(ctx context.Context, before uint64, proof []byte) error {
 	if err := b.Room(); err != nil {
 		return err
@@ -172,7 +180,8 @@ func (b *Stream) Begin(ctx context.Context, before uint64, proof []byte) error {
 	return nil
 }
 
-// cut begins a segment for the values of a generation, so that the segments before it can be dropped. Several processes share one segment.
+// cut begins a segment for the values of a generation, so that the segments before it can be
+// dropped. Several processes share one segment.
 func (b *Stream) cut(ctx context.Context) error {
 	b.gate.Lock()
 	defer b.gate.Unlock()
@@ -189,9 +198,11 @@ func (b *Stream) cut(ctx context.Context) error {
 // Resealing is how a rotation seals values anew.
 type Resealing struct {
 	Generation uint64
-	// Skip reports whether a value does not depend on the master key. It is copied only if its segment is to be dropped.
+	// Skip reports whether a value does not depend on the master key. It is copied only if its
+	// segment is to be dropped.
 	Skip func(name string) bool
-	// Seal returns a value as it is to be stored in the generation, and its group; "" if it has none. It is called from several goroutines.
+	// Seal returns a value as it is to be stored in the generation, and its group; "" if it has
+	// none. It is called from several goroutines.
 	Seal func(name string, value []byte) (group string, changed []byte, err error)
 	// Stepped, if set, is called after each step (tests that crash there).
 	Stepped func(step string)
@@ -205,8 +216,8 @@ const (
 	stepSwept    = "the earlier segments are deleted"
 )
 
-// Reseal seals all values of earlier generations anew, and destroys the earlier ones. Nodes may use the stream meanwhile. Reseal may be
-// interrupted and repeated. It returns the number of values.
+// Reseal seals all values of earlier generations anew, and destroys the earlier ones. Nodes may use
+// the stream meanwhile. Reseal may be interrupted and repeated. It returns the number of values.
 func (b *Stream) Reseal(ctx context.Context, r Resealing) (count int, err error) {
 	for {
 		if err := b.index.refresh(ctx); err != nil {
@@ -241,7 +252,8 @@ func (b *Stream) Reseal(ctx context.Context, r Resealing) (count int, err error)
 	}
 }
 
-// finishAll completes all destructions that have begun, apart from those of segments that are to be dropped. A full disk is an error.
+// finishAll completes all destructions that have begun, apart from those of segments that are to be
+// dropped. A full disk is an error.
 func (b *Stream) finishAll(ctx context.Context) error {
 	for _, g := range b.log.All() {
 		if b.index.begun(g.Number) {
@@ -253,7 +265,8 @@ func (b *Stream) finishAll(ctx context.Context) error {
 	return nil
 }
 
-// Earlier calls use with one value of a generation before the one in force. It does nothing if there is none. skip is Resealing.Skip.
+// Earlier calls use with one value of a generation before the one in force. It does nothing if
+// there is none. skip is Resealing.Skip.
 func (b *Stream) Earlier(ctx context.Context, skip func(name string) bool, use func(name string, value []byte) error) error {
 	generation, _ := b.Generation()
 	values, err := b.earlier(Resealing{Generation: generation, Skip: skip}, false)
@@ -284,7 +297,8 @@ type earlierValue struct {
 	entry sidelog.Entry
 }
 
-// earlier returns the values of earlier generations in their order. copied includes those that are only copied.
+// earlier returns the values of earlier generations in their order. copied includes those that are
+// only copied.
 func (b *Stream) earlier(r Resealing, copied bool) (values []earlierValue, err error) {
 	begun := b.log.Of(r.Generation).Number
 	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, ""))
@@ -323,8 +337,9 @@ func (b *Stream) resealAll(ctx context.Context, values []earlierValue, r Reseali
 	return err
 }
 
-// resealOne seals one value anew, unless it is destroyed or replaced meanwhile. It repeats the message until it is acknowledged, and returns
-// its sequence; 0 if there is none. Then the index may not have it yet.
+// resealOne seals one value anew, unless it is destroyed or replaced meanwhile. It repeats the
+// message until it is acknowledged, and returns its sequence; 0 if there is none. Then the index
+// may not have it yet.
 func (b *Stream) resealOne(ctx context.Context, v earlierValue, r Resealing) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()

@@ -11,8 +11,9 @@ import (
 	"payledger/eventstore/secretlog"
 )
 
-// TestResealedBesideDuplicate: a reader without an index finds a replaced value deleted, and a duplicate of it not yet. The value sealed
-// anew counts for it too. A later rotation keeps the value.
+// TestResealedBesideDuplicate: a reader without an index finds a replaced value deleted, and a
+// duplicate of it not yet. The value sealed anew counts for it too. A later rotation keeps the
+// value.
 func TestResealedBesideDuplicate(t *testing.T) {
 	t.Parallel()
 	dir, name := t.TempDir(), secretName(1)
@@ -46,8 +47,9 @@ func TestResealedBesideDuplicate(t *testing.T) {
 	holds(t, k.secrets, secretName(2), true)
 }
 
-// TestDestroyedUnread: a destruction by name does not list the value, and a late value sealed anew follows. A reader that finds the value
-// deleted already gets the same result as the writer: the name has no value.
+// TestDestroyedUnread: a destruction by name does not list the value, and a late value sealed anew
+// follows. A reader that finds the value deleted already gets the same result as the writer: the
+// name has no value.
 func TestDestroyedUnread(t *testing.T) {
 	t.Parallel()
 	dir, name := t.TempDir(), secretName(1)
@@ -71,7 +73,8 @@ func TestDestroyedUnread(t *testing.T) {
 	}
 }
 
-// TestSettle: after Settle the process sends no value of an earlier generation, so that none comes into the logs of the servers.
+// TestSettle: after Settle the process sends no value of an earlier generation, so that none comes
+// into the logs of the servers.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	k := mustKeep(t, t.TempDir())
@@ -114,7 +117,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestSpent: a value sealed anew comes twice, and the name is destroyed in between by its sequence. The second one does not count.
+// TestSpent: a value sealed anew comes twice, and the name is destroyed in between by its sequence.
+// The second one does not count.
 func TestSpent(t *testing.T) {
 	t.Parallel()
 	dir, name := t.TempDir(), secretName(1)

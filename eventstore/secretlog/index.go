@@ -17,8 +17,9 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// index is the index of SECRETS in the tip store. Package sidelog has its keys (keys.go); a record has its name after the digest. It is
-// built from the messages of the stream in their order. The witness of package sidelog is the index's end.
+// index is the index of SECRETS in the tip store. Package sidelog has its keys (keys.go); a record
+// has its name after the digest. It is built from the messages of the stream in their order. The
+// witness of package sidelog is the index's end.
 type index struct {
 	Config
 	log *sidelog.Log
@@ -166,7 +167,8 @@ func (x *index) apply(r record) error {
 	return x.write(change)
 }
 
-// destructionChanges adds the changes of a destruction to change, and returns the names of the destroyed values.
+// destructionChanges adds the changes of a destruction to change, and returns the names of the
+// destroyed values.
 func (x *index) destructionChanges(r record, change map[string][]byte) (names []string, err error) {
 	state := []byte{endNamed}
 	if r.group != "" {
@@ -252,7 +254,8 @@ func (x *index) drain() error {
 	}
 }
 
-// enter enters an acknowledged message into the index, or leaves it pending while a message before it is missing.
+// enter enters an acknowledged message into the index, or leaves it pending while a message before
+// it is missing.
 func (x *index) enter(r record) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -288,5 +291,6 @@ func (x *index) await(ctx context.Context, seq uint64) error {
 	}
 }
 
-// answerPause is how long an acknowledged message waits for the messages before it. Then they are read from the stream.
+// answerPause is how long an acknowledged message waits for the messages before it. Then they are
+// read from the stream.
 const answerPause = 2 * time.Millisecond

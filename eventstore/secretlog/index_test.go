@@ -86,7 +86,8 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// testContext returns a context that ends with the test, and long before the limit of the test binary.
+// testContext returns a context that ends with the test, and long before the limit of the test
+// binary.
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -114,8 +115,9 @@ func holds(t testing.TB, b *secretlog.Stream, name string, there bool) {
 	}
 }
 
-// TestSecretsAreConstant: the number of subjects, which the server keeps in memory, does not grow with the number of secrets.
-// A start finds all secrets in the segments, with and without the index.
+// TestSecretsAreConstant: the number of subjects, which the server keeps in memory, does not grow
+// with the number of secrets. A start finds all secrets in the segments, with and without the
+// index.
 func TestSecretsAreConstant(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -185,8 +187,8 @@ func TestSecretsAreConstant(t *testing.T) {
 	}
 }
 
-// TestLostSecret: a value that is missing without a destruction is damage, with and without the index. So is a value at the
-// place of another value.
+// TestLostSecret: a value that is missing without a destruction is damage, with and without the
+// index. So is a value at the place of another value.
 func TestLostSecret(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -229,8 +231,9 @@ func TestLostSecret(t *testing.T) {
 	}
 }
 
-// TestDestructionCrashes: after a crash following any step, the next start completes the destruction, with and without the
-// index, and no byte of the value stays. If the crash precedes the first step, the value is unchanged.
+// TestDestructionCrashes: after a crash following any step, the next start completes the
+// destruction, with and without the index, and no byte of the value stays. If the crash precedes
+// the first step, the value is unchanged.
 func TestDestructionCrashes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -287,8 +290,9 @@ func TestDestructionCrashes(t *testing.T) {
 	}
 }
 
-// copyFolder copies the folder of a server, running or stopped, as a crash leaves it. If a running tip store creates or
-// removes files during the copy, the copy shows no single moment, and copyFolder copies again.
+// copyFolder copies the folder of a server, running or stopped, as a crash leaves it. If a running
+// tip store creates or removes files during the copy, the copy shows no single moment, and
+// copyFolder copies again.
 func copyFolder(t testing.TB, from string) string {
 	t.Helper()
 	for {
@@ -333,9 +337,10 @@ func countBytes(t testing.TB, dir string, text []byte) (n int) {
 	return n
 }
 
-// TestStartLeavesOldBlocks: if the server trusts its index of a segment, a start reads only the segment's newest block, so
-// its time does not grow with the number of secrets. Reads and the scrub find damage in older blocks. If the server would
-// read all blocks, the start reads them first, and refuses a damaged folder without changing it.
+// TestStartLeavesOldBlocks: if the server trusts its index of a segment, a start reads only the
+// segment's newest block, so its time does not grow with the number of secrets. Reads and the scrub
+// find damage in older blocks. If the server would read all blocks, the start reads them first, and
+// refuses a damaged folder without changing it.
 func TestStartLeavesOldBlocks(t *testing.T) {
 	t.Parallel()
 	for _, segment := range []int64{9 << 20, 1 << 30} {
@@ -436,8 +441,8 @@ func fillSecrets(t testing.TB, dir string, segment int64) {
 	}
 }
 
-// TestSecretsReadOnly: a folder that is opened for reading shows the values after the index's end, and no destroyed value.
-// The index is not written.
+// TestSecretsReadOnly: a folder that is opened for reading shows the values after the index's end,
+// and no destroyed value. The index is not written.
 func TestSecretsReadOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -468,8 +473,9 @@ func TestSecretsReadOnly(t *testing.T) {
 	}
 }
 
-// TestPurgeOfSurplus: a group is purged while one of its values, which was stored twice, waits for the destruction of the
-// second copy. Without the tip store, the next start finds a destruction for every value.
+// TestPurgeOfSurplus: a group is purged while one of its values, which was stored twice, waits for
+// the destruction of the second copy. Without the tip store, the next start finds a destruction for
+// every value.
 func TestPurgeOfSurplus(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

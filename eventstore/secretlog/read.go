@@ -18,7 +18,8 @@ const (
 	pageSecrets = 1024
 	// rebuildReport is the time between two progress reports of a long reading.
 	rebuildReport = 2 * time.Second
-	// recheckPause is the wait before a missing message is read again: the answer may be from a leader that is cut off from its cluster.
+	// recheckPause is the wait before a missing message is read again: the answer may be from a
+	// leader that is cut off from its cluster.
 	recheckPause = time.Second
 )
 
@@ -108,7 +109,8 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 	return []record{r}, m.Seq, nil
 }
 
-// withGenerations adds the beginnings of generations to a page that a replica lacked. The values after a beginning count by its generation.
+// withGenerations adds the beginnings of generations to a page that a replica lacked. The values
+// after a beginning count by its generation.
 func (x *index) withGenerations(ctx context.Context, g sidelog.Segment, page []record, from uint64) ([]record, error) {
 	end := page[len(page)-1].seq
 	if uint64(len(page)) == end-from+1 { // nothing is missing
@@ -202,7 +204,8 @@ func (x *index) enterLate(m jetapi.Message) error {
 	return x.apply(r)
 }
 
-// refresh reads the stream up to the end at its leader. The index of a sole writer is always complete.
+// refresh reads the stream up to the end at its leader. The index of a sole writer is always
+// complete.
 func (x *index) refresh(ctx context.Context) error {
 	if x.Sole {
 		return nil
@@ -217,7 +220,8 @@ func (x *index) refresh(ctx context.Context) error {
 	return x.catchUp(ctx, last.Seq)
 }
 
-// find returns the sequence and digest of a name's value; ErrNotFound if it was never stored, or was destroyed.
+// find returns the sequence and digest of a name's value; ErrNotFound if it was never stored, or
+// was destroyed.
 func (x *index) find(ctx context.Context, name string) (sidelog.Entry, error) {
 	e, ok, err := x.entry(name)
 	if err == nil && !ok && !x.Sole {
@@ -231,8 +235,9 @@ func (x *index) find(ctx context.Context, name string) (sidelog.Entry, error) {
 	return e, err
 }
 
-// read returns the value at an index entry. The error is fault.ErrNotFound if there is no message, and errRecord if it is
-// another message. With several replicas it reads at the leader: another replica may still hold a destroyed value.
+// read returns the value at an index entry. The error is fault.ErrNotFound if there is no message,
+// and errRecord if it is another message. With several replicas it reads at the leader: another
+// replica may still hold a destroyed value.
 func (x *index) read(ctx context.Context, name string, e sidelog.Entry) ([]byte, error) {
 	g := x.log.Of(e.Seq)
 	var body []byte

@@ -30,8 +30,8 @@ import (
 //	…        the group, if all of it is purged; "removed" for values whose encryption key is destroyed; may be empty
 //	varints  the number of destroyed sequences; then each sequence as its distance from the sequence before, the first from 0
 //
-// of a drop: 2 zeroes; varints: the number of the newest dropped segment, its last sequence, and the generation in force there. It destroys
-// all messages up to that sequence (drop.go).
+// of a drop: 2 zeroes; varints: the number of the newest dropped segment, its last sequence, and
+// the generation in force there. It destroys all messages up to that sequence (drop.go).
 //
 // of a value of a generation, and of a value sealed anew:
 //
@@ -42,8 +42,9 @@ import (
 //
 // of a generation: 2 zeroes; the generation before as a varint; the proof (generation.go).
 //
-// A value's subject is secrets.<segment>.value, or secrets.<segment>.group.<group>. A destruction's subject is secrets.<segment>.destroyed. A
-// destruction is only deleted with its segment, so it explains each missing sequence. The same holds for a generation, with the subject
+// A value's subject is secrets.<segment>.value, or secrets.<segment>.group.<group>. A destruction's
+// subject is secrets.<segment>.destroyed. A destruction is only deleted with its segment, so it
+// explains each missing sequence. The same holds for a generation, with the subject
 // secrets.<segment>.generation, and for a drop, secrets.<segment>.dropped.
 const (
 	magic           = "PLS1"
@@ -118,7 +119,8 @@ func newDropped(segment uint32, through, generation uint64) record {
 	return record{kind: kindDropped, dropped: segment, through: through, generation: generation, body: b}
 }
 
-// destroyed returns the sequences that the message destroys, without those of an earlier value of its name.
+// destroyed returns the sequences that the message destroys, without those of an earlier value of
+// its name.
 func (r record) destroyed() iter.Seq[uint64] {
 	if r.kind != kindDropped {
 		return slices.Values(r.ended)

@@ -8,8 +8,8 @@ import (
 	"payledger/eventstore/secretlog"
 )
 
-// FuzzParse: parsing any bytes returns a record or an error. Encoding the record gives the same bytes, unless a varint in
-// them was longer than necessary.
+// FuzzParse: parsing any bytes returns a record or an error. Encoding the record gives the same
+// bytes, unless a varint in them was longer than necessary.
 func FuzzParse(f *testing.F) {
 	f.Add(uint64(7), secretlog.Encode(0, "customer-key.acct.id", "", []byte("box"), nil))
 	f.Add(uint64(900), secretlog.Encode(1, "customer-key.acct.id", "", nil, []uint64{7}))

@@ -22,8 +22,9 @@ const (
 	replicasPause = 250 * time.Millisecond
 )
 
-// Replicated returns nil if each server that holds the newest segment runs, and has all messages. Else it waits for a while, and returns
-// ErrReplicas. A server that lacks messages keeps the earlier ones in the log of its Raft group.
+// Replicated returns nil if each server that holds the newest segment runs, and has all messages.
+// Else it waits for a while, and returns ErrReplicas. A server that lacks messages keeps the
+// earlier ones in the log of its Raft group.
 func (b *Stream) Replicated(ctx context.Context) error {
 	if err := b.Fence(ctx); err != nil { // without a new message the leader takes a server for current for seconds after a cut
 		return err
@@ -42,8 +43,9 @@ func (b *Stream) Replicated(ctx context.Context) error {
 	}
 }
 
-// Fence reads the stream up to a message that it adds. So this process has read all messages that are durable, which an answer of a leader
-// that is cut off from its cluster does not show. Fence does nothing with one replica, on a full disk, and in a process that only reads.
+// Fence reads the stream up to a message that it adds. So this process has read all messages that
+// are durable, which an answer of a leader that is cut off from its cluster does not show. Fence
+// does nothing with one replica, on a full disk, and in a process that only reads.
 func (b *Stream) Fence(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
@@ -56,8 +58,9 @@ func (b *Stream) Fence(ctx context.Context) error {
 	return nil
 }
 
-// replicated returns ErrReplicas unless each server ran and had all messages, now or at an earlier look, as the leader sees them. Under load a
-// server may lack the newest message at any look. whole has the servers of earlier looks.
+// replicated returns ErrReplicas unless each server ran and had all messages, now or at an earlier
+// look, as the leader sees them. Under load a server may lack the newest message at any look. whole
+// has the servers of earlier looks.
 func replicated(info *jetstream.StreamInfo, whole map[string]bool) error {
 	if info.Cluster == nil || info.Config.Replicas <= 1 {
 		return nil

@@ -25,8 +25,8 @@ var (
 	secretSegment  = flag.Int64("secretsegment", 0, "bytes of a segment there; 0 takes the usual size")
 )
 
-// TestSecretsAtScale logs the memory and the time of a start with many secrets, after an orderly stop and after a kill:
-// go test ./eventstore/secretlog -run SecretsAtScale -v -secrets 1000000.
+// TestSecretsAtScale logs the memory and the time of a start with many secrets, after an orderly
+// stop and after a kill: go test ./eventstore/secretlog -run SecretsAtScale -v -secrets 1000000.
 func TestSecretsAtScale(t *testing.T) {
 	ctx := context.Background()
 	start := func(dir string) (stop func(), b *secretlog.Stream, took [3]time.Duration) {

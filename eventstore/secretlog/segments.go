@@ -17,7 +17,8 @@ func metaOf(dir, stream string) (blocks.Meta, error) {
 	return blocks.CheckMeta(blocks.Folder(dir, streams.Account, stream), stream)
 }
 
-// Segments returns the names of the segments in a folder, in their order. They may include a dropped one that is not deleted yet.
+// Segments returns the names of the segments in a folder, in their order. They may include a
+// dropped one that is not deleted yet.
 func Segments(dir string) ([]string, error) {
 	names, err := blocks.Streams(dir, streams.Account)
 	if err != nil {
@@ -26,7 +27,8 @@ func Segments(dir string) ([]string, error) {
 	return segmentsIn(dir, names), nil
 }
 
-// segmentsIn returns the segments among some names, without one that the server was deleting because it was dropped.
+// segmentsIn returns the segments among some names, without one that the server was deleting
+// because it was dropped.
 func segmentsIn(dir string, names []string) []string {
 	all := sidelog.SegmentsOf(sidelog.SecretStream, names)
 	for len(all) > 0 && halfDeleted(dir, all) && floorIn(dir, all[1:]).dropped >= sidelog.Number(all[0]) {
@@ -35,7 +37,8 @@ func segmentsIn(dir string, names []string) []string {
 	return all
 }
 
-// inStopped returns a function that reads the messages of all segments in a stopped folder, in their order.
+// inStopped returns a function that reads the messages of all segments in a stopped folder, in
+// their order.
 func inStopped(dir string) func(handle func(blocks.Record) error) error {
 	return func(handle func(blocks.Record) error) error {
 		segments, err := Segments(dir)

@@ -58,7 +58,8 @@ type Stream struct {
 	before int // failed at the time when the newest answered message was sent: earlier messages cannot be stored any more
 }
 
-// Open finds or creates the stream, brings the index up to its end, and completes destructions that have begun.
+// Open finds or creates the stream, brings the index up to its end, and completes destructions that
+// have begun.
 func Open(ctx context.Context, c Config) (*Stream, error) {
 	log := newLog(c.Server, c.Stream)
 	b := &Stream{Config: c, log: log, index: newIndex(c, log)}
@@ -119,8 +120,9 @@ func (b *Stream) open(ctx context.Context) error {
 	return err
 }
 
-// OnDestroyed registers forget. From now on forget is called with the name of every destroyed value, as soon as this process has read the
-// destruction. A caller that caches a value must call Stands afterwards: the destruction may have come before. forget must not block.
+// OnDestroyed registers forget. From now on forget is called with the name of every destroyed
+// value, as soon as this process has read the destruction. A caller that caches a value must call
+// Stands afterwards: the destruction may have come before. forget must not block.
 func (b *Stream) OnDestroyed(forget func(name string)) {
 	b.index.mu.Lock()
 	defer b.index.mu.Unlock()
@@ -133,17 +135,20 @@ func (b *Stream) Stands(name string) (bool, error) {
 	return there, err
 }
 
-// Create stores a value under a new name; ErrConflict if the name has a value. The value does not depend on the master key.
+// Create stores a value under a new name; ErrConflict if the name has a value. The value does not
+// depend on the master key.
 func (b *Stream) Create(ctx context.Context, name string, value []byte) error {
 	return b.createNow(ctx, valueTopic, name, value)
 }
 
-// CreateSealed is Create for a value that is sealed with the master key of a generation; ErrGeneration if the generation is over.
+// CreateSealed is Create for a value that is sealed with the master key of a generation;
+// ErrGeneration if the generation is over.
 func (b *Stream) CreateSealed(ctx context.Context, generation uint64, name string, value []byte) error {
 	return b.create(ctx, valueTopic, newValueOf(generation, name, value))
 }
 
-// CreateIn is Create for a value of a group, which Purge deletes. The name must begin with the group and a dot.
+// CreateIn is Create for a value of a group, which Purge deletes. The name must begin with the
+// group and a dot.
 func (b *Stream) CreateIn(ctx context.Context, group, name string, value []byte) error {
 	return b.createNow(ctx, groupTopic+group, name, value)
 }
@@ -176,8 +181,9 @@ func (b *Stream) create(ctx context.Context, subject string, r record) error {
 	}
 }
 
-// store publishes a value once; ErrConflict if the name has another value. It destroys the published value at once if it is
-// surplus: the first publish was stored although its answer was lost, or another value of the name came first.
+// store publishes a value once; ErrConflict if the name has another value. It destroys the
+// published value at once if it is surplus: the first publish was stored although its answer was
+// lost, or another value of the name came first.
 func (b *Stream) store(ctx context.Context, subject string, r record, tried bool) error {
 	e, there, err := b.index.entry(r.name)
 	if err == nil && (there || tried) {
@@ -213,7 +219,8 @@ func (b *Stream) store(ctx context.Context, subject string, r record, tried bool
 	return fault.ErrConflict
 }
 
-// put publishes a message once. It enters the message, and all messages before it, into the index. Only an acknowledgement is a success.
+// put publishes a message once. It enters the message, and all messages before it, into the index.
+// Only an acknowledgement is a success.
 func (b *Stream) put(ctx context.Context, subject string, r record) (uint64, error) {
 	seq, err := b.send(ctx, subject, r)
 	if err == nil {
@@ -222,7 +229,8 @@ func (b *Stream) put(ctx context.Context, subject string, r record) (uint64, err
 	return seq, err
 }
 
-// entered waits until the index has all messages up to an acknowledged one, and begins the next segment if that is due.
+// entered waits until the index has all messages up to an acknowledged one, and begins the next
+// segment if that is due.
 func (b *Stream) entered(ctx context.Context, seq uint64) error {
 	err := b.index.await(ctx, seq)
 	if err == nil && b.log.Full() {
@@ -281,7 +289,8 @@ func (b *Stream) roll() {
 	}
 }
 
-// Get returns a value; ErrNotFound if it was never stored, or was destroyed. A value that is missing for another reason is damage.
+// Get returns a value; ErrNotFound if it was never stored, or was destroyed. A value that is
+// missing for another reason is damage.
 func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 	var since time.Time
 	for {
@@ -294,7 +303,8 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 		if err == nil || !lost && (b.Sole || errors.Is(err, fault.ErrNoMajority)) {
 			return value, err
 		}
-		// Another node may have destroyed the value, or dropped its segment: then there is no stream that answers.
+		// Another node may have destroyed the value, or dropped its segment: then there is no
+		// stream that answers.
 		if refreshErr := b.index.refresh(ctx); refreshErr != nil {
 			return nil, refreshErr
 		}
@@ -324,7 +334,8 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 // Refresh reads the stream up to its end.
 func (b *Stream) Refresh(ctx context.Context) error { return b.index.refresh(ctx) }
 
-// End returns the last sequence up to which this process has read the stream. All messages up to it are durable.
+// End returns the last sequence up to which this process has read the stream. All messages up to it
+// are durable.
 func (b *Stream) End() uint64 {
 	applied, _ := b.index.place()
 	return applied

@@ -93,8 +93,9 @@ func previousKeyPath(dir string) string { return MasterKeyPath(dir) + ".previous
 // previousName is the name under which KeepPrevious seals.
 const previousName = "previous-master-key"
 
-// KeepPrevious stores the master key of a data folder, sealed with the next one, until a rotation is complete. With the next key a process
-// opens all values then. The folder does not have either key in clear.
+// KeepPrevious stores the master key of a data folder, sealed with the next one, until a rotation
+// is complete. With the next key a process opens all values then. The folder does not have either
+// key in clear.
 func KeepPrevious(dir string, previous, next Key, random io.Reader) error {
 	aead, err := next.aead()
 	if err != nil {
@@ -107,7 +108,8 @@ func KeepPrevious(dir string, previous, next Key, random io.Reader) error {
 	return writeDurably(previousKeyPath(dir), []byte(hex.EncodeToString(box)+"\n"))
 }
 
-// PreviousKey returns the key that KeepPrevious stored: os.ErrNotExist without one, and ErrSealed if another key was the next one.
+// PreviousKey returns the key that KeepPrevious stored: os.ErrNotExist without one, and ErrSealed
+// if another key was the next one.
 func PreviousKey(dir string, next Key) (k Key, err error) {
 	stored, err := os.ReadFile(previousKeyPath(dir))
 	if err != nil {
@@ -136,7 +138,8 @@ func KeepNext(dir string, next Key) error {
 	return writeDurably(nextKeyPath(dir), []byte(next.Text()+"\n"))
 }
 
-// NextKey returns the key of a rotation that is not complete, or os.ErrNotExist. It seals no value if the rotation has not begun.
+// NextKey returns the key of a rotation that is not complete, or os.ErrNotExist. It seals no value
+// if the rotation has not begun.
 func NextKey(dir string) (Key, error) {
 	stored, err := os.ReadFile(nextKeyPath(dir))
 	if err != nil {
@@ -145,8 +148,8 @@ func NextKey(dir string) (Key, error) {
 	return ParseKey(string(stored))
 }
 
-// OtherKeys returns the keys in a data folder that open values beside its master key, while a rotation is not complete. own reports whether the
-// master key is the folder's own.
+// OtherKeys returns the keys in a data folder that open values beside its master key, while a
+// rotation is not complete. own reports whether the master key is the folder's own.
 func OtherKeys(dir string, master Key, own bool) (keys []Key) {
 	other, err := PreviousKey(dir, master)
 	if own {
@@ -179,7 +182,8 @@ func removeFile(path string) error {
 	return nil
 }
 
-// MasterKey returns the key in text (from PAYLEDGER_MASTER_KEY), or the generated key of the folder if text is empty; os.ErrNotExist without one.
+// MasterKey returns the key in text (from PAYLEDGER_MASTER_KEY), or the generated key of the folder
+// if text is empty; os.ErrNotExist without one.
 func MasterKey(text, dir string) (Key, error) {
 	if text != "" {
 		return ParseKey(text)
@@ -196,7 +200,8 @@ func MasterKey(text, dir string) (Key, error) {
 	return k, nil
 }
 
-// NewMasterKey stores a new master key in the folder. The caller ensures that no value is sealed under a key that it replaces.
+// NewMasterKey stores a new master key in the folder. The caller ensures that no value is sealed
+// under a key that it replaces.
 func NewMasterKey(dir string, random io.Reader) (Key, error) {
 	k, err := NewKey(random)
 	if err != nil {

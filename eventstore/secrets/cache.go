@@ -7,7 +7,8 @@ import (
 	"payledger/domain"
 )
 
-// valueCache caches recently used values by name: data keys with their ciphers, and encrypted cards, because a payment soon follows.
+// valueCache caches recently used values by name: data keys with their ciphers, and encrypted
+// cards, because a payment soon follows.
 type valueCache[V any] struct {
 	life time.Duration // of a value; 0: until newer values replace it
 
@@ -23,8 +24,8 @@ type remembered[V any] struct {
 // cacheGeneration is the number of values in a generation. There are two generations.
 const cacheGeneration = 16 << 10
 
-// putUnless puts a value unless stale reports that it may not be used any more. stale, which may be nil, is called while no value can be
-// dropped: the value is dropped after it has become stale.
+// putUnless puts a value unless stale reports that it may not be used any more. stale, which may be
+// nil, is called while no value can be dropped: the value is dropped after it has become stale.
 func (c *valueCache[V]) putUnless(name domain.SecretID, v V, now time.Time, stale func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// A new card is encrypted under the key of its minute (epoch). When the minute is over, Clean copies the cards that are
-// still needed to late cards (late.go), and destroys the minute's key, so the other cards become unreadable together.
+// A new card is encrypted under the key of its minute (epoch). When the minute is over, Clean
+// copies the cards that are still needed to late cards (late.go), and destroys the minute's key, so
+// the other cards become unreadable together.
 const (
 	kindCard    = "card"     // card.<epoch>.<account>.<token>
 	kindCardKey = "card-key" // card-key.<epoch>
@@ -35,8 +36,9 @@ func epochAt(t time.Time) epoch { return epoch(t.Unix() / int64(epochLength/time
 
 func (e epoch) String() string { return strconv.FormatInt(int64(e), 10) }
 
-// over reports whether no write of a card of e can be under way at now: a whole epoch lies between, far longer than the
-// timeout of a write. An epoch that is as far ahead of now is over, too: the clock was set back.
+// over reports whether no write of a card of e can be under way at now: a whole epoch lies between,
+// far longer than the timeout of a write. An epoch that is as far ahead of now is over, too: the
+// clock was set back.
 func (e epoch) over(now time.Time) bool {
 	current := epochAt(now)
 	return e < current-1 || e > current+1
@@ -50,13 +52,15 @@ func (r CardRef) name() domain.SecretID {
 	return domain.SecretID(strings.Join([]string{epochAt(r.TokenizedAt).prefix(), string(r.Account), string(r.Token)}, "."))
 }
 
-// storedCard is a card with its token's expiry. After the expiry no payment may begin to use the card.
+// storedCard is a card with its token's expiry. After the expiry no payment may begin to use the
+// card.
 type storedCard struct {
 	processor.Card
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// PutCard stores a card until its token expires. A payment that has begun to use the card may use it until the outcome (Needed).
+// PutCard stores a card until its token expires. A payment that has begun to use the card may use
+// it until the outcome (Needed).
 func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, expires time.Time) error {
 	plain, err := codec.Marshal(storedCard{card, expires})
 	if err != nil {
@@ -88,8 +92,9 @@ func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 	}
 }
 
-// Card returns a card for a payment that began at a time. If the token had not expired then and the entered card exists, it has its CVV.
-// Else, and without TokenizedAt, it is the vaulted card, which has none; ErrGone if there is neither.
+// Card returns a card for a payment that began at a time. If the token had not expired then and the
+// entered card exists, it has its CVV. Else, and without TokenizedAt, it is the vaulted card, which
+// has none; ErrGone if there is neither.
 func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (processor.Card, error) {
 	card, err := storedCard{}, ErrGone
 	if _, ended := v.ended.get(ref.name(), v.now()); !ended && !ref.TokenizedAt.IsZero() {
@@ -147,8 +152,9 @@ func epochOf(name domain.SecretID) epoch {
 	return epoch(n)
 }
 
-// DestroyCard is called after an outcome. It overwrites a card with a value of its own at once, unless the card is still
-// needed. A new card becomes unreadable with its epoch's key, which Clean destroys within 2.5 minutes.
+// DestroyCard is called after an outcome. It overwrites a card with a value of its own at once,
+// unless the card is still needed. A new card becomes unreadable with its epoch's key, which Clean
+// destroys within 2.5 minutes.
 func (v *Store) DestroyCard(ctx context.Context, ref CardRef, now time.Time, needed Needed) error {
 	v.boxes.drop(ref.name())
 	if !epochAt(ref.TokenizedAt).over(now) {

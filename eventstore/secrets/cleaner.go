@@ -9,16 +9,20 @@ import (
 	"payledger/domain"
 )
 
-// CleanInterval is the interval of Clean, by the cleaner (package recovery): with epochs of a minute, a card is unreadable 2.5 minutes after its outcome at most.
+// CleanInterval is the interval of Clean, by the cleaner (package recovery): with epochs of a
+// minute, a card is unreadable 2.5 minutes after its outcome at most.
 const CleanInterval = 30 * time.Second
 
-// Needed returns the time until which a token's card may have to be sent to a processor, given the token's expiry. A card that is not
-// needed after now is destroyed. Before Needed returns such a time, it completes the remaining work with the card.
+// Needed returns the time until which a token's card may have to be sent to a processor, given the
+// token's expiry. A card that is not needed after now is destroyed. Before Needed returns such a
+// time, it completes the remaining work with the card.
 type Needed func(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (until time.Time, err error)
 
-// Clean destroys the cards that are no longer needed: the outcome is known, or the client token of an unused card has expired. One
-// overwrite makes all cards of a minute unreadable (card.go), without a copy of each block. It may be repeated, and returns their number. A card
-// that cannot be judged, because its shard is damaged, stays, and delays no other one; Clean returns the errors of all.
+// Clean destroys the cards that are no longer needed: the outcome is known, or the client token of
+// an unused card has expired. One overwrite makes all cards of a minute unreadable (card.go),
+// without a copy of each block. It may be repeated, and returns their number. A card that cannot be
+// judged, because its shard is damaged, stays, and delays no other one; Clean returns the errors of
+// all.
 func (v *Store) Clean(ctx context.Context, now time.Time, needed Needed) (int, error) {
 	early, earlyErr := v.cleanEpochs(ctx, now, needed)
 	late, lateErr := v.cleanLate(ctx, now, needed)
@@ -73,7 +77,8 @@ func (v *Store) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) 
 	return v.bytes.Purge(ctx, e.prefix())
 }
 
-// keepNeeded copies each card that is still needed to a late card, and each card that cannot be judged. unjudged are the errors of these.
+// keepNeeded copies each card that is still needed to a late card, and each card that cannot be
+// judged. unjudged are the errors of these.
 func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.SecretID, needed Needed) (kept int, unjudged, err error) {
 	for _, name := range names {
 		parts := strings.Split(string(name), ".") // card.<epoch>.<account>.<token>

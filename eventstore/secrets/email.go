@@ -13,16 +13,21 @@ import (
 	"payledger/domain"
 )
 
-// emailHashSize is the number of bytes of the HMAC that are stored: two addresses of an account never have the same.
+// emailHashSize is the number of bytes of the HMAC that are stored: two addresses of an account
+// never have the same.
 const emailHashSize = 16
 
-// EmailHash returns the hash by which an account's payments are found for an e-mail address (D11). The hash is HMAC-SHA256 under a key of
-// the account, derived from the first master key of the ledger: events never change, so a rotation keeps the root of these keys. So the log and the views reveal no address to a reader who tries likely addresses, and the
-// same address has different hashes in two accounts. Case and surrounding space are ignored. The hash of an empty address is "".
+// EmailHash returns the hash by which an account's payments are found for an e-mail address (D11).
+// The hash is HMAC-SHA256 under a key of the account, derived from the first master key of the
+// ledger: events never change, so a rotation keeps the root of these keys. So the log and the views
+// reveal no address to a reader who tries likely addresses, and the same address has different
+// hashes in two accounts. Case and surrounding space are ignored. The hash of an empty address is
+// "".
 //
-// The hash is not encrypted under the person's key, and stays after that key is destroyed. The holder of the master key, or of an earlier one, could
-// still test a guessed address on the hash. So a reader that finds data by the hash must not show erased data. Under another
-// master key the hash finds nothing.
+// The hash is not encrypted under the person's key, and stays after that key is destroyed. The
+// holder of the master key, or of an earlier one, could still test a guessed address on the hash.
+// So a reader that finds data by the hash must not show erased data. Under another master key the
+// hash finds nothing.
 func (v *Store) EmailHash(account domain.AccountID, email string) (string, error) {
 	email = NormalEmail(email)
 	if email == "" {
@@ -50,7 +55,8 @@ func (v *Store) emailKey(account domain.AccountID) ([]byte, error) {
 	return key, nil
 }
 
-// emailRootName names the root of the keys of EmailHash. Only a rotated ledger stores it. Nobody can compute a master key from it.
+// emailRootName names the root of the keys of EmailHash. Only a rotated ledger stores it. Nobody
+// can compute a master key from it.
 const emailRootName domain.SecretID = "hash-root.system.emails"
 
 func (v *Store) openEmailRoot(ctx context.Context) ([]byte, error) {

@@ -37,7 +37,8 @@ func (v *Store) Moment() uint64 {
 	return v.forgotten.count
 }
 
-// ErasedSince reports whether data of a person that was opened after a moment may be erased by now. It reads nothing.
+// ErasedSince reports whether data of a person that was opened after a moment may be erased by now.
+// It reads nothing.
 func (v *Store) ErasedSince(moment uint64, s *domain.Sealed) bool {
 	return s != nil && v.erasedSince(moment, s.Key)
 }

@@ -13,25 +13,28 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// kindKept is the kind of vaulted cards: kept-card.<account>.<token>. They have no CVV and no expiry.
+// kindKept is the kind of vaulted cards: kept-card.<account>.<token>. They have no CVV and no
+// expiry.
 const kindKept = "kept-card"
 
 func (r CardRef) keptName() domain.SecretID {
 	return domain.SecretID(strings.Join([]string{kindKept, string(r.Account), string(r.Token)}, "."))
 }
 
-// storedKept is a vaulted card. Sealed is the card under its customer's key, after sealedMark. A value without the mark is of an older version: a
-// card in clear, or Sealed.
+// storedKept is a vaulted card. Sealed is the card under its customer's key, after sealedMark. A
+// value without the mark is of an older version: a card in clear, or Sealed.
 type storedKept struct {
 	processor.Card
 	Sealed *domain.Sealed `json:"sealed,omitempty"`
 }
 
-// sealedMark is the first byte of a vaulted card that is sealed under its customer's key. No value of the codec begins with it, so that a
-// node of a version that does not know such cards refuses the value; without the mark that node read a card without a number.
+// sealedMark is the first byte of a vaulted card that is sealed under its customer's key. No value
+// of the codec begins with it, so that a node of a version that does not know such cards refuses
+// the value; without the mark that node read a card without a number.
 const sealedMark = 0xc1
 
-// readKept decodes a vaulted card. A card in clear without a number is an error: such a card must never be sent to a processor.
+// readKept decodes a vaulted card. A card in clear without a number is an error: such a card must
+// never be sent to a processor.
 func readKept(stored []byte) (kept storedKept, err error) {
 	if text, marked := bytes.CutPrefix(stored, []byte{sealedMark}); marked {
 		var sealed domain.Sealed
@@ -47,9 +50,11 @@ func readKept(stored []byte) (kept storedKept, err error) {
 // errNoNumber means that a stored card has no number. It is not ErrGone, which would end the token.
 var errNoNumber = errors.New("secrets: a stored card has no number")
 
-// KeepCard copies an entered card, without its CVV, to a vaulted card, which stays until DestroyKept. It is sealed under the newest of the
-// customer's keys, and then under the master key: with the customer's key it becomes unreadable. owner is a name from PersonalKeyName. The
-// token may have expired since the vaulting was recorded. A repeat is safe. The error is ErrGone if the entered card no longer exists.
+// KeepCard copies an entered card, without its CVV, to a vaulted card, which stays until
+// DestroyKept. It is sealed under the newest of the customer's keys, and then under the master key:
+// with the customer's key it becomes unreadable. owner is a name from PersonalKeyName. The token
+// may have expired since the vaulting was recorded. A repeat is safe. The error is ErrGone if the
+// entered card no longer exists.
 func (v *Store) KeepCard(ctx context.Context, ref CardRef, owner domain.SecretID) error {
 	stands, err := v.bytes.Stands(string(ref.keptName()))
 	if err != nil {
@@ -93,7 +98,8 @@ func (v *Store) KeepCard(ctx context.Context, ref CardRef, owner domain.SecretID
 	}
 }
 
-// createKept stores a vaulted card under the newest of its customer's keys, and returns the key's number.
+// createKept stores a vaulted card under the newest of its customer's keys, and returns the key's
+// number.
 func (v *Store) createKept(ctx context.Context, name, owner domain.SecretID, plain []byte) (number uint64, err error) {
 	key, number, err := v.newestKey(ctx, owner)
 	if err != nil {
@@ -113,11 +119,12 @@ func (v *Store) createKept(ctx context.Context, name, owner domain.SecretID, pla
 	return number, nil
 }
 
-// keptLabel is part of the additional data of a vaulted card under its customer's key: the box belongs to its token.
+// keptLabel is part of the additional data of a vaulted card under its customer's key: the box
+// belongs to its token.
 func keptLabel(name domain.SecretID) string { return " " + string(name) }
 
-// keptCard returns a vaulted card, whose box it caches: a vaulted card pays again and again. ErrGone if there is none, or if its customer
-// was erased.
+// keptCard returns a vaulted card, whose box it caches: a vaulted card pays again and again.
+// ErrGone if there is none, or if its customer was erased.
 func (v *Store) keptCard(ctx context.Context, name domain.SecretID) (processor.Card, error) {
 	if box, here := v.boxes.get(name, v.now()); here {
 		if plain, err := v.ring.open(string(name), box); err == nil { // else a rotation of the master key has replaced the box
@@ -164,8 +171,9 @@ func (v *Store) Kept(ctx context.Context, ref CardRef) (bool, error) {
 	return err == nil, err
 }
 
-// DestroyKept destroys vaulted cards, with few messages. A card whose customer's key is destroyed cannot be read any more: the server only
-// removes it. The others are overwritten one by one, and each rewrites a file of the stream. A repeat is safe.
+// DestroyKept destroys vaulted cards, with few messages. A card whose customer's key is destroyed
+// cannot be read any more: the server only removes it. The others are overwritten one by one, and
+// each rewrites a file of the stream. A repeat is safe.
 func (v *Store) DestroyKept(ctx context.Context, refs ...CardRef) error {
 	if err := v.bytes.Refresh(ctx); err != nil {
 		return fmt.Errorf("secrets: %w", err)

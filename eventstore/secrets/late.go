@@ -13,10 +13,12 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// A late card is a card that is needed after its minute. Late cards whose tokens expire in the same minute are encrypted under one key, the late key
-// of this minute. One overwrite of the key, within 2.5 minutes after the minute, makes all of them unreadable. Overwriting the cards one by one
-// rewrites a file of the stream for each: 250 took 0.45 s of CPU, 2,000 took 7.5 s. A card that has paid is overwritten at once. A card
-// that is needed longer, for a payment without an outcome, first gets a value of its own, which is overwritten later.
+// A late card is a card that is needed after its minute. Late cards whose tokens expire in the same
+// minute are encrypted under one key, the late key of this minute. One overwrite of the key, within
+// 2.5 minutes after the minute, makes all of them unreadable. Overwriting the cards one by one
+// rewrites a file of the stream for each: 250 took 0.45 s of CPU, 2,000 took 7.5 s. A card that has
+// paid is overwritten at once. A card that is needed longer, for a payment without an outcome,
+// first gets a value of its own, which is overwritten later.
 const (
 	kindLateCard = "late-card" // late-card.<account>.<token>; of a card of its own: late-card.<account>.<token>.own
 	kindLateKey  = "late-key"  // late-key.<epoch of the expiry>
@@ -32,10 +34,12 @@ func (r CardRef) ownName() domain.SecretID { return r.lateName() + ownSuffix }
 
 func (e epoch) lateKey() domain.SecretID { return domain.SecretID(kindLateKey + "." + e.String()) }
 
-// expired reports whether the tokens that expire in e have expired for all nodes, whose clocks differ by less than a minute.
+// expired reports whether the tokens that expire in e have expired for all nodes, whose clocks
+// differ by less than a minute.
 func (e epoch) expired(now time.Time) bool { return e < epochAt(now)-1 }
 
-// lateCard is a card under a late key, after sealedMark. A late card without the mark is a card of its own.
+// lateCard is a card under a late key, after sealedMark. A late card without the mark is a card of
+// its own.
 type lateCard struct {
 	Epoch epoch  `json:"epoch"`
 	Box   []byte `json:"box"`
@@ -81,7 +85,8 @@ func unlessThere(err error) error {
 	return err
 }
 
-// readLate returns a late card, and the epoch of its late key, also if the key is destroyed: ErrGone. The epoch of a card of its own is 0.
+// readLate returns a late card, and the epoch of its late key, also if the key is destroyed:
+// ErrGone. The epoch of a card of its own is 0.
 func (v *Store) readLate(ctx context.Context, name domain.SecretID) (card storedCard, under epoch, err error) {
 	stored, err := v.Get(ctx, name)
 	if err != nil {
@@ -122,7 +127,8 @@ type neededCard struct {
 	card storedCard
 }
 
-// cleanLate destroys the late cards that are no longer needed: those under the key of an expired minute together, and others one by one.
+// cleanLate destroys the late cards that are no longer needed: those under the key of an expired
+// minute together, and others one by one.
 func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (destroyed int, err error) {
 	keys, err := v.bytes.Names(ctx, kindLateKey)
 	if err != nil {
@@ -190,8 +196,8 @@ func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (de
 	return destroyed, errors.Join(errs...)
 }
 
-// endLate destroys the late key of an expired epoch, after the cards that are still needed have values of their own. It returns the names of
-// the cards, which nobody can read any more.
+// endLate destroys the late key of an expired epoch, after the cards that are still needed have
+// values of their own. It returns the names of the cards, which nobody can read any more.
 func (v *Store) endLate(ctx context.Context, e epoch, all *underKey, now time.Time) (ended []string, err error) {
 	if !e.expired(now) {
 		return nil, nil

@@ -7,7 +7,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// TestPassword: a verifier matches only its own password, and a guess has the cost that RFC 9106 recommends.
+// TestPassword: a verifier matches only its own password, and a guess has the cost that RFC 9106
+// recommends.
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	if secrets.PasswordMemory != 64<<10 {

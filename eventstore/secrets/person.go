@@ -13,13 +13,15 @@ import (
 	"payledger/eventstore"
 )
 
-// The kinds of persons' keys. payledger generates a session id. A customer id is the merchant's text: names have its hash.
+// The kinds of persons' keys. payledger generates a session id. A customer id is the merchant's
+// text: names have its hash.
 const (
 	kindCustomer = "customer-key"
 	kindSession  = "session-key"
 )
 
-// PersonalKeyName returns the name of a person's keys. The person is the customer, or the guest of a checkout session.
+// PersonalKeyName returns the name of a person's keys. The person is the customer, or the guest of
+// a checkout session.
 func PersonalKeyName(account domain.AccountID, customerID string, session domain.SessionID) domain.SecretID {
 	if customerID != "" {
 		sum := sha256.Sum256([]byte(string(account) + "\x00" + customerID))
@@ -55,8 +57,8 @@ func (v *Store) person(ctx context.Context, key domain.SecretID, consistency eve
 	return tip.State, err
 }
 
-// personKey returns a person's key with a number; ErrGone if the number was erased, even if the key is not destroyed yet. For
-// a cached key the erasures are not read: Forget drops an erased key.
+// personKey returns a person's key with a number; ErrGone if the number was erased, even if the key
+// is not destroyed yet. For a cached key the erasures are not read: Forget drops an erased key.
 func (v *Store) personKey(ctx context.Context, key domain.SecretID, number uint64) (dataKey, error) {
 	number = max(number, 1)
 	name := numbered(key, number)
@@ -86,8 +88,8 @@ func (v *Store) unlessErased(ctx context.Context, key domain.SecretID, number ui
 	return err
 }
 
-// newestKey returns the key for a person's new data, with its number. The first call creates the key. If the number is
-// erased meanwhile, newestKey destroys the key and uses the next number.
+// newestKey returns the key for a person's new data, with its number. The first call creates the
+// key. If the number is erased meanwhile, newestKey destroys the key and uses the next number.
 func (v *Store) newestKey(ctx context.Context, key domain.SecretID) (dataKey, uint64, error) {
 	if number, ok := v.numbers.get(key, v.now()); ok {
 		if ready, ok := v.keys.get(numbered(key, number), v.now()); ok {

@@ -7,7 +7,8 @@ import (
 	"payledger/domain"
 )
 
-// TestForgottenWhileRead: the caches refuse a key that the store read before an erasure. No new data is sealed under an erased key.
+// TestForgottenWhileRead: the caches refuse a key that the store read before an erasure. No new
+// data is sealed under an erased key.
 func TestForgottenWhileRead(t *testing.T) {
 	t.Parallel()
 	const person, other = domain.SecretID("customer-key.a.1"), domain.SecretID("customer-key.a.2")

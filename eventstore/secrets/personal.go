@@ -13,8 +13,9 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// Seal encrypts personal data under the newest of the person's keys, and adds the hash of the customer's e-mail address. key
-// is a name from PersonalKeyName; the first call creates the key. For empty data the result is nil.
+// Seal encrypts personal data under the newest of the person's keys, and adds the hash of the
+// customer's e-mail address. key is a name from PersonalKeyName; the first call creates the key.
+// For empty data the result is nil.
 func (v *Store) Seal(ctx context.Context, key domain.SecretID, p domain.Personal) (*domain.Sealed, error) {
 	if p.Empty() {
 		return nil, nil
@@ -48,7 +49,8 @@ func (v *Store) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, er
 	return p, codec.Unmarshal(plain, &p)
 }
 
-// openSealed decrypts a person's data with a label; nil for erased data, for nil and for a stale read.
+// openSealed decrypts a person's data with a label; nil for erased data, for nil and for a stale
+// read.
 func (v *Store) openSealed(ctx context.Context, s *domain.Sealed, label string) (plain []byte, err error) {
 	if s == nil || eventstore.Demands(ctx, eventstore.Applied) { // another node may have erased it
 		return nil, nil
@@ -63,7 +65,8 @@ func (v *Store) openSealed(ctx context.Context, s *domain.Sealed, label string) 
 	return plain, err
 }
 
-// dataKey is a key's cipher, with a mark that distinguishes it from other keys that had, or will have, the same name.
+// dataKey is a key's cipher, with a mark that distinguishes it from other keys that had, or will
+// have, the same name.
 type dataKey struct {
 	aead cipher.AEAD
 	mark mark
@@ -101,7 +104,8 @@ func (v *Store) dataKey(ctx context.Context, name domain.SecretID, create bool) 
 	return ready, err
 }
 
-// readKey reads a key past the cache. With create, it creates a missing key; created reports that it did.
+// readKey reads a key past the cache. With create, it creates a missing key; created reports that
+// it did.
 func (v *Store) readKey(ctx context.Context, name domain.SecretID, create bool) (ready dataKey, created bool, err error) {
 	var stored []byte
 	if create {

@@ -15,10 +15,12 @@ import (
 	"payledger/eventstore/secretlog"
 )
 
-// A rotation of the master key, of a folder or of a cluster. Every process that opens the ledger meanwhile has both keys. Package secretlog has
-// the steps, the state after a crash at each step (doc.go), and the rules by which no value is lost (generation.go).
+// A rotation of the master key, of a folder or of a cluster. Every process that opens the ledger
+// meanwhile has both keys. Package secretlog has the steps, the state after a crash at each step
+// (doc.go), and the rules by which no value is lost (generation.go).
 
-// Steps of a rotation, for tests that crash after each. The steps of package secretlog come after the third one.
+// Steps of a rotation, for tests that crash after each. The steps of package secretlog come after
+// the third one.
 const (
 	stepRoot     = "the root of the hashes is a value"
 	stepKept     = "both keys are kept"
@@ -28,11 +30,13 @@ const (
 )
 
 var (
-	// ErrIncomplete means that the rotation to the master key is not complete: some values are still sealed with the key before.
+	// ErrIncomplete means that the rotation to the master key is not complete: some values are
+	// still sealed with the key before.
 	ErrIncomplete = errors.New("the last rotation of the master key is not complete")
 	// ErrOtherRotation means that a rotation to another key began first.
 	ErrOtherRotation = errors.New("a rotation to another master key has begun")
-	// ErrOtherPrevious is ErrIncomplete for a process with another second key than the one before the rotation.
+	// ErrOtherPrevious is ErrIncomplete for a process with another second key than the one before
+	// the rotation.
 	ErrOtherPrevious = fmt.Errorf("%w, and --master-key-previous is not the master key before", ErrIncomplete)
 	// ErrSameKey means that a rotation was given the master key that the ledger has.
 	ErrSameKey = errors.New("the ledger has this master key already")
@@ -42,7 +46,8 @@ var (
 	ErrRotated = fmt.Errorf("%w: the master key was rotated: start the service again with the new master key", eventstore.ErrUnhealthy)
 )
 
-// kindRotated is the kind of the values that say that a rotation is complete: rotated.system.<generation>.
+// kindRotated is the kind of the values that say that a rotation is complete:
+// rotated.system.<generation>.
 const kindRotated = "rotated"
 
 func rotatedName(generation uint64) domain.SecretID {
@@ -124,13 +129,15 @@ func (v *Store) checkGeneration(ctx context.Context) error {
 	})
 }
 
-// independent reports whether a value is not sealed with the master key, or need not be sealed anew.
+// independent reports whether a value is not sealed with the master key, or need not be sealed
+// anew.
 func independent(name string) bool {
 	kind, _, _ := strings.Cut(name, ".")
 	return kind == kindCard || kind == kindRotated || kind == kindFiller
 }
 
-// Settle reads the stream of the secrets. It returns the newest generation. From then on this process seals nothing for an earlier one.
+// Settle reads the stream of the secrets. It returns the newest generation. From then on this
+// process seals nothing for an earlier one.
 func (v *Store) Settle(ctx context.Context) (generation uint64, err error) {
 	return v.bytes.Settle(ctx)
 }
@@ -138,16 +145,19 @@ func (v *Store) Settle(ctx context.Context) (generation uint64, err error) {
 // Rotation is a change of the master key. In a cluster the store has been opened with both keys.
 type Rotation struct {
 	Next Key
-	// Keep, if set, is called before the rotation begins. From then on both keys are needed until it is complete.
+	// Keep, if set, is called before the rotation begins. From then on both keys are needed until
+	// it is complete.
 	Keep func() error
-	// Settled, if set, returns when every node has read that a generation has begun, and seals nothing for an earlier one.
+	// Settled, if set, returns when every node has read that a generation has begun, and seals
+	// nothing for an earlier one.
 	Settled func(ctx context.Context, generation uint64) error
 	// Stepped, if set, is called after each step (tests that crash there).
 	Stepped func(step string)
 }
 
-// Rotate seals every value with another master key, or completes a rotation to this key. It may be interrupted anywhere and repeated. It
-// returns the number of values; 0 and completed if the rotation was complete already.
+// Rotate seals every value with another master key, or completes a rotation to this key. It may be
+// interrupted anywhere and repeated. It returns the number of values; 0 and completed if the
+// rotation was complete already.
 func (v *Store) Rotate(ctx context.Context, r Rotation) (count int, completed bool, err error) {
 	if v.sole { // other processes have the key already, or stop
 		if err := v.add(r.Next); err != nil {
@@ -224,7 +234,8 @@ func (v *Store) rotate(ctx context.Context, r Rotation) (count int, completed bo
 	return count, false, v.end(ctx, generation, step)
 }
 
-// errKind is an error about a value. It does not have the whole name, which may contain a session id.
+// errKind is an error about a value. It does not have the whole name, which may contain a session
+// id.
 func errKind(name string, err error) error {
 	kind, _, _ := strings.Cut(name, ".")
 	return fmt.Errorf("a value of kind %s: %w", kind, err)
@@ -287,7 +298,8 @@ func (v *Store) begin(ctx context.Context, next cipher.AEAD, keep func() error, 
 	return err
 }
 
-// The random values are more than two blocks of 8 MB of a Raft log. A server compacts a log from 8 MB on, by whole blocks.
+// The random values are more than two blocks of 8 MB of a Raft log. A server compacts a log from 8
+// MB on, by whole blocks.
 const (
 	kindFiller = "filler"
 	fillers    = 24
@@ -334,7 +346,8 @@ func (v *Store) end(ctx context.Context, generation uint64, step func(string)) e
 	return v.dropMarks(ctx, generation)
 }
 
-// dropMarks destroys the values that say that earlier rotations are complete, and the random values that another run left.
+// dropMarks destroys the values that say that earlier rotations are complete, and the random values
+// that another run left.
 func (v *Store) dropMarks(ctx context.Context, generation uint64) error {
 	names, err := v.bytes.Names(ctx, kindRotated)
 	if err != nil {

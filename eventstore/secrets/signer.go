@@ -20,11 +20,13 @@ const checkpointSigner domain.SecretID = "signer.system.checkpoints"
 // ErrOrigin means that the checkpoints of the ledger have another origin than SetOrigin set.
 var ErrOrigin = errors.New("the origin of a ledger's checkpoints never changes")
 
-// SetOrigin sets the origin of the checkpoints of a new ledger, instead of payledger/<log id>. Call it before CheckpointSigner.
+// SetOrigin sets the origin of the checkpoints of a new ledger, instead of payledger/<log id>. Call
+// it before CheckpointSigner.
 func (v *Store) SetOrigin(origin string) { v.origin = origin }
 
-// CheckpointSigner returns the key that signs checkpoints, and its verifier key. The first call creates the key. The key's name is the
-// origin of the checkpoints. The error wraps ErrOrigin if the ledger has another origin than SetOrigin set.
+// CheckpointSigner returns the key that signs checkpoints, and its verifier key. The first call
+// creates the key. The key's name is the origin of the checkpoints. The error wraps ErrOrigin if
+// the ledger has another origin than SetOrigin set.
 func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, error) {
 	stored, _, err := v.ensure(ctx, checkpointSigner, func() ([]byte, error) {
 		private, public, err := note.GenerateKey(v.random, cmp.Or(v.origin, proof.FirstOrigin+"/"+hex.EncodeToString(v.log[:])))
@@ -43,14 +45,15 @@ func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, erro
 	return signer, public, err
 }
 
-// StoppedVerifier returns the verifier key of the checkpoints in a stopped folder, given its master key, or several during a rotation. It
-// changes no byte.
+// StoppedVerifier returns the verifier key of the checkpoints in a stopped folder, given its master
+// key, or several during a rotation. It changes no byte.
 func StoppedVerifier(dir string, master ...Key) (public string, err error) {
 	err = secretlog.ReadStopped(dir, string(checkpointSigner), verifierOf(master, &public))
 	return public, err
 }
 
-// VerifierOn returns the verifier key of the checkpoints on a cluster, given its master key, or several during a rotation.
+// VerifierOn returns the verifier key of the checkpoints on a cluster, given its master key, or
+// several during a rotation.
 func VerifierOn(ctx context.Context, read secretlog.Reader, master ...Key) (public string, err error) {
 	err = secretlog.ReadOn(ctx, read, string(checkpointSigner), verifierOf(master, &public))
 	return public, err

@@ -11,8 +11,9 @@ import (
 	"payledger/domain/account"
 )
 
-// kindSigning begins the names of webhook signing secrets: signing-secret.<account>.<number>. The numbers of an account's
-// secrets only grow. So a node with an older state of the account never destroys a valid secret.
+// kindSigning begins the names of webhook signing secrets: signing-secret.<account>.<number>. The
+// numbers of an account's secrets only grow. So a node with an older state of the account never
+// destroys a valid secret.
 const kindSigning = "signing-secret"
 
 // SigningSecretName returns the name of an account's signing secret with a number; the first is 1.
@@ -33,10 +34,11 @@ func SigningSecretNumber(name domain.SecretID) (domain.AccountID, uint64, error)
 	return domain.AccountID(parts[1]), number, nil
 }
 
-// CleanSigning destroys signing secrets that sign no webhook any more (§5.2 rule 3, D18): the secrets older than the
-// account's current one, except the previous secret during its overlap. It never destroys the current secret or newer
-// ones, which belong to rotations under way, however old the state is that merchant returns. CleanSigning may be
-// interrupted and repeated. It returns the number of destroyed secrets.
+// CleanSigning destroys signing secrets that sign no webhook any more (§5.2 rule 3, D18): the
+// secrets older than the account's current one, except the previous secret during its overlap. It
+// never destroys the current secret or newer ones, which belong to rotations under way, however old
+// the state is that merchant returns. CleanSigning may be interrupted and repeated. It returns the
+// number of destroyed secrets.
 func (v *Store) CleanSigning(ctx context.Context, now time.Time, merchant func(domain.AccountID) (account.State, bool)) (int, error) {
 	return v.destroySpent(ctx, kindSigning, func(name domain.SecretID) (bool, error) { return spentSigning(name, now, merchant) })
 }

@@ -47,7 +47,8 @@ type Log interface {
 	OpenSecrets(ctx context.Context) (*secretlog.Stream, error)
 }
 
-// Open opens the secrets of a log. master seals them. others are further keys: of a rotation that is under way, or is about to begin.
+// Open opens the secrets of a log. master seals them. others are further keys: of a rotation that
+// is under way, or is about to begin.
 func Open(ctx context.Context, store Log, master Key, random io.Reader, others ...Key) (*Store, error) {
 	b, err := store.OpenSecrets(ctx)
 	if err != nil {
@@ -79,11 +80,13 @@ func Open(ctx context.Context, store Log, master Key, random io.Reader, others .
 	return v, err
 }
 
-// sharedCacheLife is how long a value is cached if other nodes may destroy it: for that time it may still open here.
+// sharedCacheLife is how long a value is cached if other nodes may destroy it: for that time it may
+// still open here.
 const sharedCacheLife = 2 * time.Second
 
-// Erasures returns a number that changes when a value is destroyed. A caller that keeps opened personal data compares the number with the
-// one before it opened the data, and drops the data if they differ. If other nodes may destroy keys, the number also changes every 2 s.
+// Erasures returns a number that changes when a value is destroyed. A caller that keeps opened
+// personal data compares the number with the one before it opened the data, and drops the data if
+// they differ. If other nodes may destroy keys, the number also changes every 2 s.
 func (v *Store) Erasures() uint64 {
 	n := v.erasures.Load()
 	if !v.sole {
@@ -119,8 +122,8 @@ func (v *Store) Create(ctx context.Context, name domain.SecretID, plain []byte) 
 	}
 }
 
-// ensure returns the value of a name. If there is none, ensure stores the result of made, and created is true. If another process is faster,
-// that process's value counts.
+// ensure returns the value of a name. If there is none, ensure stores the result of made, and
+// created is true. If another process is faster, that process's value counts.
 func (v *Store) ensure(ctx context.Context, name domain.SecretID, made func() ([]byte, error)) (value []byte, created bool, err error) {
 	for {
 		if value, err = v.Get(ctx, name); !errors.Is(err, ErrGone) {
@@ -152,7 +155,8 @@ func (v *Store) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	return v.ring.open(string(name), box)
 }
 
-// read returns the box of a name; ErrGone if there is none, ServiceUnavailable if the box cannot be read now.
+// read returns the box of a name; ErrGone if there is none, ServiceUnavailable if the box cannot be
+// read now.
 func (v *Store) read(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	box, err := v.bytes.Get(ctx, string(name))
 	switch {
@@ -169,7 +173,8 @@ func (v *Store) Destroy(ctx context.Context, name domain.SecretID) error {
 	return v.bytes.Destroy(ctx, string(name))
 }
 
-// destroySpent destroys the values whose names begin with a prefix, and that spent reports, one by one. It returns their number.
+// destroySpent destroys the values whose names begin with a prefix, and that spent reports, one by
+// one. It returns their number.
 func (v *Store) destroySpent(ctx context.Context, prefix string, spent func(domain.SecretID) (bool, error)) (destroyed int, err error) {
 	names, err := v.bytes.Names(ctx, prefix)
 	if err != nil {

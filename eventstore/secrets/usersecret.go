@@ -10,8 +10,9 @@ import (
 	"payledger/domain/account"
 )
 
-// The kinds of dashboard users' secrets: password verifiers, and secrets of one-time codes. A user's first secret of a kind is
-// <kind>.<account>.<user>, later ones are <kind>.<account>.<user>.<number>. Each further one has a higher number.
+// The kinds of dashboard users' secrets: password verifiers, and secrets of one-time codes. A
+// user's first secret of a kind is <kind>.<account>.<user>, later ones are
+// <kind>.<account>.<user>.<number>. Each further one has a higher number.
 const (
 	kindPassword = "password"
 	kindTOTP     = "totp"
@@ -64,8 +65,9 @@ func parseUserSecret(name domain.SecretID) (userSecret, error) {
 	return parsed, nil
 }
 
-// DestroyUserSecrets destroys a user's secrets of one kind with the number of a name and lower ones. It never destroys newer ones,
-// which belong to commands under way. It may be interrupted and repeated.
+// DestroyUserSecrets destroys a user's secrets of one kind with the number of a name and lower
+// ones. It never destroys newer ones, which belong to commands under way. It may be interrupted and
+// repeated.
 func (v *Store) DestroyUserSecrets(ctx context.Context, through domain.SecretID) error {
 	last, err := parseUserSecret(through)
 	if err != nil {
@@ -77,7 +79,8 @@ func (v *Store) DestroyUserSecrets(ctx context.Context, through domain.SecretID)
 	return err
 }
 
-// DestroyUserSecretsBefore destroys a user's secrets of one kind with lower numbers than that of a name.
+// DestroyUserSecretsBefore destroys a user's secrets of one kind with lower numbers than that of a
+// name.
 func (v *Store) DestroyUserSecretsBefore(ctx context.Context, current domain.SecretID) error {
 	first, err := parseUserSecret(current)
 	if err != nil || first.number == 1 {
@@ -87,9 +90,11 @@ func (v *Store) DestroyUserSecretsBefore(ctx context.Context, current domain.Sec
 	return v.DestroyUserSecrets(ctx, first.name())
 }
 
-// CleanUsers destroys the secrets of removed users, and those that a later one of the same user has replaced, in case a crash came before their
-// command did it. A secret whose user is not known belongs to a user who is being added. A merchant's older state does no harm: a secret that is not
-// needed in it is never needed again. CleanUsers may be interrupted and repeated. It returns the number of destroyed secrets.
+// CleanUsers destroys the secrets of removed users, and those that a later one of the same user has
+// replaced, in case a crash came before their command did it. A secret whose user is not known
+// belongs to a user who is being added. A merchant's older state does no harm: a secret that is not
+// needed in it is never needed again. CleanUsers may be interrupted and repeated. It returns the
+// number of destroyed secrets.
 func (v *Store) CleanUsers(ctx context.Context, merchant func(domain.AccountID) (account.State, bool)) (destroyed int, err error) {
 	for _, kind := range []string{kindPassword, kindTOTP} {
 		n, err := v.destroyUserSecrets(ctx, kind, func(s userSecret) bool {
@@ -129,8 +134,9 @@ func (v *Store) destroyUserSecrets(ctx context.Context, prefix string, spent fun
 
 const sessionKey domain.SecretID = "session-root.system.dashboard"
 
-// SessionRoot returns the root of the keys that sign tokens of dashboard users' sessions. The first call creates it. Each node has the same, and a
-// rotation of the master key keeps it: so nodes with the old and with the new key accept each other's tokens.
+// SessionRoot returns the root of the keys that sign tokens of dashboard users' sessions. The first
+// call creates it. Each node has the same, and a rotation of the master key keeps it: so nodes with
+// the old and with the new key accept each other's tokens.
 func (v *Store) SessionRoot(ctx context.Context) ([]byte, error) {
 	root, _, err := v.ensure(ctx, sessionKey, v.newKey)
 	return root, err

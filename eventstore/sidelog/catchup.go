@@ -11,7 +11,8 @@ import (
 	"payledger/eventstore/checkpoint"
 )
 
-// CatchUp adds the newest record of CHECKPOINTS in the files of an embedded server, if the index does not have it yet.
+// CatchUp adds the newest record of CHECKPOINTS in the files of an embedded server, if the index
+// does not have it yet.
 func (x *Index) CatchUp(ctx context.Context, js jetstream.JetStream, dir, account string) error {
 	if x.Tips == nil {
 		return nil

@@ -14,8 +14,8 @@ const checkChunk = 4096 // how many records are compared at once
 // ErrDestroyed means that a stream holds a record that was destroyed before.
 var ErrDestroyed = errors.New("the file has a record that was destroyed, by the tip store")
 
-// Check compares the records in the files of a stream beside the log with the index as of the beginning of the check.
-// Its memory grows only with deleted records that are still in a file.
+// Check compares the records in the files of a stream beside the log with the index as of the
+// beginning of the check. Its memory grows only with deleted records that are still in a file.
 type Check struct {
 	stream  string
 	view    tipstore.View
@@ -61,7 +61,8 @@ func (c *Check) failed(seq uint64, format string, args ...any) {
 	}
 }
 
-// See takes one record. Records come in their order; some come twice, and tombstones come in between.
+// See takes one record. Records come in their order; some come twice, and tombstones come in
+// between.
 func (c *Check) See(r blocks.Record) error {
 	if r.Tombstone {
 		c.dead[r.Seq] = true

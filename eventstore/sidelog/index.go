@@ -17,10 +17,12 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// Index is the witness of the streams beside the log: the newest acknowledged sequence of each, and in the sole writer's process the records.
+// Index is the witness of the streams beside the log: the newest acknowledged sequence of each, and
+// in the sole writer's process the records.
 type Index struct {
 	Fail func(err error, stop bool) // marks the log as unhealthy; with stop, the process must stop
-	// Watch reports whether a server without answers is a fault: it is embedded and has no replicas.
+	// Watch reports whether a server without answers is a fault: it is embedded and has no
+	// replicas.
 	Watch func() bool
 	// Patience is how long an embedded server may leave publishes without an answer.
 	Patience time.Duration
@@ -35,7 +37,8 @@ type Index struct {
 	checkpoints, secrets atomic.Uint64 // the newest acknowledged sequences of these streams, over their segments
 }
 
-// Ends returns the newest acknowledged sequences of CHECKPOINTS and of SECRETS that this process knows; 0 if it knows none. It needs no lock.
+// Ends returns the newest acknowledged sequences of CHECKPOINTS and of SECRETS that this process
+// knows; 0 if it knows none. It needs no lock.
 func (x *Index) Ends() (checkpoints, secrets uint64) { return x.checkpoints.Load(), x.secrets.Load() }
 
 // Named notes acknowledged sequences of CHECKPOINTS and of SECRETS that a group of the log names.
@@ -68,7 +71,8 @@ func (x *Index) Known() (names []string) {
 	return names
 }
 
-// Witnessed notes that a message of a stream was acknowledged: the next start refuses a stream without it.
+// Witnessed notes that a message of a stream was acknowledged: the next start refuses a stream
+// without it.
 func (x *Index) Witnessed(stream string, seq uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -96,7 +100,8 @@ func (x *Index) Forget(stream string) {
 	delete(x.changed, stream)
 }
 
-// Take returns the acknowledged sequences that changed since the last call. The caller writes them, or returns them to Witnessed.
+// Take returns the acknowledged sequences that changed since the last call. The caller writes them,
+// or returns them to Witnessed.
 func (x *Index) Take() (changed map[string]uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -141,7 +146,8 @@ func (x *Index) Value(key []byte) []byte {
 	return value
 }
 
-// Must returns the entry of the newest record of CHECKPOINTS. Call it before the read from the server, so that it has no later record.
+// Must returns the entry of the newest record of CHECKPOINTS. Call it before the read from the
+// server, so that it has no later record.
 func (x *Index) Must(stream string) Entry { return ParseEntry(x.Value(newestKey(stream))) }
 
 // Older returns an error if the server returned an older record than the newest one of the index.
@@ -152,7 +158,8 @@ func (x *Index) Older(stream string, seq uint64, must Entry) error {
 	return x.Damage(stream, must.Seq, "the record is missing; an older one stands there")
 }
 
-// Changed reports whether the record at a sequence must be destroyed, or is not the newest one any more.
+// Changed reports whether the record at a sequence must be destroyed, or is not the newest one any
+// more.
 func (x *Index) Changed(stream string, seq uint64) bool {
 	if x.Value(RecordKey(stream, seq)) != nil {
 		return x.Value(EndKey(stream, seq)) != nil
@@ -160,7 +167,8 @@ func (x *Index) Changed(stream string, seq uint64) bool {
 	return x.Tips == nil || x.Must(stream).Seq != seq
 }
 
-// Answered notes the result of a publish. A publish that its caller gave up says nothing about the server.
+// Answered notes the result of a publish. A publish that its caller gave up says nothing about the
+// server.
 func (x *Index) Answered(stream string, err error) {
 	if !x.Watch() {
 		return

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSilentServer checks when publishes without an answer stop the process: after a time without any acknowledgement. A publish that its
-// caller gave up says nothing about the server.
+// TestSilentServer checks when publishes without an answer stop the process: after a time without
+// any acknowledgement. A publish that its caller gave up says nothing about the server.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	late, given := fmt.Errorf("publish: %w", context.DeadlineExceeded), fmt.Errorf("publish: %w", context.Canceled)

@@ -5,7 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// The index lists the records that the streams must hold. The sole writer of a folder keeps it in the tip store, next to the tips:
+// The index lists the records that the streams must hold. The sole writer of a folder keeps it in
+// the tip store, next to the tips:
 //
 //	"s" stream 0 sequence   digest                     a record that stays until it is destroyed
 //	"n" stream 0 name       sequence, digest           the newest such record of a name
@@ -69,7 +70,8 @@ func SpentKey(stream string, seq uint64) []byte {
 // WitnessKey returns the key of a stream's witness.
 func WitnessKey(stream string) []byte { return append([]byte{WitnessPrefix}, stream...) }
 
-// ParseWitness reads a stream's witness: its newest acknowledged sequence, and the sequence up to which the index is whole.
+// ParseWitness reads a stream's witness: its newest acknowledged sequence, and the sequence up to
+// which the index is whole.
 func ParseWitness(b []byte) (acked, safe uint64) {
 	if len(b) != 16 {
 		return 0, 0

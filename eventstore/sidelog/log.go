@@ -16,8 +16,8 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// SegmentBytes is the size from which a stream continues in a new segment. After a kill the server reads the whole of each stream
-// that changed in the last two minutes.
+// SegmentBytes is the size from which a stream continues in a new segment. After a kill the server
+// reads the whole of each stream that changed in the last two minutes.
 const SegmentBytes = 64 << 20
 
 const recordOverhead = 30 // the number of bytes that the server adds to a message on the disk
@@ -32,14 +32,16 @@ type Server struct {
 	Bytes    uint64 // size from which a stream continues in a new segment
 }
 
-// Log is an endless stream. It consists of segments: streams <name>_1, <name>_2, …, each with subjects of its own; sequences go on from one to
-// the next. New messages go into the newest one, and none can reach an older one any more.
+// Log is an endless stream. It consists of segments: streams <name>_1, <name>_2, …, each with
+// subjects of its own; sequences go on from one to the next. New messages go into the newest one,
+// and none can reach an older one any more.
 type Log struct {
 	Server
 	Name   string // of the whole stream
 	Root   string // of the subjects
 	Config func(name, subject string) jetstream.StreamConfig
-	// Dropped, if set, returns the number of the newest segment that was dropped, given the segments that exist; 0 if none was.
+	// Dropped, if set, returns the number of the newest segment that was dropped, given the
+	// segments that exist; 0 if none was.
 	Dropped func(context.Context, []*jetstream.StreamInfo) (uint32, error)
 
 	mu       sync.Mutex
@@ -100,7 +102,8 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 	l.segments, l.bytes = nil, 0
 	last := uint64(0)
 	for i, info := range infos {
-		// An empty last segment whose creation was not known: the segment before it has grown since.
+		// An empty last segment whose creation was not known: the segment before it has grown
+		// since.
 		if i > 0 && i == len(infos)-1 && info.State.Msgs == 0 && info.Config.FirstSeq <= last && l.Sole {
 			if !l.ReadOnly {
 				if err := l.JS.DeleteStream(ctx, info.Config.Name); err != nil {
@@ -175,7 +178,8 @@ func (l *Log) All() (all []Segment) {
 	return all
 }
 
-// Stored accounts for a message, given the bytes of its subject and its body. It reports whether the next segment is due.
+// Stored accounts for a message, given the bytes of its subject and its body. It reports whether
+// the next segment is due.
 func (l *Log) Stored(bytes int) (full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,7 +196,8 @@ func (l *Log) Full() bool {
 
 func (l *Log) full() bool { return l.Sole && l.bytes >= l.Bytes }
 
-// Next begins a segment after the last sequence if the newest one is full. Nothing may be under way.
+// Next begins a segment after the last sequence if the newest one is full. Nothing may be under
+// way.
 func (l *Log) Next(ctx context.Context, last uint64) error { return l.begin(ctx, last, l.Bytes) }
 
 // Cut is Next for a segment of any size that holds a message.
@@ -240,7 +245,8 @@ func (l *Log) remake(ctx context.Context, g Segment) error {
 	return err
 }
 
-// LastAtLeader returns the last message that stands, as the leader holds it; ErrNotFound if there is none.
+// LastAtLeader returns the last message that stands, as the leader holds it; ErrNotFound if there
+// is none.
 func (l *Log) LastAtLeader(ctx context.Context) (jetapi.Message, error) {
 	all := l.All()
 	for i := len(all) - 1; ; i-- {

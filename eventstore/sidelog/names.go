@@ -50,7 +50,8 @@ func Beside(name string) bool {
 	return is
 }
 
-// IsSecrets reports whether a stream is a segment of SECRETS, the only stream whose messages are deleted one by one.
+// IsSecrets reports whether a stream is a segment of SECRETS, the only stream whose messages are
+// deleted one by one.
 func IsSecrets(stream string) bool {
 	of, _, ok := ParseName(stream)
 	return ok && of == SecretStream

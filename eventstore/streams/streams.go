@@ -32,7 +32,8 @@ const (
 // Roots are the first tokens of the subjects.
 var Roots = []string{root, deliveryRoot}
 
-// Needed returns the number of streams that a log needs room for: those of a new log, their next segments, and the registry of nodes.
+// Needed returns the number of streams that a log needs room for: those of a new log, their next
+// segments, and the registry of nodes.
 func Needed(shards int) int { return 2*(shards+3) + 1 }
 
 // Shard returns the beginning of the names of a shard's segments.
@@ -115,11 +116,12 @@ func LogID(metadata map[string]string) (id format.LogID, err error) {
 	return format.LogID(text), nil
 }
 
-// MetadataRestore is in the metadata of the first segment of shard 0 while a log is being restored to a cluster. Its value is the number of
-// the back-up's run.
+// MetadataRestore is in the metadata of the first segment of shard 0 while a log is being restored
+// to a cluster. Its value is the number of the back-up's run.
 const MetadataRestore = "payledger-restoring"
 
-// ErrRestoring means that the log in the cluster is incomplete: it is being restored from a back-up, or a restore was cut short.
+// ErrRestoring means that the log in the cluster is incomplete: it is being restored from a
+// back-up, or a restore was cut short.
 var ErrRestoring = errors.New("a restore of this cluster's ledger is under way, or was cut short: run `payledger restore --nats-url` with the same back-up, which begins again, and wait for its end")
 
 // Restoring reports whether a segment's metadata says that its log is being restored.

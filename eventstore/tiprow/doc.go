@@ -8,8 +8,9 @@
 //	"e"                                       the edge of the newest checkpoint (package checkpointlog)
 //	"l"                                       the log's id
 //
-// Package sidelog has the keys of the records beside the log, package deliverylog those of open deliveries. Unreadable rows are
-// tipstore.ErrDamaged: the next start makes the tip store again from the log.
+// Package sidelog has the keys of the records beside the log, package deliverylog those of open
+// deliveries. Unreadable rows are tipstore.ErrDamaged: the next start makes the tip store again
+// from the log.
 //
 // # Place
 //

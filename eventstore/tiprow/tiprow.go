@@ -39,7 +39,8 @@ func ParseKey(b []byte) format.Key {
 	return format.Key{Aggregate: parts[0], Account: domain.AccountID(parts[1]), ID: parts[2]}
 }
 
-// Prefix returns the beginning of the keys of all tips that have the texts in the first parts of their keys.
+// Prefix returns the beginning of the keys of all tips that have the texts in the first parts of
+// their keys.
 func Prefix(first ...string) []byte {
 	b := []byte{tip}
 	for _, text := range first {
@@ -79,7 +80,8 @@ func Number(value []byte) uint64 {
 	return binary.BigEndian.Uint64(value[8:])
 }
 
-// Get reads a tip with a function of the tip store, such as its Get; tipstore.ErrNotFound if there is none.
+// Get reads a tip with a function of the tip store, such as its Get; tipstore.ErrNotFound if there
+// is none.
 func Get(get func(key []byte) ([]byte, error), shard int, key format.Key) (*format.Recorded, error) {
 	value, err := get(Key(key))
 	if err != nil {

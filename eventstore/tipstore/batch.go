@@ -11,7 +11,8 @@ type Batch struct {
 // NewBatch returns an empty batch.
 func (s *Store) NewBatch() Batch { return s.NewBatchOf(0) }
 
-// NewBatchOf returns an empty batch with room for a number of bytes, so that it does not double its memory again and again.
+// NewBatchOf returns an empty batch with room for a number of bytes, so that it does not double its
+// memory again and again.
 func (s *Store) NewBatchOf(size int) Batch { return Batch{s, s.db.batch(size)} }
 
 // Set adds a write.

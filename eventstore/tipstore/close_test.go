@@ -28,9 +28,10 @@ func commit(s *tipstore.Store, bytes int) error {
 	return errors.Join(b.Set([]byte("b"), make([]byte, bytes)), b.Commit())
 }
 
-// TestCloseOnLostFolder checks that a store whose folder is gone reports each failed flush, and that Close returns however many flushes
-// have failed before: Pebble itself accepts no further flush while some wait, and would wait for ever. If Pebble holds up no call, Close
-// waits for an open view and for other flushes, and gives the folder free.
+// TestCloseOnLostFolder checks that a store whose folder is gone reports each failed flush, and
+// that Close returns however many flushes have failed before: Pebble itself accepts no further
+// flush while some wait, and would wait for ever. If Pebble holds up no call, Close waits for an
+// open view and for other flushes, and gives the folder free.
 func TestCloseOnLostFolder(t *testing.T) {
 	t.Parallel()
 	for _, flushes := range []int{0, 1, 8} {

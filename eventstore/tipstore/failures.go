@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// markIfCorrupt marks the folder as damaged if a file is not as it was written. The next start then rebuilds the store.
+// markIfCorrupt marks the folder as damaged if a file is not as it was written. The next start then
+// rebuilds the store.
 func (s *Store) markIfCorrupt(err error) error {
 	if err == nil {
 		return nil
@@ -23,8 +24,9 @@ func (s *Store) markIfCorrupt(err error) error {
 	return fmt.Errorf("tipstore: %w", err)
 }
 
-// damages are the look-ups that met damage. Pebble searches a damaged block for a flipped bit: up to a second of CPU time, each time. Until
-// the restart that makes the store again, such a look-up gets its error at once when it comes again, unless its key was written again meanwhile.
+// damages are the look-ups that met damage. Pebble searches a damaged block for a flipped bit: up
+// to a second of CPU time, each time. Until the restart that makes the store again, such a look-up
+// gets its error at once when it comes again, unless its key was written again meanwhile.
 type damages struct {
 	some atomic.Bool
 	mu   sync.Mutex
@@ -124,8 +126,9 @@ func (s *Store) waitForRoom() {
 	}
 }
 
-// write runs a call that Pebble may hold up while its background writes fail. The wait ends with the first of these failures after
-// Hurry, and with a failure that failed delivers; the call itself may end later.
+// write runs a call that Pebble may hold up while its background writes fail. The wait ends with
+// the first of these failures after Hurry, and with a failure that failed delivers; the call itself
+// may end later.
 func (s *Store) write(failed <-chan error, call func() error) error {
 	if !s.enter() {
 		return ErrClosed
@@ -158,7 +161,8 @@ func (s *Store) report(err error) {
 	}
 }
 
-// corrupt marks the folder. Pebble would end the process at a damaged file; here the read of the file returns ErrDamaged.
+// corrupt marks the folder. Pebble would end the process at a damaged file; here the read of the
+// file returns ErrDamaged.
 func (s *Store) corrupt(path string, details error) {
 	s.Condemn()
 	if s.failed != nil {
@@ -171,7 +175,8 @@ type logger struct{ s *Store }
 func (logger) Infof(string, ...any)  {}
 func (logger) Errorf(string, ...any) {}
 
-// Fatalf reports a failure after which Pebble cannot work. It never returns, as Pebble expects: the process stops.
+// Fatalf reports a failure after which Pebble cannot work. It never returns, as Pebble expects: the
+// process stops.
 func (l logger) Fatalf(format string, args ...any) {
 	err := fmt.Errorf("tipstore: "+format, args...)
 	l.s.report(err)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCacheHasRoom: after many batches, tables of waiting writes leave most of the cache to blocks, and a look-up that is
-// repeated reads no file.
+// TestCacheHasRoom: after many batches, tables of waiting writes leave most of the cache to blocks,
+// and a look-up that is repeated reads no file.
 func TestCacheHasRoom(t *testing.T) {
 	t.Parallel()
 	s, err := Open(Options{Dir: t.TempDir(), Cache: 16 << 20})
@@ -43,7 +43,8 @@ func TestCacheHasRoom(t *testing.T) {
 	t.Error("look-ups go on reading files")
 }
 
-// BenchmarkFind looks up keys that a large store does not have: go test ./eventstore/tipstore -run - -bench Find
+// BenchmarkFind looks up keys that a large store does not have: go test ./eventstore/tipstore
+// -run - -bench Find
 func BenchmarkFind(b *testing.B) {
 	s, err := Open(Options{Dir: b.TempDir(), Cache: 32 << 20})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// engine is the store's use of Pebble. It names none of Pebble's types: an importer of this package would compile their generic parts
-// again (25 CPU-s over the whole build).
+// engine is the store's use of Pebble. It names none of Pebble's types: an importer of this package
+// would compile their generic parts again (25 CPU-s over the whole build).
 type engine interface {
 	getter
 	search() (iterator, error) // finds one key, by the Bloom filters of all levels
@@ -56,16 +56,19 @@ type table struct {
 	size     uint64 // bytes
 }
 
-// memTables is the ratio of the cache to the memory of one table of waiting writes. Pebble takes two tables, of at
-// least 256 KiB, out of the cache. Larger tables gain nothing, because each batch is flushed at once. With half the cache for
-// each, no room was left for blocks, and each look-up read the Bloom filters from files: 11 µs instead of 4.
+// memTables is the ratio of the cache to the memory of one table of waiting writes. Pebble takes
+// two tables, of at least 256 KiB, out of the cache. Larger tables gain nothing, because each batch
+// is flushed at once. With half the cache for each, no room was left for blocks, and each look-up
+// read the Bloom filters from files: 11 µs instead of 4.
 const memTables = 16
 
 const (
-	// l0Files is how many tables of L0 are compacted at once, one of each flush. With Pebble's 4 a tenth of the CPU time of a load went
-	// into compactions: ids are spread, and most of the next level is rewritten. A look-up asks as many Bloom filters at most.
+	// l0Files is how many tables of L0 are compacted at once, one of each flush. With Pebble's 4 a
+	// tenth of the CPU time of a load went into compactions: ids are spread, and most of the next
+	// level is rewritten. A look-up asks as many Bloom filters at most.
 	l0Files = 16
-	// blockSize is the size of the blocks of a table, in bytes. A tip has some 3 KB: with Pebble's 4 KiB it was a block of its own.
+	// blockSize is the size of the blocks of a table, in bytes. A tip has some 3 KB: with Pebble's
+	// 4 KiB it was a block of its own.
 	blockSize = 32 << 10
 )
 
@@ -99,7 +102,8 @@ func openPebble(s *Store, dir string, o Options) (engine, error) {
 	return database{db}, nil
 }
 
-// unlocked are files that may be on a read-only disk: Pebble's own lock cannot be made there. The folder's lock keeps other processes away.
+// unlocked are files that may be on a read-only disk: Pebble's own lock cannot be made there. The
+// folder's lock keeps other processes away.
 type unlocked struct{ vfs.FS }
 
 // Lock locks a file, if the disk lets it.

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Middle returns a key that divides the keys with a prefix into two parts of about the same size, or nil if they stand in one file.
+// Middle returns a key that divides the keys with a prefix into two parts of about the same size,
+// or nil if they stand in one file.
 func (v View) Middle(prefix []byte) []byte {
 	if v.s == nil {
 		return nil

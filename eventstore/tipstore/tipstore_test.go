@@ -35,7 +35,8 @@ func set(t *testing.T, s *tipstore.Store, pairs ...string) {
 	}
 }
 
-// TestStore: a batch is visible at once and after a restart, unset keys are not found, and a view stays unchanged.
+// TestStore: a batch is visible at once and after a restart, unset keys are not found, and a view
+// stays unchanged.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{"in a folder": t.TempDir(), "in memory": ""} {
@@ -103,7 +104,8 @@ func readers(s *tipstore.Store) []func([]byte) ([]byte, error) {
 	return []func([]byte) ([]byte, error){s.Get, s.Find}
 }
 
-// TestCrash: flushed batches are there after a crash; a batch that was not flushed is there whole or not at all.
+// TestCrash: flushed batches are there after a crash; a batch that was not flushed is there whole
+// or not at all.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	dir, after := t.TempDir(), t.TempDir()
@@ -126,12 +128,13 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// someKeys is the number of keys in a table that is damaged. Each read of a damaged block looks for the flipped bit, in a time that grows
-// with the square of the block's size.
+// someKeys is the number of keys in a table that is damaged. Each read of a damaged block looks for
+// the flipped bit, in a time that grows with the square of the block's size.
 const someKeys = 250
 
-// TestDamage: a damaged table is found by the read that meets it or by the next Open, which says so until the store is
-// discarded. The damage is reported, and the folder of a store that is only read is left as it is.
+// TestDamage: a damaged table is found by the read that meets it or by the next Open, which says so
+// until the store is discarded. The damage is reported, and the folder of a store that is only read
+// is left as it is.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	for _, readOnly := range []bool{false, true} {
@@ -200,8 +203,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDamageIsReadOnce: a look-up that met damage is answered without another read of the damaged block: Pebble would search it for a flipped
-// bit again. All other look-ups go on.
+// TestDamageIsReadOnce: a look-up that met damage is answered without another read of the damaged
+// block: Pebble would search it for a flipped bit again. All other look-ups go on.
 func TestDamageIsReadOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -260,7 +263,8 @@ func TestDamageIsReadOnce(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestDamagedFilter: a flipped bit anywhere in a table, its filter included, never makes a key that is there look as if it were not.
+// TestDamagedFilter: a flipped bit anywhere in a table, its filter included, never makes a key that
+// is there look as if it were not.
 func TestDamagedFilter(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()
@@ -320,7 +324,8 @@ func readAll(t *testing.T, s *tipstore.Store) error {
 	return nil
 }
 
-// TestMiddle: the middle divides the keys of several files into two parts that together have each key once.
+// TestMiddle: the middle divides the keys of several files into two parts that together have each
+// key once.
 func TestMiddle(t *testing.T) {
 	t.Parallel()
 	s := open(t, tipstore.Options{Dir: t.TempDir()})

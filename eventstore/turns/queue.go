@@ -23,9 +23,11 @@ const (
 type Queue[T any] struct {
 	// Taken reports whether this node knows that an action was taken. It makes no request.
 	Taken func(action T) (bool, error)
-	// Act takes the actions that the other nodes did not take in time, as far as nobody has taken them by then.
+	// Act takes the actions that the other nodes did not take in time, as far as nobody has taken
+	// them by then.
 	Act func(ctx context.Context, actions []T) error
-	// Done is called with the events of each Add, in the order of the calls, after all of their actions were taken.
+	// Done is called with the events of each Add, in the order of the calls, after all of their
+	// actions were taken.
 	Done func(events []*format.Recorded)
 	// Patience is how long the other nodes have; NewQueue sets DefaultPatience. Set it before Run.
 	Patience time.Duration
@@ -45,8 +47,8 @@ func NewQueue[T any](taken func(T) (bool, error), act func(context.Context, []T)
 	return &Queue[T]{Taken: taken, Act: act, Done: done, Patience: DefaultPatience, batches: make(chan batch[T], maxBatches)}
 }
 
-// Add adds the actions that other nodes should take on account of events. All other actions of these events were taken. One goroutine calls
-// Add. It fails if ctx ends.
+// Add adds the actions that other nodes should take on account of events. All other actions of
+// these events were taken. One goroutine calls Add. It fails if ctx ends.
 func (q *Queue[T]) Add(ctx context.Context, events []*format.Recorded, actions []T) error {
 	if len(actions) == 0 && q.open.Load() == 0 {
 		q.Done(events)
@@ -61,8 +63,9 @@ func (q *Queue[T]) Add(ctx context.Context, events []*format.Recorded, actions [
 	}
 }
 
-// Plan reads batches of events and plans them, which calls Add, and runs the queue beside that. It returns when ctx ends (nil), or with the error of
-// the events that cannot be planned or of the actions that cannot be taken. No event is skipped.
+// Plan reads batches of events and plans them, which calls Add, and runs the queue beside that. It
+// returns when ctx ends (nil), or with the error of the events that cannot be planned or of the
+// actions that cannot be taken. No event is skipped.
 func (q *Queue[T]) Plan(parent context.Context, read func(context.Context) ([]*format.Recorded, error), plan func(context.Context, []*format.Recorded) error) error {
 	ctx, stop := context.WithCancelCause(parent)
 	var waiting sync.WaitGroup

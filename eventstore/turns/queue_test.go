@@ -56,8 +56,8 @@ func (o *others) queue() *Queue[string] {
 
 func event(seq uint64) []*format.Recorded { return []*format.Recorded{{Seq: seq}} }
 
-// TestTurns: an action of another node is left to that node for Patience, and taken then. Events are done in their order, those without actions
-// of others after the ones before them.
+// TestTurns: an action of another node is left to that node for Patience, and taken then. Events
+// are done in their order, those without actions of others after the ones before them.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,9 +21,10 @@ import (
 
 var benchPayments = flag.Int("verifypayments", 500, "number of payments in the log of BenchmarkVerify, if it makes one")
 
-// BenchmarkVerify compares the rate of a whole check with the rate at which the same process reads the files, and with the rate at which
-// it decompresses, decodes and hashes the same events. heapMB is the largest heap that was seen during the check. With -benchlog it reads
-// the log in that folder.
+// BenchmarkVerify compares the rate of a whole check with the rate at which the same process reads
+// the files, and with the rate at which it decompresses, decodes and hashes the same events. heapMB
+// is the largest heap that was seen during the check. With -benchlog it reads the log in that
+// folder.
 func BenchmarkVerify(b *testing.B) {
 	l := &log{dir: benchlog.Dir(b, *benchPayments)}
 	public, err := secrets.StoppedVerifier(l.dir, eventstoretest.MasterKey)
@@ -77,7 +78,8 @@ func readFiles(b *testing.B, dir string) (size uint64) {
 	return size
 }
 
-// decodeAll decompresses, decodes and hashes all events, the shards concurrently, and returns their number.
+// decodeAll decompresses, decodes and hashes all events, the shards concurrently, and returns their
+// number.
 func decodeAll(b *testing.B, dir string) (events uint64) {
 	b.Helper()
 	a, err := archive.Open(dir)

@@ -5,7 +5,8 @@ import "payledger/eventstore/format"
 // entrySize is roughly what an aggregate takes in memory beside its state, in bytes.
 const entrySize = 600
 
-// aggregates holds aggregates in memory, up to a size. It has two generations: the older one leaves as a whole.
+// aggregates holds aggregates in memory, up to a size. It has two generations: the older one leaves
+// as a whole.
 type aggregates struct {
 	recent, older map[format.Key]*aggregate
 	size, limit   int // of recent, in bytes

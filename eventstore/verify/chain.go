@@ -164,7 +164,8 @@ func (c *chain) event(ctx context.Context, r *format.Recorded) error {
 	return nil
 }
 
-// passed compares an aggregate that gets its next event with everything that has not applied that event.
+// passed compares an aggregate that gets its next event with everything that has not applied that
+// event.
 func (c *chain) passed(ctx context.Context, r *format.Recorded, before *aggregate) error {
 	if c.Archive.HasTips() && c.applied(before.seq) && !c.applied(r.Seq) {
 		if _, err := c.compareTip(r.Key, before, true); err != nil {
@@ -273,7 +274,8 @@ func (c *chain) keep(key format.Key, a *aggregate) error {
 	return c.scratch.put(c.shard, key, a)
 }
 
-// evict ends the check of an aggregate that has no later event, and puts any other into the scratch store.
+// evict ends the check of an aggregate that has no later event, and puts any other into the scratch
+// store.
 func (c *chain) evict(ctx context.Context, key format.Key, a *aggregate) error {
 	if !c.Archive.HasTips() || c.tail[key] || !c.applied(a.seq) {
 		return c.keep(key, a)
@@ -309,7 +311,8 @@ func (c *chain) last(ctx context.Context, key format.Key, a *aggregate) error {
 	return c.settle(ctx, key, a)
 }
 
-// compareTip compares an aggregate with its tip. If the tip store has another event, compareTip reports that only with must.
+// compareTip compares an aggregate with its tip. If the tip store has another event, compareTip
+// reports that only with must.
 func (c *chain) compareTip(key format.Key, a *aggregate, must bool) (same bool, err error) {
 	switch {
 	case a.tip:

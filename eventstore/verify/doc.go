@@ -1,37 +1,50 @@
-// Package verify checks a whole log, event by event, from the first one (I1). It reads the files, of a stopped server, of a
-// back-up, or of a running server up to an acknowledged end, and changes nothing.
+// Package verify checks a whole log, event by event, from the first one (I1). It reads the files,
+// of a stopped server, of a back-up, or of a running server up to an acknowledged end, and changes
+// nothing.
 //
 // # What it checks
 //
-//   - Files: the records' checksums, and the streams beside the log against their indexes (archive.Archive.Inspect). Without the tip
-//     store: that a destruction names each missing record of SECRETS.
-//   - Groups: sequences without a gap, the hash of the group before, the counts of events and aggregates, one log id.
+//   - Files: the records' checksums, and the streams beside the log against their indexes
+//     (archive.Archive.Inspect). Without the tip store: that a destruction names each missing
+//     record of SECRETS.
+//   - Groups: sequences without a gap, the hash of the group before, the counts of events and
+//     aggregates, one log id.
 //   - Events: revisions without a gap, Ledger-Prev-Seq, the hash over the hash before.
-//   - States: the recorded state, and the parts moved out of it, are byte for byte those that the fold of the events gives.
-//   - Claims: the payment that a single-use token names is the payment that was made with it; a claim of a key names a payment.
-//   - Checkpoints: size, counts, root and edge are those of the events, and the signature is the ledger's.
-//   - The tip store: the newest event of each aggregate, the parts moved out of its state, the ends of the shards, and nothing else.
+//   - States: the recorded state, and the parts moved out of it, are byte for byte those that the
+//     fold of the events gives.
+//   - Claims: the payment that a single-use token names is the payment that was made with it; a
+//     claim of a key names a payment.
+//   - Checkpoints: size, counts, root and edge are those of the events, and the signature is the
+//     ledger's.
+//   - The tip store: the newest event of each aggregate, the parts moved out of its state, the ends
+//     of the shards, and nothing else.
 //
-// Config.Newest gets the newest state of each aggregate, so that the caller can compare its views. Config.Shown gets the events at the
-// views' positions, and Config.Delivery the records of deliveries.
+// Config.Newest gets the newest state of each aggregate, so that the caller can compare its views.
+// Config.Shown gets the events at the views' positions, and Config.Delivery the records of
+// deliveries.
 //
 // Without the tip store, missing newest records of SECRETS and DELIVERIES cannot be noticed.
 //
 // # How it needs little memory
 //
-// The fold is local: state N must be that of event N applied to state N−1, and hash N covers hash N−1. So only the newest
-// state of each aggregate is needed. A cache of bounded size holds those of the aggregates with recent events. One pass over
-// the tip store lists a digest of each tip on the disk, in the order of the log (tipList): in sorted runs, of which no more than 64 are
-// read at once. An event with the digest of its tip is the newest of its aggregate: the aggregate is forgotten when it leaves the
-// cache. Any other goes into a scratch store on the disk until its next event. At the end of the log the check looks up the tips of all other aggregates, and names the differences. Claims look up
-// their owners, unless the owner was read shortly before. Without a whole list, every tip is looked up. Shards are read concurrently; the
-// checkpoints' tree takes the hashes of their events in turn, so that no shard runs ahead of another one by more than a few
-// hundred groups. The largest heap (BenchmarkVerify) was 69 MB for 2,000 payments, 89 MB for 100,000 and 87 MB for 1,000,000.
+// The fold is local: state N must be that of event N applied to state N−1, and hash N covers hash
+// N−1. So only the newest state of each aggregate is needed. A cache of bounded size holds those of
+// the aggregates with recent events. One pass over the tip store lists a digest of each tip on the
+// disk, in the order of the log (tipList): in sorted runs, of which no more than 64 are read at
+// once. An event with the digest of its tip is the newest of its aggregate: the aggregate is
+// forgotten when it leaves the cache. Any other goes into a scratch store on the disk until its
+// next event. At the end of the log the check looks up the tips of all other aggregates, and names
+// the differences. Claims look up their owners, unless the owner was read shortly before. Without a
+// whole list, every tip is looked up. Shards are read concurrently; the checkpoints' tree takes the
+// hashes of their events in turn, so that no shard runs ahead of another one by more than a few
+// hundred groups. The largest heap (BenchmarkVerify) was 69 MB for 2,000 payments, 89 MB for
+// 100,000 and 87 MB for 1,000,000.
 //
 // # Faults
 //
-// A Fault names stream, sequence, aggregate, revision and difference. Config.Report ends the run at the first fault, or collects
-// all of them. After a fault the checks continue from the recorded state, so that one wrong event is one fault.
+// A Fault names stream, sequence, aggregate, revision and difference. Config.Report ends the run at
+// the first fault, or collects all of them. After a fault the checks continue from the recorded
+// state, so that one wrong event is one fault.
 //
 // The package must not know: servers, HTTP, SQL, secrets.
 //

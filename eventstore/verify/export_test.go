@@ -11,8 +11,9 @@ import (
 // Recorded returns the recorded state of an event.
 func Recorded(r *format.Recorded) (any, error) { return known[r.Aggregate].DecodeState(r) }
 
-// MatchedTips lists the tips in runs of a number of tips, and merges a number of runs at once. It returns the number of tips, the number
-// of events that are in the list, and the largest number of runs that were read at once.
+// MatchedTips lists the tips in runs of a number of tips, and merges a number of runs at once. It
+// returns the number of tips, the number of events that are in the list, and the largest number of
+// runs that were read at once.
 func MatchedTips(ctx context.Context, a *archive.Archive, in string, tipsOfRun, runsAtOnce int) (stored, matched uint64, read int, err error) {
 	l, err := listTips(ctx, a, in, sorting{tipsOfRun, runsAtOnce})
 	if err != nil {

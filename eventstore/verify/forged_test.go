@@ -22,7 +22,8 @@ type forger struct {
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// next returns a group with one more event; change may forge the event's state before it is recorded.
+// next returns a group with one more event; change may forge the event's state before it is
+// recorded.
 func (f *forger) next(change func(s *session.State)) *format.Group {
 	f.t.Helper()
 	e, err := session.DecideCreate(session.State{}, session.Create{
@@ -91,8 +92,8 @@ func checked(t *testing.T, groups ...*format.Group) (all []string) {
 	return all
 }
 
-// TestForgedEvents: events with right checksums that do not follow from the events before them are found, each once, although the
-// cache keeps nothing.
+// TestForgedEvents: events with right checksums that do not follow from the events before them are
+// found, each once, although the cache keeps nothing.
 func TestForgedEvents(t *testing.T) {
 	good := &forger{t: t}
 	if faults := checked(t, good.next(nil), good.next(nil), good.next(nil)); len(faults) > 0 {

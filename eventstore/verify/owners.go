@@ -11,8 +11,8 @@ import (
 	"payledger/eventstore/tiprow"
 )
 
-// owners are facts of recent aggregates of all shards that the claims of others rely on. A claim is made near its owner in the
-// log, so most claims need no look-up. A fact is a digest.
+// owners are facts of recent aggregates of all shards that the claims of others rely on. A claim is
+// made near its owner in the log, so most claims need no look-up. A fact is a digest.
 type owners struct{ *cache.Cache[fact, struct{}] }
 
 type fact [16]byte

@@ -24,8 +24,9 @@ func init() {
 // Register adds the rules of an aggregate.
 func Register(c *format.Core) { known[c.Name] = c }
 
-// apply returns the state after r, given the state before (nil before the first event), and the body that r must have; the
-// body is nil for an event of an older schema, whose recorded state has another form.
+// apply returns the state after r, given the state before (nil before the first event), and the
+// body that r must have; the body is nil for an event of an older schema, whose recorded state has
+// another form.
 func apply(c *format.Core, before any, r *format.Recorded) (after any, body []byte, err error) {
 	defer func() { // a wrong event may break what Evolve relies on
 		if cause := recover(); cause != nil {
@@ -46,7 +47,8 @@ func apply(c *format.Core, before any, r *format.Recorded) (after any, body []by
 	return c.Earlier(state, c.None()), body, err // no later fold needs the parts that leave the state
 }
 
-// difference returns the first difference between the recorded body and the one that the fold gives.
+// difference returns the first difference between the recorded body and the one that the fold
+// gives.
 func difference(r *format.Recorded, body []byte) string {
 	want := r.Fresh()
 	want.Body = body

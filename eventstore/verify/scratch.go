@@ -17,7 +17,8 @@ import (
 // scratchCache is the memory of the scratch store, in bytes.
 const scratchCache = 8 << 20
 
-// scratch holds the aggregates that left the cache and have later events, in a temporary folder. The first put opens the store.
+// scratch holds the aggregates that left the cache and have later events, in a temporary folder.
+// The first put opens the store.
 type scratch struct {
 	dir   string
 	mu    sync.Mutex // guards the opening
@@ -50,8 +51,9 @@ func (s *scratch) close() (err error) {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// A key is the shard (2 bytes), aggregate, 0, account, 0, id. A value is the address, the number, the address of the event before, the
-// revision, the schema (8 bytes each), the two hashes, the length and the text of the stream's name, and the state; no bytes for an unknown one.
+// A key is the shard (2 bytes), aggregate, 0, account, 0, id. A value is the address, the number,
+// the address of the event before, the revision, the schema (8 bytes each), the two hashes, the
+// length and the text of the stream's name, and the state; no bytes for an unknown one.
 
 func scratchKey(shard int, key format.Key) []byte {
 	b := binary.BigEndian.AppendUint16(nil, uint16(shard))
@@ -85,7 +87,8 @@ func (s *scratch) put(shard int, key format.Key, a *aggregate) error {
 	return errors.Join(batch.Set(scratchKey(shard, key), append(b, state...)), batch.Commit())
 }
 
-// take removes an aggregate and returns it; nil if there is none. The caller has put an aggregate before.
+// take removes an aggregate and returns it; nil if there is none. The caller has put an aggregate
+// before.
 func (s *scratch) take(shard int, key format.Key) (*aggregate, error) {
 	k := scratchKey(shard, key)
 	value, err := s.store.Find(k)
@@ -125,7 +128,8 @@ func parseScratch(key format.Key, b []byte) (*aggregate, error) {
 	return a, nil
 }
 
-// each calls handle with the aggregates of a shard that are left. The caller has put an aggregate before.
+// each calls handle with the aggregates of a shard that are left. The caller has put an aggregate
+// before.
 func (s *scratch) each(shard int, handle func(format.Key, *aggregate) error) error {
 	return s.store.Each(binary.BigEndian.AppendUint16(nil, uint16(shard)), func(k, value []byte) error {
 		key := parseScratchKey(k)

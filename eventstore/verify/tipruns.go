@@ -52,7 +52,8 @@ func (l *tipList) add(ctx context.Context, run []tipRecord) error {
 	}
 }
 
-// finish adds the last run, and merges the smallest runs until no more are left than are merged at once.
+// finish adds the last run, and merges the smallest runs until no more are left than are merged at
+// once.
 func (l *tipList) finish(ctx context.Context, last []tipRecord) error {
 	if err := l.add(ctx, last); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"payledger/eventstore/tiprow"
 )
 
-// tipList has the digest of each tip, in the order of the log, as sorted runs in a temporary file (doc.go). A look-up for each aggregate took
-// a third of a whole check.
+// tipList has the digest of each tip, in the order of the log, as sorted runs in a temporary file
+// (doc.go). A look-up for each aggregate took a third of a whole check.
 type tipList struct {
 	sorting
 	digester
@@ -50,8 +50,8 @@ func (r *tipRecord) shard() int { return int(binary.BigEndian.Uint16(r[:])) }
 
 func (r *tipRecord) number() uint64 { return binary.BigEndian.Uint64(r[2:]) }
 
-// digester digests tips with two seeds that each check draws: 128 bits that nobody knows before. Every tip is digested twice, and
-// SHA-256 took 4 % of a whole check.
+// digester digests tips with two seeds that each check draws: 128 bits that nobody knows before.
+// Every tip is digested twice, and SHA-256 took 4 % of a whole check.
 type digester [2]maphash.Seed
 
 // digest returns the digest of a tip, given its key and its value in the tip store.
@@ -62,7 +62,8 @@ func (d *digester) digest(key format.Key, value []byte) (sum [digestSize]byte) {
 	return sum
 }
 
-// listTips makes the list in a folder; none if the tip store cannot be read: the look-ups then name the fault. The caller closes it.
+// listTips makes the list in a folder; none if the tip store cannot be read: the look-ups then name
+// the fault. The caller closes it.
 func listTips(ctx context.Context, a *archive.Archive, in string, by sorting) (l *tipList, err error) {
 	l = &tipList{sorting: by, digester: digester{maphash.MakeSeed(), maphash.MakeSeed()}, shards: a.Shards}
 	if l.file, err = os.CreateTemp(in, "tips-"); err != nil {
@@ -143,7 +144,8 @@ func (l *tipList) of(shard int) (*tips, error) {
 	return &tips{&l.digester, runs}, err
 }
 
-// has reports whether the tip store has exactly r as the newest event of its aggregate. The shard's events come in their order.
+// has reports whether the tip store has exactly r as the newest event of its aggregate. The shard's
+// events come in their order.
 func (t *tips) has(r *format.Recorded) (found bool, err error) {
 	for len(t.runs) > 0 && t.runs[0].next.number() <= r.Number {
 		first := &t.runs[0].next

@@ -19,7 +19,8 @@ import (
 	"payledger/eventstore/verify"
 )
 
-// TestTipList: each tip is met once in the order of the log, however small the runs are. No more runs are read at once than may be.
+// TestTipList: each tip is met once in the order of the log, however small the runs are. No more
+// runs are read at once than may be.
 func TestTipList(t *testing.T) {
 	t.Parallel()
 	const payments = 30
@@ -67,7 +68,8 @@ func (l *log) history(t *testing.T, id domain.PaymentID) (all []*eventstore.Reco
 	return all
 }
 
-// TestWrongTips: a tip that is missing, older, changed or of no aggregate of the log is named, with much memory and with little.
+// TestWrongTips: a tip that is missing, older, changed or of no aggregate of the log is named, with
+// much memory and with little.
 func TestWrongTips(t *testing.T) {
 	t.Parallel()
 	l := made(t, 12, nil)
@@ -111,7 +113,8 @@ func TestWrongTips(t *testing.T) {
 	}
 }
 
-// TestWithoutShards: without the streams of the log, and with the tip store, verify names the streams.
+// TestWithoutShards: without the streams of the log, and with the tip store, verify names the
+// streams.
 func TestWithoutShards(t *testing.T) {
 	t.Parallel()
 	l := made(t, 2, nil)

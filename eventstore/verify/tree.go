@@ -28,7 +28,8 @@ type forest struct {
 	number uint64
 }
 
-// check compares each checkpoint with the events up to it, and then reads the events that no checkpoint covers.
+// check compares each checkpoint with the events up to it, and then reads the events that no
+// checkpoint covers.
 func (f *forest) check(ctx context.Context, checkpoints <-chan numbered) error {
 	f.tree = checkpoint.Checkpoint{}.Tree()
 	f.ahead, f.events = make([]leaves, len(f.shards)), make([]uint64, len(f.shards))

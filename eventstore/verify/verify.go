@@ -30,7 +30,8 @@ type Config struct {
 	Only domain.PaymentID
 	// Report gets each fault, one at a time. An error ends the run.
 	Report func(Fault) error
-	// Progress, if set, gets the number of checked events and that of all, at intervals, and never while Report or Newest runs.
+	// Progress, if set, gets the number of checked events and that of all, at intervals, and never
+	// while Report or Newest runs.
 	Progress func(done, of uint64)
 	// Newest, if set, gets each aggregate's newest event, with the state after it, one at a time.
 	Newest func(ctx context.Context, n Newest) error
@@ -38,7 +39,8 @@ type Config struct {
 	ViewEnd func(shard int) uint64
 	// Shown, if set, gets the event of each shard at its ViewEnd, one at a time.
 	Shown func(r *eventstore.Recorded) error
-	// Event, if set, gets each event up to its shard's ViewEnd, one at a time. The events of a shard are in order.
+	// Event, if set, gets each event up to its shard's ViewEnd, one at a time. The events of a
+	// shard are in order.
 	Event func(ctx context.Context, r *eventstore.Recorded) error
 	// Delivery, if set, gets each record of deliveries in their order, with its stream.
 	Delivery func(ctx context.Context, stream string, r *eventstore.Recorded) error
@@ -123,7 +125,8 @@ func (r *run) viewEnd(shard int) uint64 {
 	return r.ViewEnd(shard)
 }
 
-// Run checks the log. The faults go to Report; an error means that the check did not end, or is that of Report.
+// Run checks the log. The faults go to Report; an error means that the check did not end, or is
+// that of Report.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	r := &run{Config: c, files: map[place]bool{}}
 	if r.Memory == 0 {
@@ -145,7 +148,8 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	return r.all(ctx)
 }
 
-// prepare checks the files, and lists the tips. If the tip store cannot be read, there is no list: the look-ups report it.
+// prepare checks the files, and lists the tips. If the tip store cannot be read, there is no list:
+// the look-ups report it.
 func (r *run) prepare(ctx context.Context) error {
 	var listing sync.WaitGroup
 	var listed error
@@ -281,7 +285,8 @@ func (r *run) damaged(stream string, seq uint64, reason string) error {
 	return r.report(Fault{Stream: stream, Sequence: seq, Difference: reason})
 }
 
-// readTail finds the aggregates with events that the tip store has not applied: a killed server leaves those of a second.
+// readTail finds the aggregates with events that the tip store has not applied: a killed server
+// leaves those of a second.
 func (c *chain) readTail(ctx context.Context) error {
 	if c.Archive.Running() || !c.Archive.HasTips() || c.shard == deliverylog.ShardNumber {
 		return nil

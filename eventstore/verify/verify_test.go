@@ -147,8 +147,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestWholeLog: a whole log has no fault, beside the running server and after its stop, with much memory and with little; no byte
-// of the folder changes.
+// TestWholeLog: a whole log has no fault, beside the running server and after its stop, with much
+// memory and with little; no byte of the folder changes.
 func TestWholeLog(t *testing.T) {
 	t.Parallel()
 	const payments = 120

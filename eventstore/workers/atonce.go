@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Each calls do with the numbers below n, up to atOnce at the same time, and returns the errors by number.
+// Each calls do with the numbers below n, up to atOnce at the same time, and returns the errors by
+// number.
 func Each(n, atOnce int, do func(i int) error) []error {
 	errs, places := make([]error, n), make(chan struct{}, atOnce)
 	var running sync.WaitGroup
@@ -21,7 +22,8 @@ func Each(n, atOnce int, do func(i int) error) []error {
 	return errs
 }
 
-// Pool calls work with the values of produce, up to atOnce at the same time. At the first error it stops them and returns it.
+// Pool calls work with the values of produce, up to atOnce at the same time. At the first error it
+// stops them and returns it.
 func Pool[T any](ctx context.Context, atOnce int, produce func(ctx context.Context, submit func(T) error) error, work func(context.Context, T) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

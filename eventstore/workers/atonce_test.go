@@ -41,7 +41,8 @@ func TestEach(t *testing.T) {
 	})
 }
 
-// TestPool: all values are worked on, within the limit; the first error of a job, of produce or of the caller's context ends it.
+// TestPool: all values are worked on, within the limit; the first error of a job, of produce or of
+// the caller's context ends it.
 func TestPool(t *testing.T) {
 	t.Parallel()
 	produce := func(n int, end error) func(context.Context, func(int) error) error {

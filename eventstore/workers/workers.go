@@ -49,8 +49,8 @@ func (w *Workers) work(job func()) {
 	}
 }
 
-// Close waits until all jobs are done and their goroutines have ended. The caller must start no job at the same time; a job that is
-// started later gets a goroutine of its own.
+// Close waits until all jobs are done and their goroutines have ended. The caller must start no job
+// at the same time; a job that is started later gets a goroutine of its own.
 func (w *Workers) Close() {
 	w.close()
 	w.running.Wait()

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// TestWorkers: every job runs, however many wait for each other; at most maxIdle goroutines stay and do the next jobs, and
-// none is left at the end.
+// TestWorkers: every job runs, however many wait for each other; at most maxIdle goroutines stay
+// and do the next jobs, and none is left at the end.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

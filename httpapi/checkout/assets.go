@@ -13,7 +13,8 @@ var assetFiles embed.FS
 // keepNever is the Cache-Control of a file at the address of another release.
 const keepNever = "no-store"
 
-// Asset returns a file that a page loads, by the last two parts of its address; false when there is none.
+// Asset returns a file that a page loads, by the last two parts of its address; false when there is
+// none.
 func (p *Pages) Asset(version, name string) (Document, bool) {
 	body, known := p.assets.Contents[name]
 	if !known {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// ownPolicy is the content security policy up to the value of frame-ancestors: all comes from this service, and no text becomes code.
+// ownPolicy is the content security policy up to the value of frame-ancestors: all comes from this
+// service, and no text becomes code.
 const ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'; frame-ancestors "
 

@@ -60,7 +60,8 @@ func every(t *testing.T, p *Pages) map[string]Document {
 	return made
 }
 
-// TestOldestMonth checks that the page has the oldest month of expiry that the service takes: its script knows no other (D12).
+// TestOldestMonth checks that the page has the oldest month of expiry that the service takes: its
+// script knows no other (D12).
 func TestOldestMonth(t *testing.T) {
 	d, err := newPages(t).Payment(Payment{OldestMonth: domain.OldestMonth(time.Date(2026, 12, 1, 11, 59, 59, 0, time.UTC))})
 	if err != nil || !strings.Contains(string(d.Body), ` data-oldest="2026-11"`) {
@@ -77,8 +78,8 @@ var (
 	named    = regexp.MustCompile(`<input id="[a-z]+"[^>]*\sname=`)
 )
 
-// TestPages checks that no page contains inline code or styles, loads anything from other sites, or has a card field that a form could
-// send. Foreign text stays text.
+// TestPages checks that no page contains inline code or styles, loads anything from other sites, or
+// has a card field that a form could send. Foreign text stays text.
 func TestPages(t *testing.T) {
 	for name, d := range every(t, newPages(t)) {
 		text := string(d.Body)
@@ -148,7 +149,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestFrameAncestors: named origins may frame the page, and nothing else can be slipped into the policy.
+// TestFrameAncestors: named origins may frame the page, and nothing else can be slipped into the
+// policy.
 func TestFrameAncestors(t *testing.T) {
 	if got := newPages(t, "https://shop.example", "http://localhost:3000").policy; !strings.HasSuffix(got, "frame-ancestors https://shop.example http://localhost:3000") {
 		t.Errorf("the policy is %s", got)
@@ -163,8 +165,8 @@ func TestFrameAncestors(t *testing.T) {
 	}
 }
 
-// TestAssets checks that each asset has a type, that browsers may cache it for ever under this release's address, and never under another
-// address.
+// TestAssets checks that each asset has a type, that browsers may cache it for ever under this
+// release's address, and never under another address.
 func TestAssets(t *testing.T) {
 	p := newPages(t)
 	err := fs.WalkDir(assetFiles, "assets", func(path string, d fs.DirEntry, err error) error {
@@ -208,7 +210,8 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestTestCards: cards to try are offered in the sandbox alone, and are of the contract's table (D13).
+// TestTestCards: cards to try are offered in the sandbox alone, and are of the contract's table
+// (D13).
 func TestTestCards(t *testing.T) {
 	contract, err := os.ReadFile("../CONTRACT.md")
 	if err != nil {

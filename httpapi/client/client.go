@@ -22,7 +22,8 @@ const (
 	longestWait = 5 * time.Second
 )
 
-// Client calls the API of one server with one API key. The zero value of the other fields is usable.
+// Client calls the API of one server with one API key. The zero value of the other fields is
+// usable.
 type Client struct {
 	URL    string // of the server
 	APIKey string
@@ -41,7 +42,8 @@ type Request struct {
 	Body   any // encoded as JSON; nil: none
 	// IdempotencyKey makes a repeat of a payment operation safe (D9); "": none.
 	IdempotencyKey string
-	// ClientToken is the credential of the customer's browser, instead of the API key (D12); "": the API key.
+	// ClientToken is the credential of the customer's browser, instead of the API key (D12); "":
+	// the API key.
 	ClientToken string
 	Header      http.Header // further headers
 }
@@ -56,7 +58,8 @@ func (c *Client) Post(ctx context.Context, path string, body, into any) error {
 	return c.Call(ctx, Request{Method: http.MethodPost, Path: path, Body: body}, into)
 }
 
-// Call sends a request, repeats it where that is safe, and decodes the answer into the variable behind into; nil drops the answer.
+// Call sends a request, repeats it where that is safe, and decodes the answer into the variable
+// behind into; nil drops the answer.
 func (c *Client) Call(ctx context.Context, r Request, into any) error {
 	for attempt := 1; ; attempt++ {
 		answer, err := c.Do(ctx, r)
@@ -76,11 +79,12 @@ func (c *Client) Call(ctx context.Context, r Request, into any) error {
 	}
 }
 
-// notRedirected returns a redirect as the answer. To follow it would send the API key to its target.
+// notRedirected returns a redirect as the answer. To follow it would send the API key to its
+// target.
 func notRedirected(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Do sends a request once. The caller closes the body of the answer. An answer other than 2xx is an *Error, a redirect as well: it is not
-// followed, unless HTTP says so.
+// Do sends a request once. The caller closes the body of the answer. An answer other than 2xx is an
+// *Error, a redirect as well: it is not followed, unless HTTP says so.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	request, err := c.request(ctx, r)
 	if err != nil {
@@ -178,7 +182,8 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// decode decodes an answer. The status 202 has a payment that goes on by itself as an error (D8), or an answer as usual.
+// decode decodes an answer. The status 202 has a payment that goes on by itself as an error (D8),
+// or an answer as usual.
 func decode(answer *http.Response, into any) error {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)

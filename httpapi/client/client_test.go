@@ -14,7 +14,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// script is a server that returns its answers in order. An answer of status 0 closes the connection.
+// script is a server that returns its answers in order. An answer of status 0 closes the
+// connection.
 type script struct {
 	t       *testing.T
 	answers []string // status, a space, the body
@@ -61,7 +62,8 @@ const (
 	paid        = `200 {"id":"01p","status":"AUTHORIZED","amount":2500}`
 )
 
-// TestRepeats: a request is repeated only where that is safe. A lost answer to a keyed request becomes its payment.
+// TestRepeats: a request is repeated only where that is safe. A lost answer to a keyed request
+// becomes its payment.
 func TestRepeats(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -101,7 +103,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// TestCredentials: the merchant's calls have the key and the version, the browser's calls the client token and no key.
+// TestCredentials: the merchant's calls have the key and the version, the browser's calls the
+// client token and no key.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	api, s, _ := at(t, "200 {}", "200 {}")
@@ -117,7 +120,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestErrors: an error has every word of the API; a payment that goes on by itself is one, and so is the answer of another program.
+// TestErrors: an error has every word of the API; a payment that goes on by itself is one, and so
+// is the answer of another program.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -153,7 +157,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestStream: messages come whole, comments do not count, and the end of the connection is an error that says so.
+// TestStream: messages come whole, comments do not count, and the end of the connection is an error
+// that says so.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	api, _, _ := at(t, "200 retry: 1000\n\n: 0\n\nid: 1\nevent: a\ndata: {\"n\":1}\n\nid: 2\n\nevent: b\ndata: {}\n\nid: 3\nevent: c\ndata: {\"cut\"")

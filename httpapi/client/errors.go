@@ -61,7 +61,8 @@ func (e *Error) Error() string {
 
 const errorLimit = 1 << 20
 
-// ReadError returns the error of an answer that is not 2xx. Its body need not be the API's: a proxy may have answered.
+// ReadError returns the error of an answer that is not 2xx. Its body need not be the API's: a proxy
+// may have answered.
 func ReadError(answer *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, errorLimit))
 	if err != nil {

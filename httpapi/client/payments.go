@@ -53,7 +53,8 @@ type Processor struct {
 	AmountRefunded int64  `json:"amountRefunded"`
 }
 
-// Transaction is a sale or a refund of a payment. Events are only in an answer with expand=transactions.events.
+// Transaction is a sale or a refund of a payment. Events are only in an answer with
+// expand=transactions.events.
 type Transaction struct {
 	Type          string        `json:"transactionType"`
 	Date          time.Time     `json:"date"`
@@ -79,7 +80,8 @@ type page[T any] struct {
 
 const pageLimit = "100"
 
-// List calls handle with each element of a list that has cursors, page by page, until handle returns false or the list ends.
+// List calls handle with each element of a list that has cursors, page by page, until handle
+// returns false or the list ends.
 func List[T any](ctx context.Context, c *Client, path string, query url.Values, handle func(T) bool) error {
 	query = url.Values(http.Header(query).Clone())
 	if query == nil {
@@ -110,8 +112,9 @@ func (c *Client) Payment(ctx context.Context, id string) (p Payment, err error) 
 	return p, c.Get(ctx, "/payments/"+url.PathEscape(id), url.Values{"expand": {"transactions.events"}}, &p)
 }
 
-// Operate sends an operation on a payment, and returns the payment after it. operation is the last part of the path: capture, refund,
-// cancel, resume or adjust-authorization. key makes a repeat safe (D9).
+// Operate sends an operation on a payment, and returns the payment after it. operation is the last
+// part of the path: capture, refund, cancel, resume or adjust-authorization. key makes a repeat
+// safe (D9).
 func (c *Client) Operate(ctx context.Context, id, operation, key string, body any) (p Payment, err error) {
 	return p, c.Call(ctx, Request{Method: http.MethodPost, Path: "/payments/" + url.PathEscape(id) + "/" + operation, Body: body, IdempotencyKey: key}, &p)
 }

@@ -10,7 +10,8 @@ import (
 	"net/http"
 )
 
-// ErrBroken means that a stream ended: the connection broke, or the service stopped. The caller connects again.
+// ErrBroken means that a stream ended: the connection broke, or the service stopped. The caller
+// connects again.
 var ErrBroken = errors.New("the connection to the server broke")
 
 // ServerEvent is one message of a stream of server-sent events.
@@ -20,8 +21,9 @@ type ServerEvent struct {
 	Data []byte // JSON; nil: none
 }
 
-// Stream reads server-sent events and calls handle with each. opened is called when the server has accepted the stream. Stream returns an
-// error that wraps ErrBroken when the connection ends, the error of handle, or an *Error if the server refuses the stream.
+// Stream reads server-sent events and calls handle with each. opened is called when the server has
+// accepted the stream. Stream returns an error that wraps ErrBroken when the connection ends, the
+// error of handle, or an *Error if the server refuses the stream.
 func (c *Client) Stream(ctx context.Context, r Request, opened func(), handle func(ServerEvent) error) error {
 	r.Method = http.MethodGet
 	answer, err := c.Do(ctx, r)

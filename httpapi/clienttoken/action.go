@@ -12,7 +12,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// intentAction is the intent of the token that starts a required action: the one action there is (D4, D13).
+// intentAction is the intent of the token that starts a required action: the one action there is
+// (D4, D13).
 const intentAction = "3DS_AUTHENTICATION"
 
 // Action is the required action of an action's client token.
@@ -21,7 +22,8 @@ type Action struct {
 	Revision uint64
 }
 
-// SignAction makes the client token of the action that a payment waits for, "" for none (D6). The same state gives the same token.
+// SignAction makes the client token of the action that a payment waits for, "" for none (D6). The
+// same state gives the same token.
 func (t *Tokens) SignAction(p payment.State) (string, error) {
 	required := p.RequiredAction()
 	if required == nil {
@@ -43,7 +45,8 @@ func (t *Tokens) ReadAction(text string) (domain.AccountID, Action, error) {
 	return read.AccountID, Action{read.PaymentID, read.Action}, nil
 }
 
-// resumeClaims are the content of a resume token. The audience, and no environment and intent, distinguish it from a client token.
+// resumeClaims are the content of a resume token. The audience, and no environment and intent,
+// distinguish it from a client token.
 type resumeClaims struct {
 	AccountID domain.AccountID  `json:"accountId"`
 	PaymentID domain.PaymentID  `json:"paymentId"`
@@ -54,7 +57,8 @@ type resumeClaims struct {
 
 const resumeAudience = "resume"
 
-// SignResume makes the token with which a payment continues after its action. It has the outcome in the sandbox only (D12).
+// SignResume makes the token with which a payment continues after its action. It has the outcome in
+// the sandbox only (D12).
 func (t *Tokens) SignResume(p payment.State, action *payment.RequiredAction, outcome processor.Outcome) (string, error) {
 	if t.Environment != account.Sandbox {
 		outcome = ""
@@ -67,8 +71,9 @@ func (t *Tokens) SignResume(p payment.State, action *payment.RequiredAction, out
 	})
 }
 
-// ReadResume reads a resume token for a payment: the revision of its action, 0 when the token is not ours or another payment's, and in the
-// sandbox the outcome. The payment checks the expiry, because it knows the action: a token that is too late is a failed challenge (D7).
+// ReadResume reads a resume token for a payment: the revision of its action, 0 when the token is
+// not ours or another payment's, and in the sandbox the outcome. The payment checks the expiry,
+// because it knows the action: a token that is too late is a failed challenge (D7).
 func (t *Tokens) ReadResume(text string, owner domain.AccountID, id domain.PaymentID) (action uint64, outcome processor.Outcome) {
 	var read resumeClaims
 	err := t.verify(text, &read, jwt.WithoutClaimsValidation())

@@ -83,7 +83,8 @@ func (t *Tokens) read(text string) (read claims, err error) {
 	return read, nil
 }
 
-// ReadSession returns the access token of a session's client token, or of the access token alone, and the session's account (D12).
+// ReadSession returns the access token of a session's client token, or of the access token alone,
+// and the session's account (D12).
 func (t *Tokens) ReadSession(ctx context.Context, text string) (domain.AccountID, AccessToken, error) {
 	if !strings.Contains(text, ".") {
 		return t.readAccess(ctx, AccessToken(text))

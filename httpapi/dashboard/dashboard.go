@@ -24,7 +24,8 @@ import (
 // Path is the address of the start page.
 const Path = "/dashboard"
 
-// NeedsNoPlace reports whether an answer takes nothing but the processor: a file, or the sign-in page.
+// NeedsNoPlace reports whether an answer takes nothing but the processor: a file, or the sign-in
+// page.
 func NeedsNoPlace(r *http.Request) bool {
 	_, err := r.Cookie(cookieName)
 	return r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, Path+"/assets/") || r.URL.Path == pathLogin && err != nil)
@@ -57,12 +58,14 @@ var screens = []struct {
 	{workflowpages.Files, workflowpages.Routes},
 }
 
-// Pages returns the pages as method and path, such as "GET /dashboard/payments/{id}": the addresses that a GET answers.
+// Pages returns the pages as method and path, such as "GET /dashboard/payments/{id}": the addresses
+// that a GET answers.
 func Pages() []string {
 	return append([]string{"GET " + pathLogin, "GET " + pathMe}, patterns(http.MethodGet)...)
 }
 
-// Forms returns the forms as method and path, such as "POST /dashboard/users": those that change something of the account.
+// Forms returns the forms as method and path, such as "POST /dashboard/users": those that change
+// something of the account.
 func Forms() []string { return patterns(http.MethodPost) }
 
 func patterns(method string) (all []string) {
@@ -177,7 +180,8 @@ func (d *Dashboard) inside(pattern string, screen frame.Screen) {
 	d.personal(pattern, func(v *frame.Visit, _ users.Current) error { return screen(v) })
 }
 
-// personal serves a page that needs to know the user's session. Without a session it shows the sign-in page.
+// personal serves a page that needs to know the user's session. Without a session it shows the
+// sign-in page.
 func (d *Dashboard) personal(pattern string, screen func(*frame.Visit, users.Current) error) {
 	d.outside(pattern, func(w http.ResponseWriter, r *http.Request) error {
 		current, err := d.identify(w, r)

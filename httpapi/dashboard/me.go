@@ -39,7 +39,8 @@ func showMe(v *frame.Visit, current users.Current, status int, out meView) error
 	return v.Show(frame.Page{Name: "me", Title: "Your account", Nav: pathMe, Status: status, Data: out})
 }
 
-// refusedForm takes the reason of a refusal into a form. It returns the status of the page; an error that is no refusal stays.
+// refusedForm takes the reason of a refusal into a form. It returns the status of the page; an
+// error that is no refusal stays.
 func (d *Dashboard) refusedForm(f *frame.Form, err error) (int, error) {
 	if status, text, is := refused(err, d.Now()); is {
 		if f.Refusal.Text = text; users.ReasonOf(err) == users.WrongCredentials {

@@ -11,7 +11,8 @@ import (
 // qrQuiet is the width of the empty border, in modules.
 const qrQuiet = 4
 
-// qrPath returns the dark modules of a QR code as the path of an SVG, and the width of the code with its border, in modules.
+// qrPath returns the dark modules of a QR code as the path of an SVG, and the width of the code
+// with its border, in modules.
 func qrPath(text string) (path string, size int, err error) {
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {

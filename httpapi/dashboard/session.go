@@ -11,11 +11,13 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// cookieName is the session cookie, and deviceName the one of a browser on which a user has signed in: it outlives the session. The prefix
-// makes browsers refuse them without Secure, with a Domain, or from another path.
+// cookieName is the session cookie, and deviceName the one of a browser on which a user has signed
+// in: it outlives the session. The prefix makes browsers refuse them without Secure, with a Domain,
+// or from another path.
 const cookieName, deviceName = "__Host-payledger", "__Host-payledger-device"
 
-// identify returns the session of the browser, and renews it. A *users.Refusal means that there is none.
+// identify returns the session of the browser, and renews it. A *users.Refusal means that there is
+// none.
 func (d *Dashboard) identify(w http.ResponseWriter, r *http.Request) (users.Current, error) {
 	token := ""
 	if cookie, err := r.Cookie(cookieName); err == nil {

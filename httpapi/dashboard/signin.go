@@ -44,10 +44,12 @@ func (d *Dashboard) signInPage(w http.ResponseWriter, r *http.Request, status in
 	return d.frame.ShowOutside(w, r, frame.Page{Name: "signin", Title: "Sign in", Status: status, Data: f})
 }
 
-// formMost is the greatest size of a form that is kept over a sign-in, in bytes, and signInMost that of the sign-in form with it.
+// formMost is the greatest size of a form that is kept over a sign-in, in bytes, and signInMost
+// that of the sign-in form with it.
 const formMost, signInMost = 256 << 10, 512 << 10
 
-// askToSignIn answers a request without a session. The input of a form is kept in the page, but for secrets.
+// askToSignIn answers a request without a session. The input of a form is kept in the page, but for
+// secrets.
 func (d *Dashboard) askToSignIn(w http.ResponseWriter, r *http.Request, why users.Reason) error {
 	f := signInForm{Next: safeNext(r.URL.RequestURI())}
 	if why != users.NoSession {
@@ -132,7 +134,8 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) error {
 // secretFields are the fields whose input is never written into a page.
 var secretFields = []string{"password", "old", "new", "again", "code"}
 
-// encodeInput returns the input of a form for a hidden field, without secrets; "" for the forms of a user's own account.
+// encodeInput returns the input of a form for a hidden field, without secrets; "" for the forms of
+// a user's own account.
 func encodeInput(path string, values url.Values) string {
 	if strings.HasPrefix(path, pathMe) {
 		return ""

@@ -20,7 +20,8 @@ import (
 	"payledger/httpapi/docs/docstest"
 )
 
-// changes are changed proofs. check-proof refuses each of them (package proof), and so must every other reader.
+// changes are changed proofs. check-proof refuses each of them (package proof), and so must every
+// other reader.
 func changes(t *testing.T) (good, key string, bad map[string]string) {
 	t.Helper()
 	good = docstest.Read(t, "eventstore/proof/testdata/proof.json")
@@ -125,7 +126,8 @@ func found(t *testing.T, program string) bool {
 	return err == nil
 }
 
-// verdicts runs a program that takes {name: proof} on its standard input and prints {name: fault}; "" means that the proof holds.
+// verdicts runs a program that takes {name: proof} on its standard input and prints {name: fault};
+// "" means that the proof holds.
 func verdicts(t *testing.T, files map[string]string, name string, arguments ...string) (faults map[string]string) {
 	t.Helper()
 	input, err := json.Marshal(files)
@@ -144,8 +146,9 @@ func verdicts(t *testing.T, files map[string]string, name string, arguments ...s
 	return faults
 }
 
-// TestCheckScript checks that the guide's script refuses every changed proof with an error, also with Python's -O, which leaves asserts
-// out. Each proof is checked as by the command line: the script runs as the main program, with the file's name and the key.
+// TestCheckScript checks that the guide's script refuses every changed proof with an error, also
+// with Python's -O, which leaves asserts out. Each proof is checked as by the command line: the
+// script runs as the main program, with the file's name and the key.
 func TestCheckScript(t *testing.T) {
 	t.Parallel()
 	if !found(t, "python3") {

@@ -27,12 +27,14 @@ type Docs struct {
 // maker returns a page or file. The first call makes it.
 type maker func() (File, error)
 
-// New prepares the pages. The first request reads the contents of all pages. Each page is made at its own first request.
+// New prepares the pages. The first request reads the contents of all pages. Each page is made at
+// its own first request.
 func New(c Config) *Docs {
 	return &Docs{build: sync.OnceValues(func() (map[string]maker, error) { return build(c) })}
 }
 
-// Get returns the page, or the file that pages load, of an address; a page that says so, with the status 404, when there is none.
+// Get returns the page, or the file that pages load, of an address; a page that says so, with the
+// status 404, when there is none.
 func (d *Docs) Get(path string) (File, error) {
 	files, err := d.build()
 	if err != nil {
@@ -53,7 +55,8 @@ func (d *Docs) Get(path string) (File, error) {
 	return files[notFound]()
 }
 
-// asset returns the parts of the address of a file that pages load. A page of another release names another version.
+// asset returns the parts of the address of a file that pages load. A page of another release names
+// another version.
 func asset(path string) (version, name string, is bool) {
 	rest, is := strings.CutPrefix(path, Path+"/assets/")
 	version, name, _ = strings.Cut(rest, "/")

@@ -74,8 +74,8 @@ var (
 	ids   = regexp.MustCompile(` id="([^"]*)"`)
 )
 
-// TestPages: every page has one h1, no heading that skips a level, no id twice, no inline script or style, and nothing of another
-// server.
+// TestPages: every page has one h1, no heading that skips a level, no id twice, no inline script or
+// style, and nothing of another server.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	d := sandbox(t)
@@ -122,7 +122,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestContents: the contents beside a page are open at the page's link, which alone is marked as the current page.
+// TestContents: the contents beside a page are open at the page's link, which alone is marked as
+// the current page.
 func TestContents(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string][2]string{
@@ -146,8 +147,8 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// TestPagesNameEverything: every call has a page with its scope, fields and errors, and every errorId, kind of webhook and event type its
-// section with an example.
+// TestPagesNameEverything: every call has a page with its scope, fields and errors, and every
+// errorId, kind of webhook and event type its section with an example.
 func TestPagesNameEverything(t *testing.T) {
 	t.Parallel()
 	c := contents(t, true)
@@ -242,7 +243,8 @@ func TestWebhookBodies(t *testing.T) {
 	}
 }
 
-// TestWrite: a file is compressed for a client that takes it, and the same text for any other; unknown addresses are 404.
+// TestWrite: a file is compressed for a client that takes it, and the same text for any other;
+// unknown addresses are 404.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	d := sandbox(t)
@@ -298,7 +300,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestGuideFiles: every guide is in the list of guides, and has a title and a summary of one paragraph.
+// TestGuideFiles: every guide is in the list of guides, and has a title and a summary of one
+// paragraph.
 func TestGuideFiles(t *testing.T) {
 	t.Parallel()
 	files, err := guideFiles.ReadDir("guides")
@@ -374,7 +377,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestPostman: the collection has every call that does not answer a page, as openapi.yaml has it, and no secret.
+// TestPostman: the collection has every call that does not answer a page, as openapi.yaml has it,
+// and no secret.
 func TestPostman(t *testing.T) {
 	t.Parallel()
 	var got collection

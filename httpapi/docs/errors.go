@@ -47,7 +47,8 @@ var general = map[string][]string{
 	"401": {"Unauthorized"}, "403": {"MissingScope"}, "404": {"NotFound"}, "409": {"ConcurrentModification"},
 }
 
-// errorIDs returns the errorIds that an operation can answer, in the order of D3's table: its x-errorIds and those of its kind of calls.
+// errorIDs returns the errorIds that an operation can answer, in the order of D3's table: its
+// x-errorIds and those of its kind of calls.
 func (d *document) errorIDs(o operation, order []*errorKind) (ids []string) {
 	can := map[string]bool{}
 	for _, id := range o.ErrorIDs {

@@ -127,5 +127,6 @@ func oneLine(text string) (string, error) {
 
 var joinLines = strings.NewReplacer(",\n", ", ", "\n", "")
 
-// unescaped writes <, > and & as they are: the page escapes them. An escaped backslash before them stays.
+// unescaped writes <, > and & as they are: the page escapes them. An escaped backslash before them
+// stays.
 var unescaped = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")

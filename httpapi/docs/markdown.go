@@ -22,7 +22,8 @@ var guideFiles embed.FS
 
 var guideNames = []string{"first-payment", "webhooks", "3-d-secure", "disputes", "workflows", "developer-tools", "analysts", "auditors", "erasure", "going-to-production"}
 
-// guide is a page of prose. Its source is Markdown; the first line is the title, the first paragraph the summary.
+// guide is a page of prose. Its source is Markdown; the first line is the title, the first
+// paragraph the summary.
 type guide struct {
 	Name, Title, Summary string
 	Content              template.HTML
@@ -32,11 +33,13 @@ type guide struct {
 // Address is the page of the guide.
 func (g guide) Address() string { return Path + "/guides/" + g.Name }
 
-// besides matches a link to a file beside a guide: another guide, which may have an anchor, or a script.
+// besides matches a link to a file beside a guide: another guide, which may have an anchor, or a
+// script.
 var besides = regexp.MustCompile(`\]\(([a-z0-9-]+)(?:\.md(#[^)]*)?|(\.py))\)`)
 
-// guides reads the guides. base, the address of the service, takes the place of {{url}} in their text. Links to files beside a guide, which
-// a reader of the repository follows, become links to their pages.
+// guides reads the guides. base, the address of the service, takes the place of {{url}} in their
+// text. Links to files beside a guide, which a reader of the repository follows, become links to
+// their pages.
 func guides(m *markdown, base string) ([]guide, error) {
 	all := make([]guide, len(guideNames))
 	for i, name := range guideNames {
@@ -59,7 +62,8 @@ func guides(m *markdown, base string) ([]guide, error) {
 
 type markdown struct{ goldmark.Markdown }
 
-// newMarkdown returns a renderer whose blocks of code are those of the pages, with the template "code".
+// newMarkdown returns a renderer whose blocks of code are those of the pages, with the template
+// "code".
 func newMarkdown(templates *template.Template) *markdown {
 	return &markdown{goldmark.New(
 		goldmark.WithExtensions(extension.Table),

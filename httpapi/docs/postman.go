@@ -69,7 +69,8 @@ type (
 	}
 )
 
-// addPostman adds the collection: every call but those of pages, with its example. It has no secret: url and apiKey are variables.
+// addPostman adds the collection: every call but those of pages, with its example. It has no
+// secret: url and apiKey are variables.
 func (s *site) addPostman() error {
 	c := collection{
 		Info: collectionInfo{

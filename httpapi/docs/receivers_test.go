@@ -16,7 +16,8 @@ import (
 
 const vectorsFile = "../../notifier/signature/testdata/vectors.json"
 
-// Each program runs a language's code of the guide on every vector and prints the names of the accepted ones, one a line.
+// Each program runs a language's code of the guide on every vector and prints the names of the
+// accepted ones, one a line.
 var runners = map[string]struct{ program, file, runner string }{
 	"js": {"node", "run.js", `
 const { vectors } = JSON.parse(require("node:fs").readFileSync(process.argv[2], "utf8"));
@@ -57,7 +58,8 @@ func main() {
 }`},
 }
 
-// TestReceivers: the guide's code accepts exactly the genuine vectors of the notifier's signatures, in each language.
+// TestReceivers: the guide's code accepts exactly the genuine vectors of the notifier's signatures,
+// in each language.
 func TestReceivers(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

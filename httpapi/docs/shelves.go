@@ -40,7 +40,8 @@ func (s *site) fillShelves() error {
 	return nil
 }
 
-// Shelves returns the contents beside the page: the page's shelf is open, and its link is marked as the current page.
+// Shelves returns the contents beside the page: the page's shelf is open, and its link is marked as
+// the current page.
 func (p page) Shelves() []shelf {
 	all := append([]shelf(nil), p.shelves...)
 	for i := range all {

@@ -17,7 +17,8 @@ type webhook struct {
 // Anchor is the place in the page.
 func (w webhook) Anchor() string { return Path + "/webhooks#" + w.Type }
 
-// webhookKinds are the kinds in the order of openapi.yaml, with the time of sending (§6.2) and the version of the body (D17).
+// webhookKinds are the kinds in the order of openapi.yaml, with the time of sending (§6.2) and the
+// version of the body (D17).
 var webhookKinds = []webhook{
 	{Type: "PAYMENT.STATUS", Version: "2.1", When: "The status of a payment has changed. The payment is in the state after the change."},
 	{Type: "PAYMENT.REFUND", Version: "2.1", When: "A refund has ended: the newest REFUND transaction is SETTLED (the money went back) or FAILED (it did not)."},

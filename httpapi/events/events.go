@@ -15,13 +15,16 @@ import (
 
 // Source has the events. eventjson.Feed implements it.
 type Source interface {
-	// Page calls emit with at most limit selected events after a position. If more may follow, next is the position that it reached.
+	// Page calls emit with at most limit selected events after a position. If more may follow, next
+	// is the position that it reached.
 	Page(ctx context.Context, filter eventjson.Filter, after uint64, limit int, emit func(eventjson.Event) error) (next uint64, err error)
-	// Follow calls emit with the selected events after a position and waits for further ones, and passed with each position it reached.
+	// Follow calls emit with the selected events after a position and waits for further ones, and
+	// passed with each position it reached.
 	Follow(ctx context.Context, filter eventjson.Filter, after uint64, emit func(eventjson.Event) error, passed func(uint64) error) error
 	// At returns an account's event by its position; false: the account has none there.
 	At(ctx context.Context, account domain.AccountID, position uint64) (eventjson.Event, bool, error)
-	// Check refuses a position that the log does not have, and a payment that the account does not have.
+	// Check refuses a position that the log does not have, and a payment that the account does not
+	// have.
 	Check(ctx context.Context, filter eventjson.Filter, after uint64) error
 }
 
@@ -35,7 +38,8 @@ func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{"listEvents": typeRules, "streamEvents": streamRules}
 }
 
-// lastEventID is the header in which a client that connects again sends the id of the last event that it received.
+// lastEventID is the header in which a client that connects again sends the id of the last event
+// that it received.
 const lastEventID = "Last-Event-ID"
 
 func typeRules(v *validation.Violations, c *request.Call) {
@@ -84,7 +88,8 @@ func (h *Handlers) StreamEvents(c *request.Call) (any, error) {
 	}), nil
 }
 
-// selection returns the filter and the position of a call. Only events of the caller's account are selected.
+// selection returns the filter and the position of a call. Only events of the caller's account are
+// selected.
 func selection(c *request.Call) (eventjson.Filter, uint64) {
 	return eventjson.Filter{
 		Account: c.Merchant.ID, Types: request.Several(c.Query, "types"), Payment: domain.PaymentID(c.Query.Get("paymentId")),

@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-// ipv6Bits is the length of the IPv6 prefix that counts as one client: networks assign a subscriber at least a /64.
+// ipv6Bits is the length of the IPv6 prefix that counts as one client: networks assign a subscriber
+// at least a /64.
 const ipv6Bits = 64
 
-// Clients counts the connections or requests of each client address. Behind a trusted proxy the forwarded address counts.
+// Clients counts the connections or requests of each client address. Behind a trusted proxy the
+// forwarded address counts.
 type Clients struct {
 	*Shares[netip.Addr]
 	trusted []netip.Prefix
@@ -30,9 +32,10 @@ func (c *Clients) Trusts(peer netip.Addr) bool {
 	return slices.ContainsFunc(c.trusted, func(p netip.Prefix) bool { return p.Contains(peer) })
 }
 
-// Of returns the address that a request's limits count for, and whether a trusted proxy forwarded it. The address is the peer's, or
-// the right-most address of X-Forwarded-For, else of Forwarded, that is not a proxy's. At an entry that is no address, the address
-// of the proxy that wrote the entry counts. If both headers are sent and differ, one is the client's own, and the peer counts.
+// Of returns the address that a request's limits count for, and whether a trusted proxy forwarded
+// it. The address is the peer's, or the right-most address of X-Forwarded-For, else of Forwarded,
+// that is not a proxy's. At an entry that is no address, the address of the proxy that wrote the
+// entry counts. If both headers are sent and differ, one is the client's own, and the peer counts.
 func (c *Clients) Of(r *http.Request) (who netip.Addr, forwarded bool) {
 	peer := peerOf(r.RemoteAddr)
 	if !c.Trusts(peer) {
@@ -50,8 +53,8 @@ func (c *Clients) Of(r *http.Request) (who netip.Addr, forwarded bool) {
 	}
 }
 
-// rightmost returns the right-most address of a header's lines that is not a proxy's, and whether the header was sent. It looks at no more
-// entries than it needs, however many a client sends.
+// rightmost returns the right-most address of a header's lines that is not a proxy's, and whether
+// the header was sent. It looks at no more entries than it needs, however many a client sends.
 func (c *Clients) rightmost(peer netip.Addr, lines []string, address func(entry string) string) (found netip.Addr, there bool) {
 	found = peer
 	for _, line := range slices.Backward(lines) {
@@ -80,7 +83,8 @@ func forField(entry string) string {
 	return ""
 }
 
-// parseAddress reads an address with or without a port, an IPv6 address also in brackets. Other texts give an invalid address.
+// parseAddress reads an address with or without a port, an IPv6 address also in brackets. Other
+// texts give an invalid address.
 func parseAddress(text string) netip.Addr {
 	if at, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")); err == nil {
 		return at.Unmap().WithZone("")

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestClientsOf: the client is the peer, or, behind trusted proxies, the right-most address that is none of them.
+// TestClientsOf: the client is the peer, or, behind trusted proxies, the right-most address that is
+// none of them.
 func TestClientsOf(t *testing.T) {
 	c := NewClients([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, 0)
 	for name, test := range map[string]struct {
@@ -43,7 +44,8 @@ func TestClientsOf(t *testing.T) {
 	}
 }
 
-// TestClientsTake checks that each address gets up to its limit, and is forgotten when it holds nothing.
+// TestClientsTake checks that each address gets up to its limit, and is forgotten when it holds
+// nothing.
 func TestClientsTake(t *testing.T) {
 	c := NewClients(nil, 2)
 	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")

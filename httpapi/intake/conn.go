@@ -13,18 +13,21 @@ import (
 	"time"
 )
 
-// sendBuffer is the size of the kernel's send buffer, in bytes. By default it grows to some megabytes for each slow reader. largeBuffer is
-// that of an answer above sendBuffer: with a small buffer only one packet is under way, and the peer acknowledges a single packet after
-// 40 ms. The large buffers of all connections have a bound together, Caps.SendMemory.
+// sendBuffer is the size of the kernel's send buffer, in bytes. By default it grows to some
+// megabytes for each slow reader. largeBuffer is that of an answer above sendBuffer: with a small
+// buffer only one packet is under way, and the peer acknowledges a single packet after 40 ms. The
+// large buffers of all connections have a bound together, Caps.SendMemory.
 const sendBuffer, largeBuffer = 32 << 10, 256 << 10
 
-// A write is checked for progress at each of patience parts of the write time-out, and at least every lookEvery.
+// A write is checked for progress at each of patience parts of the write time-out, and at least
+// every lookEvery.
 const (
 	patience  = 4
 	lookEvery = time.Second
 )
 
-// surplusWrite is the longest write time-out beyond the caps, where an answer has a few hundred bytes.
+// surplusWrite is the longest write time-out beyond the caps, where an answer has a few hundred
+// bytes.
 const surplusWrite = 4 * time.Second
 
 type conn struct {
@@ -47,7 +50,8 @@ type conn struct {
 	gone  bool          // it was closed; guarded by of.mu
 }
 
-// Write writes as long as the peer takes bytes, however slowly; os.ErrDeadlineExceeded if it takes none for the write time-out.
+// Write writes as long as the peer takes bytes, however slowly; os.ErrDeadlineExceeded if it takes
+// none for the write time-out.
 func (c *conn) Write(p []byte) (n int, err error) {
 	stalled, patient := false, c.of.caps.WriteTimeout
 	if c.surplus {
@@ -113,11 +117,12 @@ func (c *conn) restore() {
 	}
 }
 
-// halfOpen is the longest time that an answer is waited for after the client has ended its sending half.
+// halfOpen is the longest time that an answer is waited for after the client has ended its sending
+// half.
 const halfOpen = 10 * time.Second
 
-// Read hides the end of the sending half until the answer is written: net/http takes it for the end of the client, and cancels the request.
-// Many clients end their half after the request, and read.
+// Read hides the end of the sending half until the answer is written: net/http takes it for the end
+// of the client, and cancels the request. Many clients end their half after the request, and read.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 || !errors.Is(err, io.EOF) || !c.active.Load() || c.stop == nil {
@@ -134,7 +139,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// SetReadDeadline sets the deadline of reads. One in the past ends the wait for an answer: net/http sets it when the answer is written.
+// SetReadDeadline sets the deadline of reads. One in the past ends the wait for an answer: net/http
+// sets it when the answer is written.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	past := !t.IsZero() && !t.After(time.Now())
 	select {

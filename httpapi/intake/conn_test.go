@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// slowConn takes some bytes at each write, and lets the rest of the time pass. Its clock is the test's.
+// slowConn takes some bytes at each write, and lets the rest of the time pass. Its clock is the
+// test's.
 type slowConn struct {
 	net.Conn
 	now   time.Time
@@ -52,7 +53,8 @@ func within(s *slowConn) (*Listener, *conn) {
 	return l, c
 }
 
-// TestSlowReader checks that an answer is written completely as long as its reader reads something within each time-out.
+// TestSlowReader checks that an answer is written completely as long as its reader reads something
+// within each time-out.
 func TestSlowReader(t *testing.T) {
 	s := &slowConn{now: time.Unix(1e9, 0), takes: []int{3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 0, 99}}
 	l, c := within(s)
@@ -68,7 +70,8 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestNoReader: a reader that takes nothing for the time-out is cut, and before that makes room for others.
+// TestNoReader: a reader that takes nothing for the time-out is cut, and before that makes room for
+// others.
 func TestNoReader(t *testing.T) {
 	s := &slowConn{now: time.Unix(1e9, 0), takes: []int{3}}
 	l, c := within(s)

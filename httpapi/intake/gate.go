@@ -6,10 +6,12 @@ import (
 	"sync"
 )
 
-// Gate bounds the requests that are processed at once and those that wait for a place. Both are shared by owners, an account or an address:
-// one owner may have at most as many waiting requests as others could still have, and owners with waiting requests get places in turn. So
-// the requests of one owner, however many and however dear, neither displace the requests of another nor go before them. All addresses
-// together have the room of one owner, and every second place: strangers with many addresses displace no account.
+// Gate bounds the requests that are processed at once and those that wait for a place. Both are
+// shared by owners, an account or an address: one owner may have at most as many waiting requests
+// as others could still have, and owners with waiting requests get places in turn. So the requests
+// of one owner, however many and however dear, neither displace the requests of another nor go
+// before them. All addresses together have the room of one owner, and every second place: strangers
+// with many addresses displace no account.
 type Gate struct {
 	mu        sync.Mutex
 	free      int       // places
@@ -46,7 +48,8 @@ func (o Owner) kind() int {
 	return 0
 }
 
-// NewGate makes a gate with places for requests, and room for requests that wait for a place. One owner alone can take half of the room.
+// NewGate makes a gate with places for requests, and room for requests that wait for a place. One
+// owner alone can take half of the room.
 func NewGate(places, room int) *Gate {
 	return &Gate{free: places, room: room, kinds: [2]kind{{by: map[string]*list.Element{}}, {by: map[string]*list.Element{}}}}
 }
@@ -58,7 +61,8 @@ func (g *Gate) Full() bool {
 	return g.free <= 0 && g.waiting >= g.room
 }
 
-// Enter waits for a place, false when there is no room for the owner to wait or ctx ended. The caller must leave the place.
+// Enter waits for a place, false when there is no room for the owner to wait or ctx ended. The
+// caller must leave the place.
 func (g *Gate) Enter(ctx context.Context, who Owner) (*Place, bool) {
 	g.mu.Lock()
 	k := &g.kinds[who.kind()]
@@ -113,8 +117,8 @@ func (g *Gate) remove(who Owner, at *list.Element) {
 	}
 }
 
-// await waits until granted is closed, false when ctx ended before. Then it calls leave, which takes the request out of its queue. The caller
-// holds the lock, which await releases.
+// await waits until granted is closed, false when ctx ended before. Then it calls leave, which
+// takes the request out of its queue. The caller holds the lock, which await releases.
 func (g *Gate) await(ctx context.Context, granted chan struct{}, leave func()) bool {
 	g.mu.Unlock()
 	select {
@@ -133,8 +137,8 @@ func (g *Gate) await(ctx context.Context, granted chan struct{}, leave func()) b
 	return false
 }
 
-// release gives a place to the next request: one that returns, or the oldest of the owner whose turn it is. Accounts and addresses take turns. The
-// caller holds the lock.
+// release gives a place to the next request: one that returns, or the oldest of the owner whose
+// turn it is. Accounts and addresses take turns. The caller holds the lock.
 func (g *Gate) release() {
 	if next := g.returning.Front(); next != nil {
 		close(g.returning.Remove(next).(chan struct{}))
@@ -186,7 +190,8 @@ func (p *Place) Leave() {
 	p.gate.release()
 }
 
-// Return waits for a place again, before all new requests. When ctx ends first, the request has no place; it is about to end.
+// Return waits for a place again, before all new requests. When ctx ends first, the request has no
+// place; it is about to end.
 func (p *Place) Return(ctx context.Context) {
 	if p == nil {
 		return

@@ -55,7 +55,8 @@ func TestGateOrder(t *testing.T) {
 	}
 }
 
-// TestGateOwners: one owner's requests leave room for those of others, which get places in turn with them.
+// TestGateOwners: one owner's requests leave room for those of others, which get places in turn
+// with them.
 func TestGateOwners(t *testing.T) {
 	const room = 8
 	g := NewGate(1, room)
@@ -87,7 +88,8 @@ func TestGateOwners(t *testing.T) {
 	}
 }
 
-// TestGateStrangers: however many addresses have waiting requests, an account gets every second place, and room.
+// TestGateStrangers: however many addresses have waiting requests, an account gets every second
+// place, and room.
 func TestGateStrangers(t *testing.T) {
 	const room = 40
 	g := NewGate(1, room)
@@ -130,7 +132,8 @@ func TestGateStrangers(t *testing.T) {
 	t.Errorf("%d of %d places", got, 2*requests)
 }
 
-// TestGateReturn checks that a request that returns from a wait passes before new requests, and needs no place in the queue.
+// TestGateReturn checks that a request that returns from a wait passes before new requests, and
+// needs no place in the queue.
 func TestGateReturn(t *testing.T) {
 	g := NewGate(1, 1)
 	away := mustEnter(t, g)

@@ -7,9 +7,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Repeats bounds the refusals a second of callers that ignore Retry-After. Unbounded, 2,000 callers that repeated at once took four
-// fifths of a machine from the admitted requests (measured). The first refusal of a connection is sent at once, and so is a refusal
-// after Retry-After. Other refusals wait for their turn, at most until the end of Retry-After.
+// Repeats bounds the refusals a second of callers that ignore Retry-After. Unbounded, 2,000 callers
+// that repeated at once took four fifths of a machine from the admitted requests (measured). The
+// first refusal of a connection is sent at once, and so is a refusal after Retry-After. Other
+// refusals wait for their turn, at most until the end of Retry-After.
 type Repeats struct{ pace *rate.Limiter }
 
 // NewRepeats makes a bound of perSecond refusals.
@@ -27,7 +28,8 @@ func Refused(ctx context.Context, retryAfter time.Duration) {
 	}
 }
 
-// Wait returns at once for a request that heeded Retry-After. Otherwise it waits until the refusal has its turn.
+// Wait returns at once for a request that heeded Retry-After. Otherwise it waits until the refusal
+// has its turn.
 func (r *Repeats) Wait(ctx context.Context) {
 	c, ok := ctx.Value(connKey{}).(*conn)
 	if r == nil || !ok {

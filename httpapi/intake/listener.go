@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// idleGrace is the time that a connection may be idle, or take no byte, before it can be closed: its client may be about to send again.
+	// idleGrace is the time that a connection may be idle, or take no byte, before it can be
+	// closed: its client may be about to send again.
 	idleGrace = 2 * time.Second
 	// search is the number of idle connections that are searched for one of an address.
 	search = 1000
@@ -31,7 +32,8 @@ type Caps struct {
 	Now          func() time.Time
 }
 
-// Listener splits the connections of one listener: Within has those within the caps, Beyond a few more.
+// Listener splits the connections of one listener: Within has those within the caps, Beyond a few
+// more.
 type Listener struct {
 	inner   net.Listener
 	caps    Caps
@@ -62,7 +64,8 @@ func Listen(inner net.Listener, caps Caps) *Listener {
 // Within returns the listener of the connections within the caps. Its server must call State.
 func (l *Listener) Within() net.Listener { return l.within }
 
-// Beyond returns the listener of the connections beyond the caps. Its server must answer one request a connection, at once.
+// Beyond returns the listener of the connections beyond the caps. Its server must answer one
+// request a connection, at once.
 func (l *Listener) Beyond() net.Listener { return l.beyond }
 
 type connKey struct{}
@@ -152,7 +155,8 @@ func (l *Listener) admit(c *conn) bool {
 	return true
 }
 
-// replace closes an idle connection of an address at its limit, and counts a new one instead, false when no connection is idle.
+// replace closes an idle connection of an address at its limit, and counts a new one instead, false
+// when no connection is idle.
 func (l *Listener) replace(peer netip.Addr) bool {
 	l.mu.Lock()
 	old := l.oldestIdle(func(c *conn) bool { return c.peer == peer })
@@ -165,7 +169,8 @@ func (l *Listener) replace(peer netip.Addr) bool {
 	return l.caps.Clients.Take(peer, 1)
 }
 
-// oldestIdle returns the longest idle connection that matches, nil if none is idle for idleGrace. The caller holds the lock.
+// oldestIdle returns the longest idle connection that matches, nil if none is idle for idleGrace.
+// The caller holds the lock.
 func (l *Listener) oldestIdle(match func(*conn) bool) *conn {
 	now, left := l.caps.Now(), search
 	for at := l.idle.Front(); at != nil && left > 0; at, left = at.Next(), left-1 {
@@ -180,8 +185,9 @@ func (l *Listener) oldestIdle(match func(*conn) bool) *conn {
 	return nil
 }
 
-// reserve adds a connection to the reserve. A full reserve closes its oldest connection. An address that holds half of the reserve
-// loses its own oldest, so that it cannot displace the probes of others.
+// reserve adds a connection to the reserve. A full reserve closes its oldest connection. An address
+// that holds half of the reserve loses its own oldest, so that it cannot displace the probes of
+// others.
 func (l *Listener) reserve(c *conn) {
 	var old, own *conn
 	l.mu.Lock()

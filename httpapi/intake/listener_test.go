@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// house is a Listener on this machine with its two servers. Requests of Within wait at /wait until released.
+// house is a Listener on this machine with its two servers. Requests of Within wait at /wait until
+// released.
 type house struct {
 	*Listener
 	t       *testing.T
@@ -158,8 +159,8 @@ func TestCapOfAddress(t *testing.T) {
 	}
 }
 
-// TestMakeRoomOfAddress checks that an address at its limit gets a new connection in place of its own idle connection, never in place of
-// another address's connection.
+// TestMakeRoomOfAddress checks that an address at its limit gets a new connection in place of its
+// own idle connection, never in place of another address's connection.
 func TestMakeRoomOfAddress(t *testing.T) {
 	h := newHouse(t, Caps{Connections: 9, Reserve: 2, Clients: NewClients(nil, 1)})
 	other, idle := h.visit("127.0.0.2"), h.visit("127.0.0.1")
@@ -185,8 +186,8 @@ func TestMakeRoomOfAddress(t *testing.T) {
 	}
 }
 
-// TestMakeRoom: when all connections are taken, the longest idle connection makes room. A connection that waits for its answer does
-// not.
+// TestMakeRoom: when all connections are taken, the longest idle connection makes room. A
+// connection that waits for its answer does not.
 func TestMakeRoom(t *testing.T) {
 	h := newHouse(t, Caps{Connections: 2, Reserve: 2})
 	busy, idle := h.visit("127.0.0.1"), h.visit("127.0.0.1")
@@ -262,8 +263,8 @@ func TestReserveOfAddress(t *testing.T) {
 	}
 }
 
-// TestClosedWhileItBecomesIdle checks that a connection that was closed to make room no longer counts, even if its server reports it as
-// idle afterwards.
+// TestClosedWhileItBecomesIdle checks that a connection that was closed to make room no longer
+// counts, even if its server reports it as idle afterwards.
 func TestClosedWhileItBecomesIdle(t *testing.T) {
 	h := newHouse(t, Caps{Connections: 2, Reserve: 2})
 	a := h.visit("127.0.0.1")

@@ -2,11 +2,11 @@ package intake
 
 import "sync"
 
-// Budget bounds the memory of bodies and answers, in bytes, in all and by owner: an account, or an address before the account is known. A
-// nil Budget has no bound.
+// Budget bounds the memory of bodies and answers, in bytes, in all and by owner: an account, or an
+// address before the account is known. A nil Budget has no bound.
 //
-// An owner may hold at most as many bytes as are free for the other owners. So one greedy owner leaves half of the budget, two leave a
-// quarter, and a new owner always finds room.
+// An owner may hold at most as many bytes as are free for the other owners. So one greedy owner
+// leaves half of the budget, two leave a quarter, and a new owner always finds room.
 type Budget struct {
 	mu   sync.Mutex
 	left int64
@@ -30,7 +30,8 @@ func (b *Budget) Take(who string, n int64) bool {
 	return true
 }
 
-// Owe reserves n bytes for an owner that gets them in any case, such as the answer to a change. The budget may be overdrawn by them.
+// Owe reserves n bytes for an owner that gets them in any case, such as the answer to a change. The
+// budget may be overdrawn by them.
 func (b *Budget) Owe(who string, n int64) {
 	if b == nil {
 		return

@@ -2,7 +2,8 @@ package intake
 
 import "testing"
 
-// TestBudget: an owner may hold as much as it leaves to others, whatever they hold, and released memory is available again.
+// TestBudget: an owner may hold as much as it leaves to others, whatever they hold, and released
+// memory is available again.
 func TestBudget(t *testing.T) {
 	b := NewBudget(100)
 	for _, step := range []struct {

@@ -9,12 +9,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The new connections that a server takes for each of the machine's processors: in a second, and at one moment. It starts a goroutine for
-// each; 2,000 of them at one moment delayed a probe by 180 ms (measured).
+// The new connections that a server takes for each of the machine's processors: in a second, and at
+// one moment. It starts a goroutine for each; 2,000 of them at one moment delayed a probe by 180 ms
+// (measured).
 const newPerProcessor, burstPerProcessor = 5000, 32
 
-// part is one half of a Listener's connections. Its server gets them at a bounded pace, the newest first: a probe does not wait
-// behind a burst. The caps of the Listener bound the number that waits.
+// part is one half of a Listener's connections. Its server gets them at a bounded pace, the newest
+// first: a probe does not wait behind a burst. The caps of the Listener bound the number that
+// waits.
 type part struct {
 	of      *Listener
 	pace    *rate.Limiter

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestNewestFirst: of the connections that wait for their server the newest is served first, and each is served once.
+// TestNewestFirst: of the connections that wait for their server the newest is served first, and
+// each is served once.
 func TestNewestFirst(t *testing.T) {
 	p := newPart(&Listener{done: make(chan struct{})})
 	var conns []net.Conn
@@ -28,7 +29,8 @@ func TestNewestFirst(t *testing.T) {
 	}
 }
 
-// TestEndClosesWhatWaits checks that closing the listener closes waiting connections without a server, and later ones.
+// TestEndClosesWhatWaits checks that closing the listener closes waiting connections without a
+// server, and later ones.
 func TestEndClosesWhatWaits(t *testing.T) {
 	l := &Listener{done: make(chan struct{})}
 	p := newPart(l)

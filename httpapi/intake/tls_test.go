@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestCapsOverTLS: the caps know a connection below TLS: an idle one makes room, and one beyond them knows why.
+// TestCapsOverTLS: the caps know a connection below TLS: an idle one makes room, and one beyond
+// them knows why.
 func TestCapsOverTLS(t *testing.T) {
 	lender := httptest.NewTLSServer(nil) // of its certificate
 	defer lender.Close()

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// watched is a listener whose connections report the end of their peer's sending half, and the sizes of their send buffers.
+// watched is a listener whose connections report the end of their peer's sending half, and the
+// sizes of their send buffers.
 type watched struct {
 	net.Listener
 	ended   chan struct{}
@@ -67,7 +68,8 @@ func served(t testing.TB, w *watched, caps Caps, h http.HandlerFunc) string {
 	return w.Addr().String()
 }
 
-// ask sends a GET over a connection of its own, ends the sending half if half, and returns the answer's body.
+// ask sends a GET over a connection of its own, ends the sending half if half, and returns the
+// answer's body.
 func ask(t testing.TB, at string, half bool) string {
 	t.Helper()
 	c, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", at)
@@ -95,7 +97,8 @@ func ask(t testing.TB, at string, half bool) string {
 	return string(body)
 }
 
-// TestHalfClosingClient: a client that ends its sending half after the request gets its answer; its request is not cancelled.
+// TestHalfClosingClient: a client that ends its sending half after the request gets its answer; its
+// request is not cancelled.
 func TestHalfClosingClient(t *testing.T) {
 	w := &watched{ended: make(chan struct{}, 1)}
 	at := served(t, w, Caps{}, func(rw http.ResponseWriter, r *http.Request) {
@@ -112,8 +115,8 @@ func TestHalfClosingClient(t *testing.T) {
 	}
 }
 
-// TestLargeAnswersHaveLargeBuffers: the send buffer grows with an answer above the small one, if there is memory, and shrinks when the peer
-// sends its next request or goes away.
+// TestLargeAnswersHaveLargeBuffers: the send buffer grows with an answer above the small one, if
+// there is memory, and shrinks when the peer sends its next request or goes away.
 func TestLargeAnswersHaveLargeBuffers(t *testing.T) {
 	for memory, want := range map[int64]bool{2 * largeBuffer: true, largeBuffer: false, 0: false} {
 		w := &watched{ended: make(chan struct{}, 1)}
@@ -129,7 +132,8 @@ func TestLargeAnswersHaveLargeBuffers(t *testing.T) {
 	}
 }
 
-// BenchmarkLargeAnswer measures an answer of 9.6 MB on loopback, with small and with large send buffers.
+// BenchmarkLargeAnswer measures an answer of 9.6 MB on loopback, with small and with large send
+// buffers.
 func BenchmarkLargeAnswer(b *testing.B) {
 	for name, memory := range map[string]int64{"small": 0, "large": 8 << 20} {
 		b.Run(name, func(b *testing.B) {

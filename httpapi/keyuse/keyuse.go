@@ -3,15 +3,17 @@
 // Rules:
 //
 //   - A use is a note in memory, not an event: the history of an account has its changes only.
-//   - The notes are written to one small file, at most once a minute if they changed, and at an orderly stop. After a crash
-//     lastUsedAt may be a minute too old, or missing for a key's first use.
-//   - The file is disposable. A file that cannot be read is replaced; lastUsedAt is then missing until the next use.
+//   - The notes are written to one small file, at most once a minute if they changed, and at an
+//     orderly stop. After a crash lastUsedAt may be a minute too old, or missing for a key's first
+//     use.
+//   - The file is disposable. A file that cannot be read is replaced; lastUsedAt is then missing
+//     until the next use.
 //   - Each node has its own file, and knows only the uses that it served.
 //
 // The package must not know: whether a key is valid, HTTP, the log.
 //
-// Design note. The alternative, a log record for each key and minute, would write 288,000 records a day for 200 keys, and none is
-// ever deleted. A file of 200 keys has 8 kB.
+// Design note. The alternative, a log record for each key and minute, would write 288,000 records a
+// day for 200 keys, and none is ever deleted. A file of 200 keys has 8 kB.
 package keyuse
 
 import (
@@ -39,7 +41,8 @@ type Uses struct {
 // InMemory returns Uses without a file.
 func InMemory() *Uses { return &Uses{minutes: map[domain.APIKeyID]int64{}} }
 
-// Open reads the file; a missing file is an empty one. With an error it also returns Uses that are ready and empty.
+// Open reads the file; a missing file is an empty one. With an error it also returns Uses that are
+// ready and empty.
 func Open(file string) (*Uses, error) {
 	u := InMemory()
 	u.file = file
@@ -94,7 +97,8 @@ func (u *Uses) Keep(there func(domain.APIKeyID) bool) {
 	}
 }
 
-// Save writes the file if anything has changed since the last time. The file is replaced as a whole.
+// Save writes the file if anything has changed since the last time. The file is replaced as a
+// whole.
 func (u *Uses) Save() error {
 	u.writing.Lock()
 	defer u.writing.Unlock()
@@ -124,7 +128,8 @@ func (u *Uses) Save() error {
 
 const saveEvery = time.Minute
 
-// Run saves every minute, and once more when ctx ends. Keys for which there reports false are forgotten; failed gets the errors.
+// Run saves every minute, and once more when ctx ends. Keys for which there reports false are
+// forgotten; failed gets the errors.
 func (u *Uses) Run(ctx context.Context, there func(domain.APIKeyID) bool, failed func(error)) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()

@@ -29,7 +29,8 @@ func wantLast(t *testing.T, u *keyuse.Uses, id domain.APIKeyID, minute time.Time
 	}
 }
 
-// TestSaved checks that a restart has the saved uses, cut to whole minutes, and not the uses noted after the save.
+// TestSaved checks that a restart has the saved uses, cut to whole minutes, and not the uses noted
+// after the save.
 func TestSaved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "uses.json")
 	u, err := keyuse.Open(file)
@@ -68,7 +69,8 @@ func TestWrittenOnlyWhenTheMinuteChanges(t *testing.T) {
 	}
 }
 
-// TestDamaged checks that an unreadable file is reported and replaced, and that a failed write is tried again.
+// TestDamaged checks that an unreadable file is reported and replaced, and that a failed write is
+// tried again.
 func TestDamaged(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "uses.json")
@@ -94,7 +96,8 @@ func TestDamaged(t *testing.T) {
 	must(t, u.Save())
 }
 
-// TestRun checks that a crash loses at most the uses noted in the last minute, and an orderly stop none. Deleted keys are forgotten.
+// TestRun checks that a crash loses at most the uses noted in the last minute, and an orderly stop
+// none. Deleted keys are forgotten.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "uses.json")
 	synctest.Test(t, func(t *testing.T) {

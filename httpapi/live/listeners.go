@@ -26,7 +26,8 @@ type Commands interface {
 type Listeners interface {
 	// Secret returns the secret that also signs the webhooks of a listener.
 	Secret(account domain.AccountID, id domain.EndpointID) string
-	// Read hands the webhooks of a listener over until ctx ends (its error), or until another reader or a deletion ends the stream (nil).
+	// Read hands the webhooks of a listener over until ctx ends (its error), or until another
+	// reader or a deletion ends the stream (nil).
 	Read(ctx context.Context, account domain.AccountID, id domain.EndpointID, send func(Webhook) error) error
 	// Answer gives the program's answer to a webhook. known is false if none with this id waits.
 	Answer(ctx context.Context, account domain.AccountID, id domain.EndpointID, a Answer) (known bool, err error)
@@ -58,7 +59,8 @@ type Handlers struct {
 	CaughtUp func(ctx context.Context) error
 	// Account returns the newest state of an account that this node has applied.
 	Account func(id domain.AccountID) (account.State, bool)
-	// Timeout is the time that a program has for its answer, and Expiry the time after which a listener without a reader is deleted.
+	// Timeout is the time that a program has for its answer, and Expiry the time after which a
+	// listener without a reader is deleted.
 	Timeout, Expiry time.Duration
 }
 
@@ -130,7 +132,8 @@ func (h *Handlers) DeleteListener(c *request.Call) (any, error) {
 
 const shownWithin = 5 * time.Second
 
-// wait waits until this node's views show a change. Views that do not advance must not withhold the answer: only it shows the secret.
+// wait waits until this node's views show a change. Views that do not advance must not withhold the
+// answer: only it shows the secret.
 func (h *Handlers) wait(c *request.Call) {
 	ctx, cancel := context.WithTimeout(c.Ctx, shownWithin)
 	defer cancel()
@@ -147,7 +150,8 @@ func listener(c *request.Call) (account.Endpoint, error) {
 	return e, nil
 }
 
-// A stream checks every lookEvery whether its listener still exists. A listener that none of the first firstLooks checks found does not exist.
+// A stream checks every lookEvery whether its listener still exists. A listener that none of the
+// first firstLooks checks found does not exist.
 const (
 	lookEvery  = 5 * time.Second
 	firstLooks = 12
@@ -183,7 +187,8 @@ func (h *Handlers) StreamListener(c *request.Call) (any, error) {
 
 var errDeleted = errors.New("httpapi: the listener was deleted")
 
-// watch cancels when the listener of a stream does not exist any more: it was deleted as an endpoint, or on another node.
+// watch cancels when the listener of a stream does not exist any more: it was deleted as an
+// endpoint, or on another node.
 func (h *Handlers) watch(ctx context.Context, owner domain.AccountID, id domain.EndpointID, cancel context.CancelCauseFunc) (stop func()) {
 	var watching sync.WaitGroup
 	watching.Go(func() {

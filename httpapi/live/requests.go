@@ -29,7 +29,8 @@ type Request struct {
 
 const requestQueue = 256
 
-// RequestLog hands the requests that this node answered to the readers of streams. A request without a reader costs one look.
+// RequestLog hands the requests that this node answered to the readers of streams. A request
+// without a reader costs one look.
 type RequestLog struct {
 	readers atomic.Int64
 
@@ -48,8 +49,9 @@ func NewRequestLog() *RequestLog {
 	return &RequestLog{byAccount: map[domain.AccountID][]*requestReader{}}
 }
 
-// Add hands a request to the account's readers. It never waits: a reader whose queue is full misses the request, and the stream reports the
-// number of missed requests. make is called if there is a reader.
+// Add hands a request to the account's readers. It never waits: a reader whose queue is full misses
+// the request, and the stream reports the number of missed requests. make is called if there is a
+// reader.
 func (l *RequestLog) Add(account domain.AccountID, make func() Request) {
 	if l.readers.Load() == 0 || account == "" {
 		return
@@ -122,7 +124,8 @@ func (h *Handlers) StreamRequests(c *request.Call) (any, error) {
 	}), nil
 }
 
-// requestFilter returns the filter for statuses such as 4xx and 503, and for the beginning of a path; nothing selects everything.
+// requestFilter returns the filter for statuses such as 4xx and 503, and for the beginning of a
+// path; nothing selects everything.
 func requestFilter(statuses []string, path string) func(*Request) bool {
 	return func(r *Request) bool {
 		status := strconv.Itoa(r.Status)

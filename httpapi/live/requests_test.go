@@ -6,8 +6,8 @@ import (
 	"payledger/domain"
 )
 
-// TestRequestLog checks that a reader receives the requests of its account that match its filter. Requests that the reader has no room for
-// are dropped and counted, and no caller waits.
+// TestRequestLog checks that a reader receives the requests of its account that match its filter.
+// Requests that the reader has no room for are dropped and counted, and no caller waits.
 func TestRequestLog(t *testing.T) {
 	t.Parallel()
 	l, made := NewRequestLog(), 0

@@ -11,7 +11,8 @@ import (
 	"payledger/projections/eventjson"
 )
 
-// ListAuditLog serves GET /management/audit-log: who changed what, when and from where, newest first (D20).
+// ListAuditLog serves GET /management/audit-log: who changed what, when and from where, newest
+// first (D20).
 func (h *Handlers) ListAuditLog(c *request.Call) (any, error) {
 	filter := auditFilter(c.Query)
 	cursors := c.Cursors("audit-log", filter)

@@ -13,7 +13,8 @@ import (
 	"payledger/httpapi/request"
 )
 
-// changes are all calls that change the account, by their command. Each needs a body that passes the handler's own checks.
+// changes are all calls that change the account, by their command. Each needs a body that passes
+// the handler's own checks.
 func changes(r *rig) map[string]func() (any, error) {
 	r.merchant.Users = []account.User{ada()}
 	of := func(handle func(*request.Call) (any, error), body string) func() (any, error) {
@@ -37,7 +38,8 @@ func changes(r *rig) map[string]func() (any, error) {
 	}
 }
 
-// TestRefusedChanges checks that each call passes the command's error on as it is, without an answer and without waiting for the views.
+// TestRefusedChanges checks that each call passes the command's error on as it is, without an
+// answer and without waiting for the views.
 func TestRefusedChanges(t *testing.T) {
 	r := newRig(t)
 	r.shownOnce = "secret"
@@ -60,7 +62,8 @@ func TestRefusedChanges(t *testing.T) {
 	}
 }
 
-// TestChangesAreShown checks that each change is answered after the views show it: a new key works, and lists have it, at once (D20).
+// TestChangesAreShown checks that each change is answered after the views show it: a new key works,
+// and lists have it, at once (D20).
 func TestChangesAreShown(t *testing.T) {
 	for command := range changes(newRig(t)) {
 		synctest.Test(t, func(t *testing.T) {
@@ -79,8 +82,8 @@ func TestChangesAreShown(t *testing.T) {
 	}
 }
 
-// TestChangesThatAreNotShown checks that each change is answered after five seconds if the views do not advance, with its secrets: only
-// this answer shows them. The log then has a line (D20).
+// TestChangesThatAreNotShown checks that each change is answered after five seconds if the views do
+// not advance, with its secrets: only this answer shows them. The log then has a line (D20).
 func TestChangesThatAreNotShown(t *testing.T) {
 	for command := range changes(newRig(t)) {
 		synctest.Test(t, func(t *testing.T) {

@@ -59,7 +59,8 @@ type endpointTestAnswer struct {
 	Excerpt    string           `json:"excerpt"`
 }
 
-// TestEndpoint serves POST /management/webhook-endpoints/{id}/test. A receiver's failure is an answer, not an error of the call.
+// TestEndpoint serves POST /management/webhook-endpoints/{id}/test. A receiver's failure is an
+// answer, not an error of the call.
 func (h *Handlers) TestEndpoint(c *request.Call) (any, error) {
 	if _, known := c.Merchant.Endpoint(endpointID(c)); !known {
 		return nil, account.NoEndpoint()
@@ -76,7 +77,8 @@ func (h *Handlers) TestEndpoint(c *request.Call) (any, error) {
 
 func endpointID(c *request.Call) domain.EndpointID { return domain.EndpointID(c.Vars["id"]) }
 
-// checkURL refuses addresses that webhooks must not go to; each connection checks the address again (D18).
+// checkURL refuses addresses that webhooks must not go to; each connection checks the address again
+// (D18).
 func (h *Handlers) checkURL(c *request.Call, url string) error {
 	err := h.CheckURL(c.Ctx, url)
 	if err == nil {
@@ -90,7 +92,8 @@ func (h *Handlers) checkURL(c *request.Call, url string) error {
 	return domain.Invalid(c.Model, domain.Violation{Path: "$.url", Description: text})
 }
 
-// ownMachine tells a developer, whose program is on the developer's own machine, the two ways to it.
+// ownMachine tells a developer, whose program is on the developer's own machine, the two ways to
+// it.
 const ownMachine = "; for a program on your own machine run `payledger listen`, or start a service on that machine with --webhook-allow-cidr 127.0.0.0/8"
 
 func renderEndpoint(e account.Endpoint) endpointAnswer {

@@ -17,7 +17,8 @@ var hook = account.Endpoint{ID: "hook", URL: "https://shop.example/a?b=1", Descr
 
 const hookText = `{"id":"hook","url":"https://shop.example/a?b=1","description":"my shop","eventTypes":["PAYMENT.STATUS"],"enabled":true,"createdAt":` + noonText + `}`
 
-// TestListEndpoints checks that the list has every field of each endpoint. An endpoint for all events has the empty list of types (D18).
+// TestListEndpoints checks that the list has every field of each endpoint. An endpoint for all
+// events has the empty list of types (D18).
 func TestListEndpoints(t *testing.T) {
 	r := newRig(t)
 	r.merchant.Endpoints = []account.Endpoint{hook, {ID: "all", URL: "https://shop.example/", CreatedAt: noon}}
@@ -26,7 +27,8 @@ func TestListEndpoints(t *testing.T) {
 	r.answered(`{"data":[` + hookText + `],"nextCursor":"hook"}`)(r.h.ListEndpoints(r.query("limit=1")))
 }
 
-// TestCreateEndpoint checks that the address is checked before the command gets the fields of the body.
+// TestCreateEndpoint checks that the address is checked before the command gets the fields of the
+// body.
 func TestCreateEndpoint(t *testing.T) {
 	r := newRig(t)
 	r.endpoint = hook
@@ -36,7 +38,8 @@ func TestCreateEndpoint(t *testing.T) {
 	r.made(call("CheckURL", in.URL), call("CreateEndpoint", caller, in), call("CaughtUp"))
 }
 
-// TestChangeEndpoint checks that only the sent fields change, and that only a sent address is checked.
+// TestChangeEndpoint checks that only the sent fields change, and that only a sent address is
+// checked.
 func TestChangeEndpoint(t *testing.T) {
 	r := newRig(t)
 	r.endpoint = hook
@@ -50,7 +53,8 @@ func TestChangeEndpoint(t *testing.T) {
 	r.changed("ChangeEndpoint", domain.EndpointID("hook"), account.ChangeEndpoint{})
 }
 
-// TestDeleteEndpoint checks that the endpoint of the path is deleted. The answer is the endpoint as it was.
+// TestDeleteEndpoint checks that the endpoint of the path is deleted. The answer is the endpoint as
+// it was.
 func TestDeleteEndpoint(t *testing.T) {
 	r := newRig(t)
 	r.endpoint = hook
@@ -64,8 +68,9 @@ type loopback bool
 func (loopback) Error() string    { return "must not lead there" }
 func (l loopback) Loopback() bool { return bool(l) }
 
-// TestEndpointAddress checks that an address that webhooks must not go to is refused before the command. Only in the sandbox, and only for
-// an address of the service's own machine, the error names the ways to a program there (D18).
+// TestEndpointAddress checks that an address that webhooks must not go to is refused before the
+// command. Only in the sandbox, and only for an address of the service's own machine, the error
+// names the ways to a program there (D18).
 func TestEndpointAddress(t *testing.T) {
 	const ways = "; for a program on your own machine run `payledger listen`, or start a service on that machine with --webhook-allow-cidr 127.0.0.0/8"
 	for _, c := range []struct {
@@ -91,7 +96,8 @@ func TestEndpointAddress(t *testing.T) {
 	}
 }
 
-// TestTestEndpoint checks that the call answers with the outcome of the test message, whatever the receiver did (§6.1, D20).
+// TestTestEndpoint checks that the call answers with the outcome of the test message, whatever the
+// receiver did (§6.1, D20).
 func TestTestEndpoint(t *testing.T) {
 	const started = `{"startedAt":` + noonText + `,`
 	for want, outcome := range map[string]deliveries.Attempt{
@@ -108,7 +114,8 @@ func TestTestEndpoint(t *testing.T) {
 	}
 }
 
-// TestTestNotSent checks that a message that was not sent is an error, and that nothing is sent for an endpoint that the account lacks.
+// TestTestNotSent checks that a message that was not sent is an error, and that nothing is sent for
+// an endpoint that the account lacks.
 func TestTestNotSent(t *testing.T) {
 	r := newRig(t)
 	r.merchant.Endpoints = []account.Endpoint{hook}

@@ -57,16 +57,19 @@ type Reader interface {
 	request.Lagging
 	// ListDisputes reads a page of an account's disputes, newest first; nil is the newest end.
 	ListDisputes(ctx context.Context, account domain.AccountID, f projections.DisputeFilter, from *listing.Place, limit int) (listing.Page[dispute.State], error)
-	// Dispute returns the newest state of an account's dispute; EntityNotFound when the account has no such dispute.
+	// Dispute returns the newest state of an account's dispute; EntityNotFound when the account has
+	// no such dispute.
 	Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error)
-	// Statistics counts an account's payments that were created from one day to another, both included.
+	// Statistics counts an account's payments that were created from one day to another, both
+	// included.
 	Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error)
 	// ListAudit reads a page of an account's audit log, newest first; nil is the newest end.
 	ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *listing.Place, limit int) (listing.Page[auditlog.Entry], error)
 	// Payment returns PaymentError when the account has no such payment.
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
 	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *listing.Place, limit int) (projections.PaymentPage, error)
-	// PaymentsOfTransaction returns payments with a transaction of this id at a processor, the newest first.
+	// PaymentsOfTransaction returns payments with a transaction of this id at a processor, the
+	// newest first.
 	PaymentsOfTransaction(ctx context.Context, account domain.AccountID, id string, limit int) ([]payment.State, error)
 	// FindRun returns the zero state when the account has no such run.
 	FindRun(ctx context.Context, account domain.AccountID, id domain.RunID) (workflow.RunState, error)
@@ -86,10 +89,12 @@ type Handlers struct {
 	Now        func() time.Time
 	Logger     zerolog.Logger
 	Sandbox    bool // else production
-	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown. An error for an address of the service's
-	// own machine has a method Loopback() bool that returns true.
+	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown. An
+	// error for an address of the service's own machine has a method Loopback() bool that returns
+	// true.
 	CheckURL func(ctx context.Context, url string) error
-	// SendTest sends the test message to a webhook endpoint, once (§6.1, D20); an error means that it was not sent.
+	// SendTest sends the test message to a webhook endpoint, once (§6.1, D20); an error means that
+	// it was not sent.
 	SendTest func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (deliveries.Attempt, error)
 }
 
@@ -104,8 +109,9 @@ func (h *Handlers) Rules() map[string]request.Rule {
 
 const shownWithin = 5 * time.Second
 
-// shown returns the answer to a change when this node's views show the change, or err: a key works, and a list has it, as soon as
-// its creation is answered (D20). Views that do not advance must not withhold the answer: only it shows a new key.
+// shown returns the answer to a change when this node's views show the change, or err: a key works,
+// and a list has it, as soon as its creation is answered (D20). Views that do not advance must not
+// withhold the answer: only it shows a new key.
 func (h *Handlers) shown(c *request.Call, answer any, err error) (any, error) {
 	if err != nil {
 		return nil, err

@@ -59,7 +59,8 @@ func checkScopes(c *request.Call, scopes []string) error {
 		"A key gives only scopes that it has. The API key lacks %s: make the new key with one that has them, or without them.", strings.Join(lacks, ", "))
 }
 
-// checkExpiry refuses a key that would outlive the caller's own (D2). nil is a key that does not expire.
+// checkExpiry refuses a key that would outlive the caller's own (D2). nil is a key that does not
+// expire.
 func checkExpiry(c *request.Call, end *time.Time) error {
 	own := c.Key.ExpiresAt
 	if own == nil || end != nil && !end.After(*own) {
@@ -69,7 +70,8 @@ func checkExpiry(c *request.Call, end *time.Time) error {
 		"must be sent and not be later than %s, when the API key of this request expires", own.UTC().Format("2006-01-02T15:04:05.000000Z"))})
 }
 
-// RevokeAPIKey serves DELETE /management/api-keys/{id}. Every request reads AccountByKey, so the key admits none after this answer.
+// RevokeAPIKey serves DELETE /management/api-keys/{id}. Every request reads AccountByKey, so the
+// key admits none after this answer.
 func (h *Handlers) RevokeAPIKey(c *request.Call) (any, error) {
 	revoked, err := h.Commands.RevokeAPIKey(c.Ctx, c.Caller(), domain.APIKeyID(c.Vars["id"]))
 	return h.shown(c, h.renderKey(revoked, ""), err)

@@ -17,7 +17,8 @@ func secretKey() account.APIKey {
 
 const keyFields = `"id":"key-2","name":"till","scopes":["events:read"],"createdAt":` + noonText + `,"expiresAt":"2026-03-14T13:00:00.000000Z"`
 
-// TestListAPIKeys checks that the list has every field of each key, with the minute of its last use. It never has the hash of a key (D20).
+// TestListAPIKeys checks that the list has every field of each key, with the minute of its last
+// use. It never has the hash of a key (D20).
 func TestListAPIKeys(t *testing.T) {
 	r := newRig(t)
 	r.merchant.APIKeys = []account.APIKey{secretKey(), {ID: "key-3", Name: "unused", Hash: []byte("hash"), Scopes: []string{"account:read"}, CreatedAt: noon}}
@@ -30,7 +31,8 @@ func TestListAPIKeys(t *testing.T) {
 	r.made()
 }
 
-// TestCreateAPIKey checks that the command gets the fields of the body, and that the answer has the text of the key.
+// TestCreateAPIKey checks that the command gets the fields of the body, and that the answer has the
+// text of the key.
 func TestCreateAPIKey(t *testing.T) {
 	r := newRig(t)
 	r.doubles.key, r.shownOnce = secretKey(), "plk_sandbox_text"
@@ -43,7 +45,8 @@ func TestCreateAPIKey(t *testing.T) {
 	r.changed("CreateAPIKey", account.APIKey{Name: "till", Scopes: []string{"events:read"}})
 }
 
-// TestScopesOfANewKey checks that a key makes no key with scopes that it lacks. The error names all of these scopes and no other (D2).
+// TestScopesOfANewKey checks that a key makes no key with scopes that it lacks. The error names all
+// of these scopes and no other (D2).
 func TestScopesOfANewKey(t *testing.T) {
 	r := newRig(t)
 	create := request.WithBody(r.h.CreateAPIKey)
@@ -57,7 +60,8 @@ func TestScopesOfANewKey(t *testing.T) {
 	r.changed("CreateAPIKey", account.APIKey{Name: "n", Scopes: []string{"events:read", "account:write"}})
 }
 
-// TestExpiryOfANewKey checks that a key that expires makes no key that expires later, or never (D2).
+// TestExpiryOfANewKey checks that a key that expires makes no key that expires later, or never
+// (D2).
 func TestExpiryOfANewKey(t *testing.T) {
 	r := newRig(t)
 	create := request.WithBody(r.h.CreateAPIKey)
@@ -98,7 +102,8 @@ func TestKeyRules(t *testing.T) {
 	}
 }
 
-// TestRevokeAPIKey checks that the key of the path is revoked. The answer is the key as it was, without its text.
+// TestRevokeAPIKey checks that the key of the path is revoked. The answer is the key as it was,
+// without its text.
 func TestRevokeAPIKey(t *testing.T) {
 	r := newRig(t)
 	r.doubles.key, r.shownOnce = secretKey(), "plk_sandbox_text"

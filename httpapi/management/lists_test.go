@@ -47,8 +47,8 @@ const (
 	factTimes = `"at":"2026-03-14T11:58:00.000000Z","receivedAt":"2026-03-14T11:59:00.000000Z","recordedAt":`
 )
 
-// TestGetDispute checks that the answer has every field of the dispute, and its history in the order of arrival, with refused notifications
-// (D16, D20).
+// TestGetDispute checks that the answer has every field of the dispute, and its history in the
+// order of arrival, with refused notifications (D16, D20).
 func TestGetDispute(t *testing.T) {
 	r := newRig(t)
 	bare := dispute.State{ID: "dispute-2", CreatedAt: noon, UpdatedAt: noon, Current: dispute.Fact{ReceivedAt: noon}}
@@ -64,7 +64,8 @@ func TestGetDispute(t *testing.T) {
 	r.refused(domain.ReasonEntityNotFound)(r.h.GetDispute(r.with("id", "dispute-3")))
 }
 
-// TestListDisputes checks that each parameter is passed to the views, and that the list has every field of a dispute.
+// TestListDisputes checks that each parameter is passed to the views, and that the list has every
+// field of a dispute.
 func TestListDisputes(t *testing.T) {
 	r := newRig(t)
 	r.disputeList.Data = []dispute.State{lost()}
@@ -80,7 +81,8 @@ func TestListDisputes(t *testing.T) {
 	r.made(call("Lag"), call("ListDisputes", domain.AccountID("shop"), projections.DisputeFilter{}, (*listing.Place)(nil), request.DefaultLimit))
 }
 
-// TestListAuditLog checks that each parameter is passed to the views, and that the list has their entries (D20).
+// TestListAuditLog checks that each parameter is passed to the views, and that the list has their
+// entries (D20).
 func TestListAuditLog(t *testing.T) {
 	r := newRig(t)
 	position := uint64(7)
@@ -98,7 +100,8 @@ func TestListAuditLog(t *testing.T) {
 	r.answered(`{"data":[]}`)(r.h.ListAuditLog(r.with()))
 }
 
-// TestPagesOfLists checks that the cursor of a page leads to the next page. A cursor of another list, account or filter is a fault (D11).
+// TestPagesOfLists checks that the cursor of a page leads to the next page. A cursor of another
+// list, account or filter is a fault (D11).
 func TestPagesOfLists(t *testing.T) {
 	r := newRig(t)
 	place := &listing.Place{At: noon, ID: "last"}
@@ -170,8 +173,8 @@ func TestRulesOfLists(t *testing.T) {
 	}
 }
 
-// TestStatistics checks the days of the call: without to it ends today, without from it is the day of to. The answer is the report of the
-// views (D20).
+// TestStatistics checks the days of the call: without to it ends today, without from it is the day
+// of to. The answer is the report of the views (D20).
 func TestStatistics(t *testing.T) {
 	r := newRig(t)
 	day, err := statistics.ParseDay("2026-03-14")
@@ -208,8 +211,8 @@ func TestStatisticsRules(t *testing.T) {
 	same(t, "found by the schema", r.faults("getStatistics", r.query("to=14.3.2026"), domain.Violation{Path: "$.to"}), nil)
 }
 
-// TestUnreadableViews checks that each answer from views has their lag, that their failures are passed on, and that nothing is read while the
-// lag is unknown (D11).
+// TestUnreadableViews checks that each answer from views has their lag, that their failures are
+// passed on, and that nothing is read while the lag is unknown (D11).
 func TestUnreadableViews(t *testing.T) {
 	failed := errors.New("the views are closed")
 	for _, c := range []struct {

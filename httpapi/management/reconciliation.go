@@ -14,11 +14,13 @@ import (
 
 // Reconciler compares the ledger with a processor's books.
 type Reconciler interface {
-	// Run calls report with every difference, and progress from time to time. An error means that the comparison is incomplete.
+	// Run calls report with every difference, and progress from time to time. An error means that
+	// the comparison is incomplete.
 	Run(ctx context.Context, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error)
 }
 
-// reconcileLine has a difference, the progress, or at the end the counts. An answer without counts is not whole.
+// reconcileLine has a difference, the progress, or at the end the counts. An answer without counts
+// is not whole.
 type reconcileLine struct {
 	Difference *reconcile.Difference `json:"difference,omitempty"`
 	Progress   *reconcile.Progress   `json:"progress,omitempty"`
@@ -31,7 +33,8 @@ func reconciliationRules(v *validation.Violations, c *request.Call) {
 	v.Range(request.Read(c.Query, "from", validation.ParseTime), request.Read(c.Query, "to", validation.ParseTime))
 }
 
-// GetReconciliation serves GET /management/reconciliation: it compares the ledger with a processor's books (D14.16).
+// GetReconciliation serves GET /management/reconciliation: it compares the ledger with a
+// processor's books (D14.16).
 func (h *Handlers) GetReconciliation(c *request.Call) (any, error) {
 	query := c.Query
 	q := reconcile.Scope{Account: c.Merchant.ID, Processor: processor.Name(query.Get("processor"))}

@@ -11,7 +11,8 @@ import (
 	"payledger/httpapi/request"
 )
 
-// reconciled calls GetReconciliation and returns the lines of the answer, and the error that ends it.
+// reconciled calls GetReconciliation and returns the lines of the answer, and the error that ends
+// it.
 func (r *rig) reconciled(query string, took func(line string) error) (lines []string, err error) {
 	r.t.Helper()
 	answer, err := r.h.GetReconciliation(r.query(query))
@@ -35,8 +36,9 @@ func progressLine(payments string) string {
 	return `{"progress":{"books":true,"total":9,"counts":{"payments":` + payments + `,"operations":0,"records":0,"open":0,"fresh":0,"disputes":0,"differences":0}}}`
 }
 
-// TestReconciliation checks that the processor and the period of the query are compared, and that every difference is a line, the progress at
-// most every half second, and at the end the counts (D14).
+// TestReconciliation checks that the processor and the period of the query are compared, and that
+// every difference is a line, the progress at most every half second, and at the end the counts
+// (D14).
 func TestReconciliation(t *testing.T) {
 	r := newRig(t)
 	now := noon
@@ -60,8 +62,8 @@ func TestReconciliation(t *testing.T) {
 	r.made(call("Run", reconcile.Scope{Account: "shop", Processor: "STRIPE"}))
 }
 
-// TestReconciliationFails checks that an incomplete comparison has no counts. Only books that cannot be read are a passing fault; other
-// errors are passed on.
+// TestReconciliationFails checks that an incomplete comparison has no counts. Only books that
+// cannot be read are a passing fault; other errors are passed on.
 func TestReconciliationFails(t *testing.T) {
 	other := errors.New("a fault of the service")
 	for _, c := range []struct {
@@ -88,7 +90,8 @@ func TestReconciliationFails(t *testing.T) {
 	}
 }
 
-// TestReconciliationIsLeft checks that the comparison gets the error of a caller who went away from the report of a difference. Progress returns no error.
+// TestReconciliationIsLeft checks that the comparison gets the error of a caller who went away from
+// the report of a difference. Progress returns no error.
 func TestReconciliationIsLeft(t *testing.T) {
 	r := newRig(t)
 	gone := errors.New("the caller went away")

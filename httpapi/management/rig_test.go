@@ -53,8 +53,8 @@ type called struct {
 
 func call(method string, in ...any) called { return called{method, in} }
 
-// doubles stand for the commands, the views and all else that the handlers call. They note each call, in one order, and return the values
-// that the test has set.
+// doubles stand for the commands, the views and all else that the handlers call. They note each
+// call, in one order, and return the values that the test has set.
 type doubles struct {
 	calls []called
 	fails map[string]error // by method
@@ -248,7 +248,8 @@ func (d *doubles) sendTest(_ context.Context, owner domain.AccountID, id domain.
 
 func (d *doubles) checkURL(_ context.Context, url string) error { return d.note("CheckURL", url) }
 
-// rig has the handlers on doubles. Calls are made with an API key that has every scope and does not expire.
+// rig has the handlers on doubles. Calls are made with an API key that has every scope and does not
+// expire.
 type rig struct {
 	*doubles
 	t        *testing.T
@@ -269,7 +270,8 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// with returns a call without a body. vars are the names and the values of the variable parts of the path.
+// with returns a call without a body. vars are the names and the values of the variable parts of
+// the path.
 func (r *rig) with(vars ...string) *request.Call {
 	c := &request.Call{
 		Ctx: r.t.Context(), ID: caller.RequestID, Actor: caller.Actor, Origin: caller.Origin, Merchant: r.merchant, Key: r.key, Query: url.Values{},
@@ -302,7 +304,8 @@ func (r *rig) body(text string, vars ...string) *request.Call {
 	return c
 }
 
-// faults returns the violations that the rule of an operation adds to those already found, as "path description".
+// faults returns the violations that the rule of an operation adds to those already found, as "path
+// description".
 func (r *rig) faults(operation string, c *request.Call, already ...domain.Violation) (all []string) {
 	r.t.Helper()
 	v := validation.Violations(slices.Clone(already))
@@ -322,7 +325,8 @@ func (r *rig) made(want ...called) {
 	r.calls = nil
 }
 
-// changed fails unless one command was called by the caller, and the views were waited for after it.
+// changed fails unless one command was called by the caller, and the views were waited for after
+// it.
 func (r *rig) changed(command string, in ...any) {
 	r.t.Helper()
 	r.made(call(command, append([]any{caller}, in...)...), call("CaughtUp"))
@@ -339,7 +343,8 @@ func (r *rig) answered(want string) func(any, error) {
 	}
 }
 
-// refused fails unless a handler refused the call, for this reason and with all of these texts in the error.
+// refused fails unless a handler refused the call, for this reason and with all of these texts in
+// the error.
 func (r *rig) refused(reason domain.Reason, texts ...string) func(any, error) {
 	return func(_ any, err error) {
 		r.t.Helper()

@@ -38,7 +38,8 @@ func renderRouting(r account.Routing) routingBody {
 	return routingBody{Rules: append([]account.Rule{}, r.Rules...), Default: append([]processor.Name{}, r.Default...)}
 }
 
-// routingRules adds the violations that the aggregate finds: it knows currencies and compares fields.
+// routingRules adds the violations that the aggregate finds: it knows currencies and compares
+// fields.
 func routingRules(v *validation.Violations, c *request.Call) {
 	var body routingBody
 	_ = json.Unmarshal(c.Body.Text, &body) // a field of another type is left out: the schema reports it
@@ -77,7 +78,8 @@ type previewRule struct {
 	Fails   string `json:"fails,omitempty"` // a condition that does not hold
 }
 
-// PreviewRouting serves POST /management/routing/preview: the processors that would be tried for a payment, by the rules in force.
+// PreviewRouting serves POST /management/routing/preview: the processors that would be tried for a
+// payment, by the rules in force.
 func (h *Handlers) PreviewRouting(c *request.Call, body previewRequest) (any, error) {
 	facts := account.RouteFacts{
 		Currency: body.Currency, Network: body.Network, Amount: body.Amount, CountryCode: body.Country, Metadata: request.Integers(body.Metadata),

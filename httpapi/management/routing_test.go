@@ -25,8 +25,8 @@ func germanCards() (account.Routing, string) {
 			`{"name":"dollars","when":{"currencyCode":["USD"]},"processors":["PAYPAL"]}],"default":["STRIPE","PAYPAL"]}`
 }
 
-// TestRouting checks that the command gets the rules of the body, with metadata as integers, and that answers have the rules of the account
-// (D15).
+// TestRouting checks that the command gets the rules of the body, with metadata as integers, and
+// that answers have the rules of the account (D15).
 func TestRouting(t *testing.T) {
 	r := newRig(t)
 	rules, text := germanCards()
@@ -42,8 +42,8 @@ func TestRouting(t *testing.T) {
 	r.answered(text)(r.h.GetRouting(r.with()))
 }
 
-// TestRoutingRules checks that the faults that the aggregate finds are added at their fields. A field that is absent, or that the schema has
-// found a fault at, gets no second one (D3).
+// TestRoutingRules checks that the faults that the aggregate finds are added at their fields. A
+// field that is absent, or that the schema has found a fault at, gets no second one (D3).
 func TestRoutingRules(t *testing.T) {
 	r := newRig(t)
 	for body, want := range map[string][]string{
@@ -65,8 +65,8 @@ func TestRoutingRules(t *testing.T) {
 	same(t, "found by the schema", r.faults("replaceRouting", r.body(`{"rules":[{"name":"a","when":{"currencyCode":["XXQ"]},"processors":["ADYEN"]}]}`), found), nil)
 }
 
-// TestPreviewRouting checks that the preview names the list that decides, its order, the processors that it leaves out, and the condition at
-// which each other rule fails (D15, D20).
+// TestPreviewRouting checks that the preview names the list that decides, its order, the processors
+// that it leaves out, and the condition at which each other rule fails (D15, D20).
 func TestPreviewRouting(t *testing.T) {
 	r := newRig(t)
 	for _, name := range processor.Names {
@@ -102,7 +102,8 @@ func TestPreviewRouting(t *testing.T) {
 	r.made() // a preview changes nothing
 }
 
-// TestPreviewRules: a currency of the preview is an active one, once; its metadata has the limits of D4.
+// TestPreviewRules: a currency of the preview is an active one, once; its metadata has the limits
+// of D4.
 func TestPreviewRules(t *testing.T) {
 	r := newRig(t)
 	const fault = "$.currencyCode must be an active ISO 4217 currency code"
@@ -117,8 +118,9 @@ func TestPreviewRules(t *testing.T) {
 	same(t, "found by the schema", r.faults("previewRouting", r.body(`{"currencyCode":"eur"}`), domain.Violation{Path: "$.currencyCode"}), nil)
 }
 
-// TestAllows checks the calls of each role beside those of its scopes: an operator also makes six changes, every role simulates workflows,
-// and an unknown role makes no call (D20). A test of httpapi has all calls.
+// TestAllows checks the calls of each role beside those of its scopes: an operator also makes six
+// changes, every role simulates workflows, and an unknown role makes no call (D20). A test of
+// httpapi has all calls.
 func TestAllows(t *testing.T) {
 	all := []account.Role{account.RoleAdmin, account.RoleOperator, account.RoleAuditor}
 	for _, c := range []struct {

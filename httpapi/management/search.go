@@ -52,7 +52,8 @@ type search struct {
 	all  []found
 }
 
-// Search serves GET /management/search: it looks an id, an order, a customer or an address up (D20). It compares whole texts only.
+// Search serves GET /management/search: it looks an id, an order, a customer or an address up
+// (D20). It compares whole texts only.
 func (h *Handlers) Search(c *request.Call) (any, error) {
 	s := &search{h: h, c: c, text: strings.TrimSpace(c.Query.Get("q")), all: []found{}}
 	if err := c.ShowLag(h.Reader); err != nil {
@@ -137,7 +138,8 @@ func (s *search) aggregates() error {
 	return absent(err)
 }
 
-// account looks an API key, a webhook endpoint and a user up. The whole text of an API key is not compared: it is a secret.
+// account looks an API key, a webhook endpoint and a user up. The whole text of an API key is not
+// compared: it is a secret.
 func (s *search) account() error {
 	if k, known := s.c.Merchant.Key(domain.APIKeyID(s.text)); known {
 		s.add(found{Kind: "api_key", ID: s.text, Label: k.Name, Matched: "id", At: created(k.CreatedAt)})
@@ -159,7 +161,8 @@ func (s *search) workflows() error {
 	return err
 }
 
-// The lengths of ids of deliveries, and of replays, which are UUIDs. A look-up of an unknown delivery waits for the index.
+// The lengths of ids of deliveries, and of replays, which are UUIDs. A look-up of an unknown
+// delivery waits for the index.
 const deliveryIDLength, replayIDLength = 26, 36
 
 func (s *search) webhooks() error {

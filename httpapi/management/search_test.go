@@ -53,8 +53,9 @@ func (r *rig) full() {
 
 const paymentFields = `"label":"order-1","matched":"%s","status":"PENDING","amount":2420,"currencyCode":"EUR","paymentId":"payment-1","at":` + noonText + `}`
 
-// TestSearchByID checks that each kind of entity is found by its id, with every field of the result. Space around the text does not count. The
-// text of an API key, and parts of ids, find nothing (D20).
+// TestSearchByID checks that each kind of entity is found by its id, with every field of the
+// result. Space around the text does not count. The text of an API key, and parts of ids, find
+// nothing (D20).
 func TestSearchByID(t *testing.T) {
 	r := newRig(t)
 	r.full()
@@ -85,8 +86,9 @@ func TestSearchByID(t *testing.T) {
 	}
 }
 
-// TestSearchOfPayments checks that payments are found by the processors' and the merchants' ids, each once and by the first field that has the
-// text, and disputes by the processors' ids. Only a text with @ is looked up as an e-mail address.
+// TestSearchOfPayments checks that payments are found by the processors' and the merchants' ids,
+// each once and by the first field that has the text, and disputes by the processors' ids. Only a
+// text with @ is looked up as an e-mail address.
 func TestSearchOfPayments(t *testing.T) {
 	r := newRig(t)
 	r.transaction = []payment.State{paid("p-1"), paid("p-2")}
@@ -113,8 +115,9 @@ func TestSearchOfPayments(t *testing.T) {
 	}
 }
 
-// TestSearchOrder checks that everything is looked up for the caller's account, ids first, each list for as many results as are missing. The
-// search has no more than 20 results and ends when it has them.
+// TestSearchOrder checks that everything is looked up for the caller's account, ids first, each
+// list for as many results as are missing. The search has no more than 20 results and ends when it
+// has them.
 func TestSearchOrder(t *testing.T) {
 	owner := domain.AccountID("shop")
 	id := func(text string) []called {
@@ -177,7 +180,8 @@ func TestSearchOrder(t *testing.T) {
 	}
 }
 
-// TestSearchFails checks that a failed look-up fails the search: a list without it would look like the whole result.
+// TestSearchFails checks that a failed look-up fails the search: a list without it would look like
+// the whole result.
 func TestSearchFails(t *testing.T) {
 	for method, text := range map[string]string{
 		"Payment": "x", "Dispute": "x", "FindRun": "x", "Attempt": "x", "Workflows": "x", "Delivery": deliveryID, "Replay": replayID, "At": "7",

@@ -18,7 +18,8 @@ func (h *Handlers) ChangeProcessor(c *request.Call, in account.ChangeProcessor) 
 	return h.shown(c, changed, err)
 }
 
-// settingsAnswer has the settings. Without clientTokenTtl the default applies; without displayName customers read "the shop".
+// settingsAnswer has the settings. Without clientTokenTtl the default applies; without displayName
+// customers read "the shop".
 type settingsAnswer struct {
 	CaptureMode    string `json:"captureMode"`
 	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"`
@@ -34,7 +35,8 @@ func (h *Handlers) GetSettings(c *request.Call) (any, error) {
 	return renderSettings(c.Merchant.Settings), nil
 }
 
-// ChangeSettings serves PATCH /management/settings. null restores the default of clientTokenTtl and checkoutOrigins, and removes displayName.
+// ChangeSettings serves PATCH /management/settings. null restores the default of clientTokenTtl and
+// checkoutOrigins, and removes displayName.
 func (h *Handlers) ChangeSettings(c *request.Call, in account.ChangeSettings) (any, error) {
 	if _, sent := c.Body.Tree["clientTokenTtl"]; sent && in.ClientTokenTTL == nil {
 		in.ClientTokenTTL = new(int64)

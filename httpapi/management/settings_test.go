@@ -37,7 +37,8 @@ func TestChangeProcessor(t *testing.T) {
 	r.changed("ChangeProcessor", account.ChangeProcessor{Name: processor.Stripe, Enabled: &off})
 }
 
-// TestGetSettings checks that absent settings are left out, except for the capture mode, whose default is shown (D4, D5, D6).
+// TestGetSettings checks that absent settings are left out, except for the capture mode, whose
+// default is shown (D4, D5, D6).
 func TestGetSettings(t *testing.T) {
 	r := newRig(t)
 	r.answered(`{"captureMode":"MANUAL","first6Digits":false,"refuseRefundOfDisputed":false}`)(r.h.GetSettings(r.with()))
@@ -45,8 +46,8 @@ func TestGetSettings(t *testing.T) {
 	r.answered(`{"captureMode":"AUTOMATIC","clientTokenTtl":60,"first6Digits":true,"displayName":"Käse","refuseRefundOfDisputed":true}`)(r.h.GetSettings(r.with()))
 }
 
-// TestChangeSettings checks that the command gets the sent fields. null removes the display name, and restores the default of the life of
-// client tokens; it changes no other setting.
+// TestChangeSettings checks that the command gets the sent fields. null removes the display name,
+// and restores the default of the life of client tokens; it changes no other setting.
 func TestChangeSettings(t *testing.T) {
 	none, empty, minute, name, automatic, six := int64(0), "", int64(60), "North", account.CaptureAutomatic, true
 	for body, want := range map[string]account.ChangeSettings{
@@ -74,7 +75,8 @@ func signing(until time.Time) account.SigningSecret {
 
 const signingFields = `"hint":"wxyz","createdAt":` + noonText
 
-// TestGetSigningSecret checks that the answer has no secret, and the end of the previous one only before that end (§5.2 rule 3).
+// TestGetSigningSecret checks that the answer has no secret, and the end of the previous one only
+// before that end (§5.2 rule 3).
 func TestGetSigningSecret(t *testing.T) {
 	r := newRig(t)
 	r.merchant.Signing = signing(noon.Add(time.Hour))
@@ -85,8 +87,9 @@ func TestGetSigningSecret(t *testing.T) {
 	r.answered(`{` + signingFields + `}`)(r.h.GetSigningSecret(r.with()))
 }
 
-// TestRotateSigningSecret checks that the answer has the new secret. It warns of an overlap that ended early, and of nodes that have not
-// confirmed the rotation; the log has their error (§5.2, D18).
+// TestRotateSigningSecret checks that the answer has the new secret. It warns of an overlap that
+// ended early, and of nodes that have not confirmed the rotation; the log has their error (§5.2,
+// D18).
 func TestRotateSigningSecret(t *testing.T) {
 	const fields = `{"signingSecret":"plsec_new",` + signingFields + `,"previousValidUntil":"2026-03-15T12:00:00.000000Z"`
 	const early = `"Webhooks are no longer signed with the secret that ends in abcd, which was valid until 2026-03-14T13:00:00Z: receivers that hold no newer one refuse them."`
@@ -115,7 +118,8 @@ func TestRotateSigningSecret(t *testing.T) {
 	}
 }
 
-// TestErasures checks that the customer, or the guest of the payment, of the path is erased, and that the answer names which (D20).
+// TestErasures checks that the customer, or the guest of the payment, of the path is erased, and
+// that the answer names which (D20).
 func TestErasures(t *testing.T) {
 	r := newRig(t)
 	r.erased = person.State{ID: "person", CustomerID: "customer-7", Session: "session", ErasedAt: noon}

@@ -26,7 +26,8 @@ func (h *Handlers) GetSigningSecret(c *request.Call) (any, error) {
 	return h.renderSigning(c.Merchant.Signing), nil
 }
 
-// RotateSigningSecret serves POST /management/signing-secret/rotate. A second rotation ends the overlap of the first, with a warning (D18).
+// RotateSigningSecret serves POST /management/signing-secret/rotate. A second rotation ends the
+// overlap of the first, with a warning (D18).
 func (h *Handlers) RotateSigningSecret(c *request.Call) (any, error) {
 	rotated, err := h.Commands.RotateSigningSecret(c.Ctx, c.Caller())
 	a := rotateAnswer{SigningSecret: rotated.Text, signingAnswer: h.renderSigning(rotated.Signing)}

@@ -10,7 +10,8 @@ import (
 
 const maxStatisticsDays = 366
 
-// GetStatistics serves GET /management/statistics: the numbers and sums of payments, for the dashboard's home (D20).
+// GetStatistics serves GET /management/statistics: the numbers and sums of payments, for the
+// dashboard's home (D20).
 func (h *Handlers) GetStatistics(c *request.Call) (any, error) {
 	from, to := h.days(c)
 	if err := c.ShowLag(h.Reader); err != nil {
@@ -19,7 +20,8 @@ func (h *Handlers) GetStatistics(c *request.Call) (any, error) {
 	return h.Reader.Statistics(c.Ctx, c.Merchant.ID, from, to)
 }
 
-// days returns the first and the last day of the call. Without to it is today, without from the day to.
+// days returns the first and the last day of the call. Without to it is today, without from the day
+// to.
 func (h *Handlers) days(c *request.Call) (from, to statistics.Day) {
 	to = statistics.DayOf(h.Now())
 	if day := request.Read(c.Query, "to", statistics.ParseDay); day != nil {

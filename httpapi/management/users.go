@@ -70,7 +70,8 @@ func (h *Handlers) RemoveUser(c *request.Call) (any, error) {
 	return h.shown(c, h.renderUser(c, removed, ""), err)
 }
 
-// checkRole refuses a role with scopes that the caller's key lacks, and a key that expires: the caller could sign in as the user (D2).
+// checkRole refuses a role with scopes that the caller's key lacks, and a key that expires: the
+// caller could sign in as the user (D2).
 func checkRole(c *request.Call, role account.Role) error {
 	if lacks := slices.DeleteFunc(role.Scopes(), c.Key.Allows); len(lacks) > 0 {
 		return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,

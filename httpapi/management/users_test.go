@@ -21,8 +21,8 @@ func ada() account.User {
 const adaFields = `"id":"ada","email":"ada@shop.example","role":"auditor","createdAt":` + noonText + `,"lastSignInAt":"2026-03-14T11:59:00.000000Z","totpEnabled":true,` +
 	`"lockedUntil":"2026-03-14T12:00:00.000001Z"`
 
-// TestListUsers checks that the list has every field of each user, without secrets and their names. A lock that is over is not shown. The
-// first user was created with the account (D20).
+// TestListUsers checks that the list has every field of each user, without secrets and their names.
+// A lock that is over is not shown. The first user was created with the account (D20).
 func TestListUsers(t *testing.T) {
 	r := newRig(t)
 	unlocked := account.User{ID: "ben", Name: "admin", Role: account.RoleAdmin, Password: "password.secret", TOTPBegun: "totp.begun", LockedUntil: noon}
@@ -33,7 +33,8 @@ func TestListUsers(t *testing.T) {
 	r.invalid("QueryString", "$.cursor", "is not a cursor of this list")(r.h.ListUsers(r.query("cursor=admin")))
 }
 
-// TestCreateUser checks that the command gets the address and the role, and that the answer has the password.
+// TestCreateUser checks that the command gets the address and the role, and that the answer has the
+// password.
 func TestCreateUser(t *testing.T) {
 	r := newRig(t)
 	r.user, r.shownOnce = ada(), "once"
@@ -41,7 +42,8 @@ func TestCreateUser(t *testing.T) {
 	r.changed("AddUser", accounts.UserInput{Email: " Ada@shop.example ", Role: account.RoleAuditor})
 }
 
-// TestChangeUser checks that the user of the path gets the change of the body. Only the answer to a reset has a password.
+// TestChangeUser checks that the user of the path gets the change of the body. Only the answer to a
+// reset has a password.
 func TestChangeUser(t *testing.T) {
 	r := newRig(t)
 	r.merchant.Users = []account.User{ada()}
@@ -59,8 +61,9 @@ func TestChangeUser(t *testing.T) {
 	r.made()
 }
 
-// TestOwnPassword checks that a user does not reset the own password, nor turn off the own codes, with a session alone. Other changes of the
-// own user, and a reset by another user, are allowed (D20).
+// TestOwnPassword checks that a user does not reset the own password, nor turn off the own codes,
+// with a session alone. Other changes of the own user, and a reset by another user, are allowed
+// (D20).
 func TestOwnPassword(t *testing.T) {
 	r := newRig(t)
 	r.merchant.Users = []account.User{ada(), {ID: "ben", Role: account.RoleAdmin}}
@@ -80,8 +83,8 @@ func TestOwnPassword(t *testing.T) {
 	}
 }
 
-// TestRolesGivenByAKey checks that a key makes no user, and takes over none, with scopes that the key lacks. A key that expires does
-// neither at all: a user does not expire (D2).
+// TestRolesGivenByAKey checks that a key makes no user, and takes over none, with scopes that the
+// key lacks. A key that expires does neither at all: a user does not expire (D2).
 func TestRolesGivenByAKey(t *testing.T) {
 	auditors := append(account.RoleAuditor.Scopes(), account.ScopeAccountWrite)
 	expiry := noon.Add(time.Hour)
@@ -130,7 +133,8 @@ func TestRolesGivenByAKey(t *testing.T) {
 	}
 }
 
-// TestRemoveUser checks that the user of the path is removed. The answer is the user as it was, without a password.
+// TestRemoveUser checks that the user of the path is removed. The answer is the user as it was,
+// without a password.
 func TestRemoveUser(t *testing.T) {
 	r := newRig(t)
 	r.user, r.shownOnce = ada(), "once"
@@ -138,7 +142,8 @@ func TestRemoveUser(t *testing.T) {
 	r.changed("RemoveUser", domain.UserID("ada"))
 }
 
-// TestUserRules: an address of a user is a plain e-mail address. A fault that the schema has found is not repeated.
+// TestUserRules: an address of a user is a plain e-mail address. A fault that the schema has found
+// is not repeated.
 func TestUserRules(t *testing.T) {
 	r := newRig(t)
 	const fault = "$.email must be an e-mail address of at most 254 ASCII characters, such as name@example.com, without a display name"

@@ -1,13 +1,16 @@
-// Package nearmiss finds the known name that an unknown field, query parameter, header, path or command resembles (D3), so that an
-// error can suggest it. It must not know where the names come from.
+// Package nearmiss finds the known name that an unknown field, query parameter, header, path or
+// command resembles (D3), so that an error can suggest it. It must not know where the names come
+// from.
 //
 // Design notes:
-//   - Names are compared in lower case, letters and digits only: orderID, order_id and Order-Id equal orderId.
-//   - Then the edit distance decides: insertions, deletions, substitutions and exchanges of neighbours. Longer names may have more
-//     edits; names of up to three characters must be equal.
-//   - A name that begins or ends with the other counts last, and only if no other does: currency for currencyCode.
-//   - A search must be cheap: a request may have a hundred unknown names. The sets of letters and the lengths exclude most known names
-//     before the edit distance is computed.
+//   - Names are compared in lower case, letters and digits only: orderID, order_id and Order-Id
+//     equal orderId.
+//   - Then the edit distance decides: insertions, deletions, substitutions and exchanges of
+//     neighbours. Longer names may have more edits; names of up to three characters must be equal.
+//   - A name that begins or ends with the other counts last, and only if no other does: currency
+//     for currencyCode.
+//   - A search must be cheap: a request may have a hundred unknown names. The sets of letters and
+//     the lengths exclude most known names before the edit distance is computed.
 package nearmiss
 
 import (
@@ -18,10 +21,12 @@ import (
 
 const longest = 64
 
-// Of returns the known name that word resembles most, of equally near names the first in the alphabet; "" if it resembles none.
+// Of returns the known name that word resembles most, of equally near names the first in the
+// alphabet; "" if it resembles none.
 func Of(word string, known []string) string { return New(known).Of(word) }
 
-// Names are known names, prepared for many searches: a hostile request has many unknown names (D22.14).
+// Names are known names, prepared for many searches: a hostile request has many unknown names
+// (D22.14).
 type Names []name
 
 type name struct {
@@ -39,7 +44,8 @@ func New(known []string) Names {
 	return names
 }
 
-// Of returns the known name that word resembles most, of equally near names the first in the alphabet; "" if it resembles none.
+// Of returns the known name that word resembles most, of equally near names the first in the
+// alphabet; "" if it resembles none.
 func (names Names) Of(word string) string {
 	if len(word) > longest {
 		return ""
@@ -82,7 +88,8 @@ func lettersOf(folded string) (set letters) {
 	return set
 }
 
-// mayBeWithin reports whether two names can be that many edits apart: an edit removes and adds at most one letter each.
+// mayBeWithin reports whether two names can be that many edits apart: an edit removes and adds at
+// most one letter each.
 func (l letters) mayBeWithin(other letters, edits int) bool {
 	return edits >= 0 && bits.OnesCount64(uint64(l^other)) <= 2*edits
 }
@@ -102,7 +109,8 @@ func fold(name string) string {
 	}, name)
 }
 
-// allowed returns the greatest number of edits between two names, the shorter of which has n characters.
+// allowed returns the greatest number of edits between two names, the shorter of which has n
+// characters.
 func allowed(n int) int {
 	switch {
 	case n < 4:

@@ -43,7 +43,8 @@ var load = sync.OnceValues(func() (*document, error) {
 	return &document{doc, router, errorIDs}, err
 })
 
-// Client returns a client over base (nil: the default) that fails the test at an answer unlike openapi.yaml. It follows no redirect (D1).
+// Client returns a client over base (nil: the default) that fails the test at an answer unlike
+// openapi.yaml. It follows no redirect (D1).
 func Client(t testing.TB, base http.RoundTripper) *http.Client {
 	t.Helper()
 	if base == nil {
@@ -76,7 +77,8 @@ func IsStream(answer *http.Response) bool {
 	return strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 }
 
-// Check checks one answer. The answer's body can be read afterwards. Check does not read the body of a stream.
+// Check checks one answer. The answer's body can be read afterwards. Check does not read the body
+// of a stream.
 func Check(r *http.Request, answer *http.Response) error {
 	if IsStream(answer) {
 		return checkError(answer, nil)
@@ -93,7 +95,8 @@ func Check(r *http.Request, answer *http.Response) error {
 	return errors.Join(d.checkOperation(r, answer, body), checkError(answer, body))
 }
 
-// checkOperation checks an answer against its operation, or against the error schema for an unknown call.
+// checkOperation checks an answer against its operation, or against the error schema for an unknown
+// call.
 func (d *document) checkOperation(r *http.Request, answer *http.Response, body []byte) error {
 	plain := r.Clone(r.Context())
 	if len(plain.URL.Path) > 1 {
@@ -146,7 +149,8 @@ func checkOptions(answer *http.Response, body []byte) error {
 	return nil
 }
 
-// checkRefusal checks the answer to a call that openapi.yaml does not have against the error schema (D3).
+// checkRefusal checks the answer to a call that openapi.yaml does not have against the error schema
+// (D3).
 func (d *document) checkRefusal(answer *http.Response, body []byte) error {
 	if answer.StatusCode < http.StatusBadRequest {
 		return fmt.Errorf("answered %d, and openapi.yaml does not have it", answer.StatusCode)
@@ -161,7 +165,8 @@ func (d *document) checkRefusal(answer *http.Response, body []byte) error {
 	return d.doc.Components.Schemas["Error"].Value.VisitJSON(value, openapi3.MultiErrors(), uuid)
 }
 
-// checkError checks that diagnosticsId is X-Request-Id (D1), and that violations are in the order of their paths (D3).
+// checkError checks that diagnosticsId is X-Request-Id (D1), and that violations are in the order
+// of their paths (D3).
 func checkError(answer *http.Response, body []byte) error {
 	if id := answer.Header.Get("X-Request-Id"); id == "" {
 		return errors.New("no X-Request-Id")

@@ -18,13 +18,15 @@ import (
 const (
 	// maxPassed bounds the requests that are under way to other nodes.
 	maxPassed = 256
-	// maxBody is the size in bytes up to which a body is read: one byte above the limit of the API, which refuses it then.
+	// maxBody is the size in bytes up to which a body is read: one byte above the limit of the API,
+	// which refuses it then.
 	maxBody = 1<<20 + 1
 	// unbudgeted is the size of a body up to which no memory is reserved, in bytes.
 	unbudgeted = 16 << 10
 )
 
-// Answer is the answer to a call: a head, and then pieces of the body. Next returns io.EOF after the last piece.
+// Answer is the answer to a call: a head, and then pieces of the body. Next returns io.EOF after
+// the last piece.
 type Answer interface {
 	Next(ctx context.Context) ([]byte, error)
 	Close()
@@ -34,9 +36,11 @@ type Answer interface {
 type Door struct {
 	// Own answers the calls that need no views.
 	Own http.Handler
-	// Call sends a request to a node with views. ErrNobody means that no node does anything on account of it.
+	// Call sends a request to a node with views. ErrNobody means that no node does anything on
+	// account of it.
 	Call func(ctx context.Context, request []byte) (Answer, error)
-	// Seen returns the address of the newest event of each shard that this node knows to be durable.
+	// Seen returns the address of the newest event of each shard that this node knows to be
+	// durable.
 	Seen func() []uint64
 	// Refuse answers with an error of the API; NewID makes request ids.
 	Refuse Refuse
@@ -50,8 +54,9 @@ type Door struct {
 	refused, gone atomic.Uint64
 }
 
-// Refused returns the number of requests that the door answered with 503, and Gone the number of those whose caller went away before another node took them.
-// The answers of other nodes are counted there.
+// Refused returns the number of requests that the door answered with 503, and Gone the number of
+// those whose caller went away before another node took them. The answers of other nodes are
+// counted there.
 func (d *Door) Refused() uint64 { return d.refused.Load() }
 
 // Gone is described at Refused.
@@ -107,7 +112,8 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.pass(w, r, id, &done)
 }
 
-// StatusGone is the counted and logged status of a request whose caller went away before the answer. It is never sent.
+// StatusGone is the counted and logged status of a request whose caller went away before the
+// answer. It is never sent.
 const StatusGone = 499
 
 // outcome is the end of a request: the log line of the request shows it.
@@ -117,7 +123,8 @@ type outcome struct {
 	err    error // the reason why the answer is not whole, or not that of another node
 }
 
-// refuse answers with 503. The text reaches a client that is still there after its request has ended.
+// refuse answers with 503. The text reaches a client that is still there after its request has
+// ended.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, why Refusal, done *outcome, err error) {
 	done.status, done.err = http.StatusServiceUnavailable, err
 	if r.Context().Err() != nil {
@@ -212,7 +219,8 @@ type body struct {
 	reserved int64 // bytes of memory, until the other node has the body
 }
 
-// read returns up to maxBody bytes of a request's body. The other node refuses a body that is longer, or that ended too early.
+// read returns up to maxBody bytes of a request's body. The other node refuses a body that is
+// longer, or that ended too early.
 func (d *Door) read(r *http.Request) (b body, err error) {
 	if r.ContentLength == 0 {
 		return b, nil
@@ -231,7 +239,8 @@ func (d *Door) read(r *http.Request) (b body, err error) {
 	return b, nil
 }
 
-// passed is the owner of the memory of passed bodies, and bodyCopies the number of copies of a body: as it was read, and with what goes before it.
+// passed is the owner of the memory of passed bodies, and bodyCopies the number of copies of a
+// body: as it was read, and with what goes before it.
 const passed, bodyCopies = "passed on", 3
 
 var errNoMemory = errors.New("passing: no memory for a body")

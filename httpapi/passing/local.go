@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// local has the calls that need no views, in the patterns of http.ServeMux: what a merchant and a customer's browser do on the way of a payment.
+// local has the calls that need no views, in the patterns of http.ServeMux: what a merchant and a
+// customer's browser do on the way of a payment.
 var local = []string{
 	"/healthz", "/readyz", "/openapi.yaml", "/asyncapi.yaml", "/docs", "/docs/",
 	"/client-session", "POST /payments", "GET /payments/{id}", "GET /payments/{id}/events",

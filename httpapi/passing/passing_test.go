@@ -207,7 +207,8 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestGone: a request whose caller goes away is no 503: neither while no node takes it, nor while one works on it.
+// TestGone: a request whose caller goes away is no 503: neither while no node takes it, nor while
+// one works on it.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
@@ -294,7 +295,8 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// TestTLS: a request that came over TLS is one at the other node: its pages set cookies for TLS only.
+// TestTLS: a request that came over TLS is one at the other node: its pages set cookies for TLS
+// only.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	secure := false

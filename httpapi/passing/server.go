@@ -30,7 +30,8 @@ type Server struct {
 	Refuse Refuse
 }
 
-// Handle answers one request: it calls send with the head of the answer, and then with pieces of its body.
+// Handle answers one request: it calls send with the head of the answer, and then with pieces of
+// its body.
 func (s *Server) Handle(ctx context.Context, request []byte, send func(piece []byte) error) error {
 	e, body, err := decodeRequest(request)
 	if err != nil {
@@ -145,7 +146,8 @@ func (w *writer) flush() error {
 	return w.send(piece)
 }
 
-// FlushError and SetReadDeadline serve http.ResponseController. The deadlines are those of the client's connection, at the other node.
+// FlushError and SetReadDeadline serve http.ResponseController. The deadlines are those of the
+// client's connection, at the other node.
 func (w *writer) FlushError() error {
 	w.WriteHeader(http.StatusOK)
 	return w.flush()

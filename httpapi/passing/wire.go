@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// A request on its way between two nodes is an envelope in JSON, a line end, and the body. An answer is a head in JSON, a line end, and the body, in pieces.
+// A request on its way between two nodes is an envelope in JSON, a line end, and the body. An
+// answer is a head in JSON, a line end, and the body, in pieces.
 
 // envelope is a request without its body.
 type envelope struct {
@@ -70,8 +71,8 @@ func decode(all []byte, v any) (body []byte, err error) {
 	return body, json.Unmarshal(text, v)
 }
 
-// widened returns a text in which each byte of s is a character. JSON has characters only, and a header may have any bytes: two idempotency keys
-// that are no UTF-8 would become one.
+// widened returns a text in which each byte of s is a character. JSON has characters only, and a
+// header may have any bytes: two idempotency keys that are no UTF-8 would become one.
 func widened(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {

@@ -22,7 +22,8 @@ type currentAttempt struct {
 	PaymentMethodToken domain.Token     `json:"paymentMethodToken"`
 }
 
-// StartAttempt serves POST /payment-attempts, from the customer's browser. It answers 202: the merchant decides later.
+// StartAttempt serves POST /payment-attempts, from the customer's browser. It answers 202: the
+// merchant decides later.
 func (h *Handlers) StartAttempt(c *request.Call, body attemptRequest) (any, error) {
 	made, err := h.Commands.StartAttempt(c.Ctx, c.Caller(), approvals.AttemptInput{
 		Session: c.Session, Token: body.PaymentMethodToken, Shown: body.price(),
@@ -37,7 +38,8 @@ type browserAttempt struct {
 	AmountChanged  bool             `json:"amountChanged,omitempty"` // the session's price differs from the price that the customer saw
 }
 
-// GetAttempt serves GET /payment-attempts/{id}. An attempt of another session has the error of an unknown attempt.
+// GetAttempt serves GET /payment-attempts/{id}. An attempt of another session has the error of an
+// unknown attempt.
 func (h *Handlers) GetAttempt(c *request.Call) (any, error) {
 	found, err := h.Commands.Attempt(c.Ctx, c.Merchant.ID, attemptID(c))
 	if err == nil && found.Session != c.Session {

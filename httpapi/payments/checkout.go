@@ -83,7 +83,8 @@ func (p shownPrice) price() *domain.Price {
 	return &domain.Price{Amount: *p.Amount, Currency: p.CurrencyCode}
 }
 
-// PayInCheckout serves POST /checkout/payments. The session supplies every field of the payment except the token.
+// PayInCheckout serves POST /checkout/payments. The session supplies every field of the payment
+// except the token.
 func (h *Handlers) PayInCheckout(c *request.Call, body checkoutPaymentRequest) (any, error) {
 	key, err := request.IdempotencyKey(c.Header)
 	if err != nil {
@@ -100,7 +101,8 @@ func (h *Handlers) GetCheckoutPayment(c *request.Call) (any, error) {
 	return h.answerCheckout(h.paymentOfSession(c))
 }
 
-// ResumeInCheckout serves POST /checkout/payments/{id}/resume; 202 with NoActionsToHandle as in ResumePayment (D8).
+// ResumeInCheckout serves POST /checkout/payments/{id}/resume; 202 with NoActionsToHandle as in
+// ResumePayment (D8).
 func (h *Handlers) ResumeInCheckout(c *request.Call, body resumeRequest) (any, error) {
 	if _, err := h.paymentOfSession(c); err != nil {
 		return nil, err
@@ -111,7 +113,8 @@ func (h *Handlers) ResumeInCheckout(c *request.Call, body resumeRequest) (any, e
 	}))
 }
 
-// paymentOfSession reads the payment of the path. A payment of another session has the error of an unknown payment.
+// paymentOfSession reads the payment of the path. A payment of another session has the error of an
+// unknown payment.
 func (h *Handlers) paymentOfSession(c *request.Call) (payment.State, error) {
 	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, paymentID(c))
 	if err == nil && found.Session != c.Session {
@@ -132,8 +135,9 @@ type actionRequest struct {
 	Outcome processor.Outcome `json:"outcome"`
 }
 
-// CompleteAction serves POST /required-actions/complete, from the customer's browser, which gives the resume token to the merchant. It
-// records nothing: the token reports that the action ended. A browser may declare the outcome in the sandbox only (D12).
+// CompleteAction serves POST /required-actions/complete, from the customer's browser, which gives
+// the resume token to the merchant. It records nothing: the token reports that the action ended. A
+// browser may declare the outcome in the sandbox only (D12).
 func (h *Handlers) CompleteAction(c *request.Call, body actionRequest) (any, error) {
 	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, c.Action.Payment)
 	if err != nil {

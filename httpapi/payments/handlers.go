@@ -26,21 +26,25 @@ import (
 	"payledger/projections/listing"
 )
 
-// Commands executes the commands of these calls. A method returns a domain.Error for a command that it refuses.
+// Commands executes the commands of these calls. A method returns a domain.Error for a command that
+// it refuses.
 type Commands interface {
 	CreateSession(ctx context.Context, by commands.Caller, id domain.SessionID, in sessions.SessionInput) (session.State, error)
 	// Session returns a client session; an error if the session is unknown or has expired.
 	Session(ctx context.Context, account domain.AccountID, id domain.SessionID) (session.State, error)
-	// ChangeSession records the fields that change returns. It calls change again after a concurrent change.
+	// ChangeSession records the fields that change returns. It calls change again after a
+	// concurrent change.
 	ChangeSession(ctx context.Context, by commands.Caller, id domain.SessionID, change sessions.SessionChange) (session.State, error)
 	Tokenize(ctx context.Context, by commands.Caller, in instruments.TokenizeInput) (instrument.State, error)
-	// VaultInstrument vaults a token for a customer; an error if the card fails a requested verification (D5.11).
+	// VaultInstrument vaults a token for a customer; an error if the card fails a requested
+	// verification (D5.11).
 	VaultInstrument(ctx context.Context, by commands.Caller, in instruments.VaultInput) (instrument.State, error)
 	DeleteInstrument(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
 	MakeDefault(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error)
 	// CreatePayment returns when the outcome is known or the payment timeout is over (D8).
 	CreatePayment(ctx context.Context, by commands.Caller, in payments.PaymentInput) (payment.State, error)
-	// Resume refuses with NoActionsToHandle when the payment is not finished within the payment timeout (D8).
+	// Resume refuses with NoActionsToHandle when the payment is not finished within the payment
+	// timeout (D8).
 	Resume(ctx context.Context, by commands.Caller, in payments.ResumeInput) (payment.State, error)
 	Cancel(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Cancel) (payment.State, error)
 	Capture(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Capture) (payment.State, error)
@@ -58,18 +62,23 @@ type Commands interface {
 // Reader reads the data of the answers.
 type Reader interface {
 	request.Lagging
-	// Payment returns the newest state of an account's payment; PaymentError if the account has no such payment.
+	// Payment returns the newest state of an account's payment; PaymentError if the account has no
+	// such payment.
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
-	// DisputesBesideRefund returns the disputes of a payment that are open or lost (D22.2), with everything that was recorded before the call.
+	// DisputesBesideRefund returns the disputes of a payment that are open or lost (D22.2), with
+	// everything that was recorded before the call.
 	DisputesBesideRefund(ctx context.Context, account domain.AccountID, id domain.PaymentID) ([]dispute.State, error)
 	// Settings returns the newest settings of an account.
 	Settings(ctx context.Context, id domain.AccountID) (account.Settings, error)
-	// ListPayments returns a page of at most limit payments of an account at from; nil means the newest payments.
+	// ListPayments returns a page of at most limit payments of an account at from; nil means the
+	// newest payments.
 	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *listing.Place, limit int) (projections.PaymentPage, error)
-	// ListInstruments returns a page of at most limit vaulted instruments of a customer after from, the oldest first.
+	// ListInstruments returns a page of at most limit vaulted instruments of a customer after from,
+	// the oldest first.
 	ListInstruments(ctx context.Context, account domain.AccountID, customer string, from *listing.Place, limit int) (listing.Page[instrument.State], error)
-	// NewestInstruments returns the newest vaulted instruments of a customer that fit, at most so many, the oldest first. The default is
-	// among them if it fits. more reports that there are others.
+	// NewestInstruments returns the newest vaulted instruments of a customer that fit, at most so
+	// many, the oldest first. The default is among them if it fits. more reports that there are
+	// others.
 	NewestInstruments(ctx context.Context, account domain.AccountID, customer string, most int, fits func(instrument.State) bool) (
 		found []instrument.State, more bool, err error)
 	// DefaultInstrument returns the token of a customer's default instrument; "" if there is none.
@@ -80,15 +89,16 @@ type Reader interface {
 	Erasures() uint64
 }
 
-// History replays one payment and passes its entries to hand; next is the revision after which more follow, or 0. Payment returns
-// history.ErrNotThere, before the first entry, for a revision or time that the payment does not have.
+// History replays one payment and passes its entries to hand; next is the revision after which more
+// follow, or 0. Payment returns history.ErrNotThere, before the first entry, for a revision or time
+// that the payment does not have.
 type History interface {
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part history.Part, hand func(history.Entry) error) (next uint64, err error)
 }
 
-// Proofs makes proofs of payments. Payment returns prover.ErrNotCovered if no checkpoint covers an event of the payment yet, and
-// prover.ErrAhead if the log has fewer events than since. Checkpoints passes the checkpoints after a number to emit; next is the
-// number after which more follow, or 0.
+// Proofs makes proofs of payments. Payment returns prover.ErrNotCovered if no checkpoint covers an
+// event of the payment yet, and prover.ErrAhead if the log has fewer events than since. Checkpoints
+// passes the checkpoints after a number to emit; next is the number after which more follow, or 0.
 type Proofs interface {
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, since uint64) (*prover.Proof, error)
 	Checkpoints(ctx context.Context, after uint64, limit int, emit func(proof.Checkpoint) error) (next uint64, err error)

@@ -30,7 +30,8 @@ type newInstrument struct {
 	ThreeDSecureAuthentication paymentjson.ThreeDSecure `json:"threeDSecureAuthentication"`
 }
 
-// threeDSNotPerformed is the threeDSecureResponseCode of a new token: tokenization sends nothing to the issuer.
+// threeDSNotPerformed is the threeDSecureResponseCode of a new token: tokenization sends nothing to
+// the issuer.
 const threeDSNotPerformed = "NOT_PERFORMED"
 
 // CreateInstrument serves POST /payment-instruments, from the customer's browser.
@@ -47,7 +48,8 @@ func (h *Handlers) CreateInstrument(c *request.Call, body instrumentRequest) (an
 	}, err
 }
 
-// vaulted is a payment instrument that is vaulted for a customer (D5). It has the card's data under two names.
+// vaulted is a payment instrument that is vaulted for a customer (D5). It has the card's data under
+// two names.
 type vaulted struct {
 	Token                 domain.Token         `json:"token"`
 	TokenType             string               `json:"tokenType"`
@@ -65,7 +67,8 @@ type vaulted struct {
 	PaymentInstrumentData paymentjson.CardData `json:"paymentInstrumentData"`
 }
 
-// ListInstruments serves GET /payment-instruments: a page of the vaulted instruments of a customer (D22).
+// ListInstruments serves GET /payment-instruments: a page of the vaulted instruments of a customer
+// (D22).
 func (h *Handlers) ListInstruments(c *request.Call) (any, error) {
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
@@ -127,7 +130,8 @@ func (h *Handlers) DeleteInstrument(c *request.Call) (any, error) {
 
 func token(c *request.Call) domain.Token { return domain.Token(c.Vars["token"]) }
 
-// answerVaulted returns a changed instrument, or err. The default depends on the customer's other instruments.
+// answerVaulted returns a changed instrument, or err. The default depends on the customer's other
+// instruments.
 func (h *Handlers) answerVaulted(c *request.Call, s instrument.State, err error) (any, error) {
 	if err != nil {
 		return nil, err

@@ -36,7 +36,8 @@ type refundRequest struct {
 	expansion
 }
 
-// RefundPayment serves POST /payments/{id}/refund. The answer warns about disputes beside which the refund was made (D22.2).
+// RefundPayment serves POST /payments/{id}/refund. The answer warns about disputes beside which the
+// refund was made (D22.2).
 func (h *Handlers) RefundPayment(c *request.Call, body refundRequest) (any, error) {
 	var refunded payment.State
 	answer, err := h.operate(c, body.expansion, func(key payment.Request) (after payment.State, err error) {
@@ -83,7 +84,8 @@ func (h *Handlers) AdjustPayment(c *request.Call, body adjustRequest) (any, erro
 	return answer, unknownEntity(err)
 }
 
-// unknownEntity replaces the error of an unknown payment with EntityNotFound: only adjustments answer 404 (D3).
+// unknownEntity replaces the error of an unknown payment with EntityNotFound: only adjustments
+// answer 404 (D3).
 func unknownEntity(err error) error {
 	if err == nil || domain.ReasonOf(err) != domain.ReasonPayment {
 		return err
@@ -96,7 +98,8 @@ type resumeRequest struct {
 	expansion
 }
 
-// ResumePayment serves POST /payments/{id}/resume; 202 with NoActionsToHandle if the payment is not finished in time (D8).
+// ResumePayment serves POST /payments/{id}/resume; 202 with NoActionsToHandle if the payment is not
+// finished in time (D8).
 func (h *Handlers) ResumePayment(c *request.Call, body resumeRequest) (any, error) {
 	return h.operate(c, body.expansion, func(key payment.Request) (payment.State, error) {
 		action, outcome := h.Tokens.ReadResume(body.ResumeToken, c.Merchant.ID, paymentID(c))
@@ -106,7 +109,8 @@ func (h *Handlers) ResumePayment(c *request.Call, body resumeRequest) (any, erro
 	})
 }
 
-// operate executes an operation on the payment of the path. The error of an unknown payment comes before that of a malformed key (D3).
+// operate executes an operation on the payment of the path. The error of an unknown payment comes
+// before that of a malformed key (D3).
 func (h *Handlers) operate(c *request.Call, e expansion, execute func(payment.Request) (payment.State, error)) (any, error) {
 	key, fault := request.IdempotencyKey(c.Header)
 	if fault != nil {

@@ -113,11 +113,12 @@ func (h *Handlers) render(c *request.Call, p payment.State, events bool) (paymen
 
 func paymentID(c *request.Call) domain.PaymentID { return domain.PaymentID(c.Vars["id"]) }
 
-// maxPart is the size in bytes at which a part with a limit ends: each entry has the payment after it, which may be large.
+// maxPart is the size in bytes at which a part with a limit ends: each entry has the payment after
+// it, which may be large.
 const maxPart = 8 << 20
 
-// GetPaymentEvents serves GET /payments/{id}/events, the payment's history as an auditor reads it (I1). Its webhooks need the scope of
-// GET /webhook-deliveries, which has the same records (D2).
+// GetPaymentEvents serves GET /payments/{id}/events, the payment's history as an auditor reads it
+// (I1). Its webhooks need the scope of GET /webhook-deliveries, which has the same records (D2).
 func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
 	if slices.Contains(request.Several(c.Query, "expand"), history.ExpandWebhooks) && !c.Key.Allows(account.ScopeEventsRead) {
 		return nil, domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
@@ -126,8 +127,8 @@ func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
 	return h.GetManagedPaymentEvents(c)
 }
 
-// GetManagedPaymentEvents serves GET /management/payments/{id}/events. Its scope also shows the deliveries of webhooks at
-// /management/webhook-deliveries.
+// GetManagedPaymentEvents serves GET /management/payments/{id}/events. Its scope also shows the
+// deliveries of webhooks at /management/webhook-deliveries.
 func (h *Handlers) GetManagedPaymentEvents(c *request.Call) (any, error) {
 	at, err := history.ParseAt(c.Query.Get("at"))
 	if err != nil {

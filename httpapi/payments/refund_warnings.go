@@ -34,11 +34,13 @@ type refundDispute struct {
 	Currency           domain.Currency         `json:"currency"`
 }
 
-// warningsTime is the longest time by which the reading of disputes delays the answer about a refund that is recorded.
+// warningsTime is the longest time by which the reading of disputes delays the answer about a
+// refund that is recorded.
 const warningsTime = 2 * time.Second
 
-// refundWarnings returns a warning for each dispute of the payment that is open or lost now, after the refund: a dispute that
-// was opened during the refund counts (D22.2). The refund is recorded, so a failed reading is a warning, too.
+// refundWarnings returns a warning for each dispute of the payment that is open or lost now, after
+// the refund: a dispute that was opened during the refund counts (D22.2). The refund is recorded,
+// so a failed reading is a warning, too.
 //
 // A refund that failed moved no money, and the warnings say so: they are about the next try.
 func (h *Handlers) refundWarnings(c *request.Call, failed bool) (all []refundWarning) {
@@ -79,7 +81,8 @@ func notStopped(failed bool) string {
 	return "Whether the payment has a dispute could not be read. The refund was not stopped by that: the payment shows it. "
 }
 
-// refundCaution returns the warning about a dispute beside a refund. failed: the refund failed, and the warning is about another one.
+// refundCaution returns the warning about a dispute beside a refund. failed: the refund failed, and
+// the warning is about another one.
 func refundCaution(d dispute.State, failed bool) string {
 	amount := d.Current.Amount.Format(d.Current.Currency)
 	if failed {

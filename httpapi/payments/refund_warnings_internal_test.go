@@ -19,8 +19,9 @@ func (stuck) DisputesBesideRefund(ctx context.Context, _ domain.AccountID, _ dom
 	return nil, ctx.Err()
 }
 
-// TestWarningsDoNotDelayARefund: the answer about a refund waits at most 2 s for the disputes of the payment, and then says that they were not
-// read. The client's own time limit may be as short as the payment timeout.
+// TestWarningsDoNotDelayARefund: the answer about a refund waits at most 2 s for the disputes of
+// the payment, and then says that they were not read. The client's own time limit may be as short
+// as the payment timeout.
 func TestWarningsDoNotDelayARefund(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

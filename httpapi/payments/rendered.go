@@ -9,8 +9,9 @@ import (
 	"payledger/domain/payment"
 )
 
-// rendered caches the JSON of payments that were shown lately. An entry is valid for one revision of the payment. All entries are dropped
-// when personal data may have been erased. All methods are safe for concurrent use; the zero value is an empty cache.
+// rendered caches the JSON of payments that were shown lately. An entry is valid for one revision
+// of the payment. All entries are dropped when personal data may have been erased. All methods are
+// safe for concurrent use; the zero value is an empty cache.
 type rendered struct {
 	mu           sync.Mutex
 	erasures     uint64 // of all entries; see Reader.Erasures
@@ -66,8 +67,9 @@ func (r *rendered) keep(key renderedKey, one rendering) {
 	r.newer[key] = one
 }
 
-// cacheable reports whether a payment's JSON is the same whenever it is rendered at this revision. The token of a required action is signed
-// anew each time, and a request without an outcome is shown as timed out to a caller who waited in vain (payment.State.Unanswered).
+// cacheable reports whether a payment's JSON is the same whenever it is rendered at this revision.
+// The token of a required action is signed anew each time, and a request without an outcome is
+// shown as timed out to a caller who waited in vain (payment.State.Unanswered).
 func cacheable(p payment.State) bool {
 	return p.RequiredAction() == nil && !slices.ContainsFunc(p.Operations, func(op payment.Operation) bool { return op.State == payment.StateRequested })
 }

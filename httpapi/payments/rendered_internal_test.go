@@ -7,7 +7,8 @@ import (
 	"payledger/domain/payment"
 )
 
-// TestRendered checks that a payment's JSON is cached for one form and revision, and until an erasure.
+// TestRendered checks that a payment's JSON is cached for one form and revision, and until an
+// erasure.
 func TestRendered(t *testing.T) {
 	t.Parallel()
 	var r rendered
@@ -33,8 +34,8 @@ func TestRendered(t *testing.T) {
 	}
 }
 
-// TestCacheable checks that the JSON of a payment is not cached while a request has no outcome: at the same revision the payment may show
-// a time-out later.
+// TestCacheable checks that the JSON of a payment is not cached while a request has no outcome: at
+// the same revision the payment may show a time-out later.
 func TestCacheable(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[payment.OperationState]bool{payment.StateRequested: false, payment.StateUnknown: true} {

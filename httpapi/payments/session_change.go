@@ -30,7 +30,8 @@ type changeRequest struct {
 	ClientToken string `json:"clientToken"`
 }
 
-// ChangeSession serves PATCH /client-session. A field that is absent from the request does not change (D4).
+// ChangeSession serves PATCH /client-session. A field that is absent from the request does not
+// change (D4).
 func (h *Handlers) ChangeSession(c *request.Call, body changeRequest) (any, error) {
 	access, err := h.ownSession(c, body.ClientToken)
 	if err != nil {
@@ -63,7 +64,8 @@ func (h *Handlers) ChangeSession(c *request.Call, body changeRequest) (any, erro
 	return sessionAnswer{content, token}, err
 }
 
-// ownSession returns the access token of the merchant's client token; an error for another merchant's client token.
+// ownSession returns the access token of the merchant's client token; an error for another
+// merchant's client token.
 func (h *Handlers) ownSession(c *request.Call, token string) (clienttoken.AccessToken, error) {
 	owner, access, err := h.Tokens.ReadSession(c.Ctx, token)
 	if err == nil && owner != c.Merchant.ID {
@@ -72,7 +74,8 @@ func (h *Handlers) ownSession(c *request.Call, token string) (clienttoken.Access
 	return access, err
 }
 
-// currencyAlone returns an amount that a patch would leave as it is in another currency; "" for none. An amount keeps its currency (D22.3).
+// currencyAlone returns an amount that a patch would leave as it is in another currency; "" for
+// none. An amount keeps its currency (D22.3).
 func currencyAlone(was, after session.Fields, text []byte) (kept string, err error) {
 	if was.Currency == "" || after.Currency == "" || after.Currency == was.Currency {
 		return "", nil
@@ -100,7 +103,8 @@ func currencyAlone(was, after session.Fields, text []byte) (kept string, err err
 	}
 }
 
-// merged applies a patch to a session (D4): null removes a field, arrays and metadata replace, objects merge. Numbers keep their digits.
+// merged applies a patch to a session (D4): null removes a field, arrays and metadata replace,
+// objects merge. Numbers keep their digits.
 func merged(in sessions.SessionInput, text []byte) (sessions.SessionInput, error) {
 	patch, err := validation.ExactTree(text)
 	if err != nil {
@@ -136,7 +140,8 @@ func merged(in sessions.SessionInput, text []byte) (sessions.SessionInput, error
 	return after.input(), nil
 }
 
-// overlaid merges over into base. It merges objects field by field, and null removes a field. Any other value replaces base.
+// overlaid merges over into base. It merges objects field by field, and null removes a field. Any
+// other value replaces base.
 func overlaid(base, over any) any {
 	patch, isObject := over.(map[string]any)
 	if !isObject {

@@ -40,7 +40,8 @@ func (b *customerBody) customer() *domain.Customer {
 	return &c
 }
 
-// sessionContent is the content of a client session (D4): the fields that were sent, and the effective amount.
+// sessionContent is the content of a client session (D4): the fields that were sent, and the
+// effective amount.
 type sessionContent struct {
 	OrderID                   string                `json:"orderId,omitempty"`
 	CustomerID                string                `json:"customerId,omitempty"`

@@ -44,7 +44,8 @@ func (c *Call) Caller() commands.Caller {
 	return commands.Caller{Account: c.Merchant.ID, Actor: c.Actor, RequestID: c.ID, Origin: c.Origin, Seen: c.Seen}
 }
 
-// Rule adds violations that openapi.yaml cannot express. It checks the body; in a call without a body, it checks the query.
+// Rule adds violations that openapi.yaml cannot express. It checks the body; in a call without a
+// body, it checks the query.
 type Rule func(*validation.Violations, *Call)
 
 // PeriodRule adds a violation if the body's date from is after its date to (D1, D20).
@@ -52,7 +53,8 @@ func PeriodRule(v *validation.Violations, c *Call) {
 	v.Range(v.Date(c.Body.Tree, "from"), v.Date(c.Body.Tree, "to"))
 }
 
-// WithBody returns a handler that decodes the body and calls handle. A validated body fits T, so a failure is an internal error.
+// WithBody returns a handler that decodes the body and calls handle. A validated body fits T, so a
+// failure is an internal error.
 func WithBody[T any](handle func(*Call, T) (any, error)) func(*Call) (any, error) {
 	return func(c *Call) (any, error) {
 		var body T
@@ -87,11 +89,13 @@ func (d *Date) Pointer() *time.Time {
 // Accepted is an answer with the status 202 (D12).
 type Accepted struct{ Answer any }
 
-// Stream produces an answer line by line. Each line is a JSON object. After an error the last line is an error body (D3).
+// Stream produces an answer line by line. Each line is a JSON object. After an error the last line
+// is an error body (D3).
 type Stream func(line func(any) error) error
 
-// Listing produces an answer {"data": […], "nextAfter"?} element by element. next is the value of nextAfter; 0 omits the field. An error
-// after the first element closes the connection, so that no client takes a part of the answer for the whole.
+// Listing produces an answer {"data": […], "nextAfter"?} element by element. next is the value of
+// nextAfter; 0 omits the field. An error after the first element closes the connection, so that no
+// client takes a part of the answer for the whole.
 type Listing func(element func(any) error) (next uint64, err error)
 
 // Written is an element of a Listing that is JSON already.
@@ -100,7 +104,8 @@ type Written []byte
 // Append implements the encoding of elements.
 func (w Written) Append(b []byte, _ bool) ([]byte, error) { return append(b, w...), nil }
 
-// Text produces an answer of JSON piece by piece. An error after the first piece closes the connection, as in a Listing.
+// Text produces an answer of JSON piece by piece. An error after the first piece closes the
+// connection, as in a Listing.
 type Text func(to io.Writer) error
 
 // Integers converts the numbers of validated metadata to int64 (D4).

@@ -10,7 +10,8 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// Reading is a query whose parameters are read in one of the two ways that a comma leaves open (D22): as one value, or as several.
+// Reading is a query whose parameters are read in one of the two ways that a comma leaves open
+// (D22): as one value, or as several.
 type Reading struct {
 	Query url.Values
 	Split []string // the parameters that are read as several values
@@ -40,7 +41,8 @@ func (r Reading) splitting(name string) Reading {
 	return Reading{Query: query, Split: append(slices.Clone(r.Split), name)}
 }
 
-// CheckCursor sets Call.From to the place of the request's cursor, which belongs to one of the readings. cursors returns the Cursors of a reading.
+// CheckCursor sets Call.From to the place of the request's cursor, which belongs to one of the
+// readings. cursors returns the Cursors of a reading.
 func (c *Call) CheckCursor(v *validation.Violations, cursors func(url.Values) Cursors) {
 	if _, err := c.cursorReading(cursors); err != nil {
 		v.Add("$.cursor", err.Error())
@@ -62,8 +64,9 @@ func (c *Call) cursorReading(cursors func(url.Values) Cursors) (*Reading, error)
 	return nil, fault
 }
 
-// Reading returns the reading of a list's request. A value with a comma is first looked for whole: there reports whether anything has
-// it. A further page is read as the first one was: its cursor belongs to that reading.
+// Reading returns the reading of a list's request. A value with a comma is first looked for whole:
+// there reports whether anything has it. A further page is read as the first one was: its cursor
+// belongs to that reading.
 func (c *Call) Reading(cursors func(url.Values) Cursors, there func(name, value string) (bool, error)) (Reading, error) {
 	if c.Query.Has("cursor") {
 		if r, err := c.cursorReading(cursors); err == nil {

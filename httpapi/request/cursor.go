@@ -14,16 +14,18 @@ import (
 	"payledger/projections/listing"
 )
 
-// Cursors encodes and decodes the cursors of one list for one account and one filter (D11). A cursor is a place with two HMACs: one of
-// the list and account, and one of the filter as well. So a changed cursor, a cursor of another list or account, and a cursor of other
-// filters are detected, and told apart.
+// Cursors encodes and decodes the cursors of one list for one account and one filter (D11). A
+// cursor is a place with two HMACs: one of the list and account, and one of the filter as well. So
+// a changed cursor, a cursor of another list or account, and a cursor of other filters are
+// detected, and told apart.
 type Cursors struct {
 	key      []byte
 	list     []byte // name and account
 	filtered []byte // with the filter
 }
 
-// Cursors returns the Cursors of a list for the caller's account and a filter. The filter must encode as JSON.
+// Cursors returns the Cursors of a list for the caller's account and a filter. The filter must
+// encode as JSON.
 func (c *Call) Cursors(list string, filter any) Cursors {
 	text := func(parts ...any) []byte {
 		b, err := json.Marshal(parts)
@@ -35,7 +37,8 @@ func (c *Call) Cursors(list string, filter any) Cursors {
 	return Cursors{key: c.CursorKey, list: text(list, c.Merchant.ID), filtered: text(list, c.Merchant.ID, filter)}
 }
 
-// CursorsOf returns the Cursors of a list that belongs to one thing, such as the runs of a workflow. It has no filter.
+// CursorsOf returns the Cursors of a list that belongs to one thing, such as the runs of a
+// workflow. It has no filter.
 func (c *Call) CursorsOf(list string, id any) Cursors {
 	of := c.Cursors(list, id)
 	of.list = of.filtered
@@ -45,8 +48,9 @@ func (c *Call) CursorsOf(list string, id any) Cursors {
 // cursorPurpose separates the HMACs of cursors from everything else that the key signs.
 const cursorPurpose = "payledger cursor\x00"
 
-// A cursor consists of the HMAC with the filter, a byte of flags, the time in microseconds since 1970, the HMAC without the filter, and the
-// element's id. Cursors of earlier versions lack the flag cursorListed and the second HMAC.
+// A cursor consists of the HMAC with the filter, a byte of flags, the time in microseconds since
+// 1970, the HMAC without the filter, and the element's id. Cursors of earlier versions lack the
+// flag cursorListed and the second HMAC.
 const (
 	cursorCodeSize = 16
 	cursorListSize = 8
@@ -109,7 +113,8 @@ func (c Cursors) Place(text string) (*listing.Place, error) {
 	}, nil
 }
 
-// Check sets Call.From to the place of the request's cursor. It adds a violation if that is not a cursor of this list.
+// Check sets Call.From to the place of the request's cursor. It adds a violation if that is not a
+// cursor of this list.
 func (c Cursors) Check(v *validation.Violations, call *Call) {
 	var err error
 	if call.From, err = c.Place(call.Query.Get("cursor")); err != nil {

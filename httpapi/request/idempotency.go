@@ -13,8 +13,9 @@ import (
 
 const maxIdempotencyKey = 255
 
-// IdempotencyKey returns the key of the header X-Idempotency-Key; "" if it is missing. A malformed, repeated or misspelled header is an
-// error: the sender relies on the key (D9). Errors of the body and of the payment in the path come first (D3).
+// IdempotencyKey returns the key of the header X-Idempotency-Key; "" if it is missing. A malformed,
+// repeated or misspelled header is an error: the sender relies on the key (D9). Errors of the body
+// and of the payment in the path come first (D3).
 func IdempotencyKey(h http.Header) (string, error) {
 	values := h.Values("X-Idempotency-Key")
 	if len(values) == 0 {

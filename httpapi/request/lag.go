@@ -21,7 +21,8 @@ type Lagging interface {
 	Fresh(ctx context.Context) (time.Time, error)
 }
 
-// ShowLag sets the header of a list that is read from views after the call (D11). It rounds the age up to a millisecond.
+// ShowLag sets the header of a list that is read from views after the call (D11). It rounds the age
+// up to a millisecond.
 func (c *Call) ShowLag(views Lagging) error {
 	lag, err := views.Lag(c.Ctx)
 	if err != nil {
@@ -34,7 +35,8 @@ func (c *Call) ShowLag(views Lagging) error {
 // HeaderStale is the header of answers that may be old because the caller allowed it (D11).
 const HeaderStale = "Payledger-Stale"
 
-// ShowStale sets the header of an answer that may be old, if the caller allowed it. Call it before the read; now is the call's time.
+// ShowStale sets the header of an answer that may be old, if the caller allowed it. Call it before
+// the read; now is the call's time.
 func (c *Call) ShowStale(views Lagging, now time.Time) error {
 	if !eventstore.Demands(c.Ctx, eventstore.Applied) {
 		return nil

@@ -20,7 +20,8 @@ type List[T any] struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// Page returns the page that limit and cursor select (D20). all grows at its end only; the cursor is the id of the last element before.
+// Page returns the page that limit and cursor select (D20). all grows at its end only; the cursor
+// is the id of the last element before.
 func Page[T any](c *Call, all []T, id func(T) string) (List[T], error) {
 	start := 0
 	if cursor := c.Query.Get("cursor"); cursor != "" {
@@ -40,7 +41,8 @@ func Page[T any](c *Call, all []T, id func(T) string) (List[T], error) {
 // Limit returns the length of a page (D20).
 func Limit(query url.Values) int { return Integer(query, "limit", DefaultLimit) }
 
-// Integer returns the value of a validated integer parameter; the argument otherwise if the parameter is absent.
+// Integer returns the value of a validated integer parameter; the argument otherwise if the
+// parameter is absent.
 func Integer(query url.Values, name string, otherwise int) int {
 	if n, err := strconv.Atoi(query.Get(name)); err == nil {
 		return n

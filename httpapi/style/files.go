@@ -22,7 +22,8 @@ var contentTypes = map[string]string{
 // ContentType returns the Content-Type of a file by its name.
 func ContentType(name string) string { return contentTypes[path.Ext(name)] }
 
-// Unconnected is the content security policy of pages that take their own files, and open no connection.
+// Unconnected is the content security policy of pages that take their own files, and open no
+// connection.
 const Unconnected = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; form-action 'none'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 

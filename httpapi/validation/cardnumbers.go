@@ -53,7 +53,8 @@ var scans = map[string]scan{
 	"$.order.lineItems.productData.manufacturerPartNumber": scanIdentifier,
 }
 
-// cardFault returns the violation of a text that holds a card number, "" if it holds none. It does not repeat the number.
+// cardFault returns the violation of a text that holds a card number, "" if it holds none. It does
+// not repeat the number.
 func cardFault(text string, how scan) string {
 	if len(text) < shortestCard || how == scanNothing {
 		return ""
@@ -84,7 +85,8 @@ func cardFaultOf(text string, onlyDivided bool) string {
 
 const urlDecodings = 3 // the number of times that a URL is percent-decoded to search it
 
-// urlTexts yields the free-text parts of a URL, as sent and after each decoding. Full-width digits become digits.
+// urlTexts yields the free-text parts of a URL, as sent and after each decoding. Full-width digits
+// become digits.
 func urlTexts(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for range urlDecodings + 1 {
@@ -123,7 +125,8 @@ func urlParts(text string) iter.Seq[string] {
 	}
 }
 
-// queryText decodes a query whole: the signs between its names and values are part of no number. Broken escapes stay.
+// queryText decodes a query whole: the signs between its names and values are part of no number.
+// Broken escapes stay.
 func queryText(query string) string {
 	if !strings.ContainsAny(query, "+%") {
 		return ""

@@ -8,7 +8,8 @@ import (
 	"payledger/domain"
 )
 
-// longestText is the greatest length of a text without a limit in its schema, in bytes. No schema has a limit above 4,096 characters.
+// longestText is the greatest length of a text without a limit in its schema, in bytes. No schema
+// has a limit above 4,096 characters.
 const longestText = 16 << 10
 
 func (r *reader) checkText(s *shape, text string) {
@@ -78,7 +79,8 @@ func (r *reader) wrong(s *shape, rule string, value any) {
 // leastCardNumber is a bound below every card number.
 const leastCardNumber = 1e13
 
-// controlFault returns the violation of a text with a control character (D22.5), "" if it has none. lines allows tabs and line ends.
+// controlFault returns the violation of a text with a control character (D22.5), "" if it has none.
+// lines allows tabs and line ends.
 func controlFault(text string, lines bool) string {
 	if c, found := domain.ControlCharacter(text, lines); found {
 		return "must not hold the control character U+" + domain.CodePoint(c)

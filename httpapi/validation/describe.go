@@ -10,7 +10,8 @@ import (
 	"payledger/domain"
 )
 
-// describe returns the requirement of a rule of a schema, which a value breaks; it never repeats the value.
+// describe returns the requirement of a rule of a schema, which a value breaks; it never repeats
+// the value.
 func describe(s *openapi3.Schema, rule string, value any) string {
 	if n, is := value.(float64); is && s.Max != nil && *s.Max == float64(domain.MaxAmount) && n > *s.Max {
 		return fmt.Sprintf("must be at most %d (2^53 − 1), the largest amount", domain.MaxAmount)
@@ -65,7 +66,8 @@ func typeName(s *openapi3.Schema) string {
 	}
 }
 
-// minorUnits returns a hint about amounts if the value for an amount is a text or a fraction (§2.1).
+// minorUnits returns a hint about amounts if the value for an amount is a text or a fraction
+// (§2.1).
 func minorUnits(s *openapi3.Schema, value any) string {
 	if !strings.Contains(strings.ToLower(s.Description), "minor units") {
 		return ""
@@ -109,7 +111,8 @@ func anyName(any openapi3.SchemaRefs) string {
 	return strings.Join(names, ", or ")
 }
 
-// enumShown is the greatest number of values that a description lists. A longer enumeration has its schema's description.
+// enumShown is the greatest number of values that a description lists. A longer enumeration has its
+// schema's description.
 const enumShown = 20
 
 func enumName(s *openapi3.Schema) string {

@@ -125,15 +125,16 @@ func some(r *rand.Rand, s *openapi3.Schema, wrong int) any {
 	}
 }
 
-// inside reports whether a violation is about the elements of an array or object that is refused as a whole.
+// inside reports whether a violation is about the elements of an array or object that is refused as
+// a whole.
 func inside(of domain.Violation, all Violations) bool {
 	return slices.ContainsFunc(all, func(v domain.Violation) bool {
 		return strings.Contains(v.Description, "must have at most") && strings.HasPrefix(of.Path, v.Path) && of != v
 	})
 }
 
-// TestReaderAgreesWithKin: the reader finds the violations of the schema that a general validator finds in the parsed body, and keeps
-// the fields that fit.
+// TestReaderAgreesWithKin: the reader finds the violations of the schema that a general validator
+// finds in the parsed body, and keeps the fields that fit.
 func TestReaderAgreesWithKin(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(seedtest.Seed(t), 14))
@@ -184,8 +185,8 @@ func TestReaderAgreesWithKin(t *testing.T) {
 	}
 }
 
-// twiceWrong reports whether a violation says that elements of an array repeat of which one has a fault of its own. Our reader does not
-// compare arrays and objects, which no such array may have.
+// twiceWrong reports whether a violation says that elements of an array repeat of which one has a
+// fault of its own. Our reader does not compare arrays and objects, which no such array may have.
 func twiceWrong(v domain.Violation, all []domain.Violation) bool {
 	return v.Description == "must not name anything twice" &&
 		slices.ContainsFunc(all, func(other domain.Violation) bool { return strings.HasPrefix(other.Path, v.Path+"[") })

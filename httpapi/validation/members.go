@@ -1,6 +1,7 @@
 package validation
 
-// mostNoted is the number of names of a body that are noted to find repeated ones, known fields aside. A body with more is refused.
+// mostNoted is the number of names of a body that are noted to find repeated ones, known fields
+// aside. A body with more is refused.
 const mostNoted = 4096
 
 // names are the names of an object's fields so far.
@@ -151,7 +152,8 @@ func (r *reader) dropsNulls() bool {
 	return r.nulls == nullsDrop || r.nulls == nullsClear && r.arrays > 0
 }
 
-// repeated notes a name, and reports whether the object has it already. It notes no names above the limit of a body.
+// repeated notes a name, and reports whether the object has it already. It notes no names above the
+// limit of a body.
 func (r *reader) repeated(of *names, name string) bool {
 	if r.noted++; r.noted > mostNoted {
 		return false

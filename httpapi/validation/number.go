@@ -10,7 +10,8 @@ import (
 
 const plainDigits = 15 // the length up to which every integer is exact as a float64
 
-// number reads a number as a float64. Within the limits of the contract (§8) no fraction becomes whole, and no integer changes.
+// number reads a number as a float64. Within the limits of the contract (§8) no fraction becomes
+// whole, and no integer changes.
 func (p *parser) number() (float64, error) {
 	start := p.at
 	numeral := p.skipNumber()
@@ -96,7 +97,8 @@ const (
 // maxDigits is the greatest number of digits of an integer; MaxAmount has 16.
 const maxDigits = 18
 
-// integer returns the digits of a whole number, most at most: "1000" for 1e3 and 1000.0. No arithmetic: 1e999999999 is cheap.
+// integer returns the digits of a whole number, most at most: "1000" for 1e3 and 1000.0. No
+// arithmetic: 1e999999999 is cheap.
 func integer(text string, most int) (digits string, kind numberKind) {
 	sign, rest := "", text
 	if rest[0] == '-' {
@@ -135,7 +137,8 @@ func approximate(text string) float64 {
 
 const halves = 1 << 51 // a bound below which a float64 can have the fraction 0.5
 
-// inexact returns a float64 with a fraction for such a number, also if the nearest one is whole, as for 9007199254740990.5.
+// inexact returns a float64 with a fraction for such a number, also if the nearest one is whole, as
+// for 9007199254740990.5.
 func inexact(text string) float64 {
 	f := approximate(text)
 	if f == math.Trunc(f) && math.Abs(f) <= float64(domain.MaxAmount) {

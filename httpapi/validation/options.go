@@ -17,8 +17,8 @@ const maxOptionsBytes = 8 << 10
 // maxOptionsChange is the greatest size of the options of a change, which may also remove fields.
 const maxOptionsChange = 4 * maxOptionsBytes
 
-// ofOptions adds violations for card numbers and control characters in options, and for options that are too large (D21). OptionsSize
-// measures the options that a change leads to.
+// ofOptions adds violations for card numbers and control characters in options, and for options
+// that are too large (D21). OptionsSize measures the options that a change leads to.
 func (v *Violations) ofOptions(text domain.JSON, change bool) {
 	if text == "" {
 		return
@@ -39,7 +39,8 @@ func (v *Violations) ofOptions(text domain.JSON, change bool) {
 
 var optionsPath = []step{{"paymentMethod", -1}, {"options", -1}}
 
-// search adds violations for card numbers (D21) and control characters (D22.5) in the texts, names and numbers of a value.
+// search adds violations for card numbers (D21) and control characters (D22.5) in the texts, names
+// and numbers of a value.
 func (r *reader) search() error {
 	at := len(r.path)
 	defer func() { r.path = r.path[:at] }()
@@ -84,7 +85,8 @@ func (r *reader) searchText(text string, lines bool) {
 	}
 }
 
-// searchNumber looks for a card number in a number, as it is written or as a whole number (4.111e15).
+// searchNumber looks for a card number in a number, as it is written or as a whole number
+// (4.111e15).
 func (r *reader) searchNumber(text string) {
 	if len(text) < 3 { // too short for an exponent
 		return

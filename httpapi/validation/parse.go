@@ -9,8 +9,8 @@ import (
 
 const maxNesting = 32
 
-// Document is a parsed body: the tree for rules, and the text for decoding. Unknown fields, arrays above their limit and values after
-// enough violations are in neither.
+// Document is a parsed body: the tree for rules, and the text for decoding. Unknown fields, arrays
+// above their limit and values after enough violations are in neither.
 type Document struct {
 	Tree    map[string]any // of map[string]any, []any, string, float64, bool and nil
 	Text    []byte         // the body; outside options (D21), 1.0 and 1e3 are rewritten as 1 and 1000
@@ -29,7 +29,8 @@ var (
 	errDeep     = fmt.Errorf("it is nested deeper than %d", maxNesting)
 )
 
-// Parse parses exactly one JSON object (RFC 8259), without repeated keys, deep nesting, text that is not UTF-8, half surrogate pairs.
+// Parse parses exactly one JSON object (RFC 8259), without repeated keys, deep nesting, text that
+// is not UTF-8, half surrogate pairs.
 func Parse(body []byte) (Document, error) { return read(body, anything, nullsStay) }
 
 // read parses a body and validates it with the shape.

@@ -124,7 +124,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that the parser accepts the same texts as encoding/json, except for its documented refusals, and reads the same values.
+// FuzzParse checks that the parser accepts the same texts as encoding/json, except for its
+// documented refusals, and reads the same values.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"{}", payment, `{"a":[1,2.5,-0,1e3,true,false,null,"x\u00e9\n\ud83d\ude00"]}`, `{"a":1.0,"b":{"c":[{},[]]}}`,

@@ -14,7 +14,8 @@ import (
 	"payledger/projections/history"
 )
 
-// MaxParameters is the greatest number of parameters in a query; more are refused before they are parsed (D22.14).
+// MaxParameters is the greatest number of parameters in a query; more are refused before they are
+// parsed (D22.14).
 const MaxParameters = 200
 
 func (o *Operation) queryViolations(r Request) Violations {
@@ -51,7 +52,8 @@ func (o *Operation) queryViolations(r Request) Violations {
 	return found.sorted()
 }
 
-// ofValues validates the values of a parameter. A value that commas may separate must be valid as a whole, or each of its parts.
+// ofValues validates the values of a parameter. A value that commas may separate must be valid as a
+// whole, or each of its parts.
 func (v *Violations) ofValues(name string, schema *openapi3.Schema, sent []string) {
 	values := Separate(name, sent)
 	if parts := Parts(name, sent); parts != nil {
@@ -92,7 +94,8 @@ func (v *Violations) ofValue(name string, schema *openapi3.Schema, text string) 
 	}
 }
 
-// textFault returns the violation of a text in a URL: it is not UTF-8, or has a control character (D22.5). A URL has no text of several lines.
+// textFault returns the violation of a text in a URL: it is not UTF-8, or has a control character
+// (D22.5). A URL has no text of several lines.
 func textFault(text string) string {
 	if !utf8.ValidString(text) {
 		return "must be UTF-8"

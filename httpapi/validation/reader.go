@@ -14,8 +14,9 @@ const (
 	nullsClear              // they clear fields of a change (D4); those of array elements, which are replaced as a whole, are absent
 )
 
-// reader parses a body and validates it at the same time, so that a refusal costs about as much as reading its bytes (D22.14): it keeps
-// known fields only, drops an array at the first element above its limit, and skips the rest after enough violations.
+// reader parses a body and validates it at the same time, so that a refusal costs about as much as
+// reading its bytes (D22.14): it keeps known fields only, drops an array at the first element above
+// its limit, and skips the rest after enough violations.
 type reader struct {
 	parser
 	nulls   nulls
@@ -115,7 +116,8 @@ func (r *reader) refuse(s *shape, by string, depth int) error {
 	return nil
 }
 
-// free keeps the options: the text has them as they were sent, without the null fields that count as absent (D21).
+// free keeps the options: the text has them as they were sent, without the null fields that count
+// as absent (D21).
 func (r *reader) free(depth int) (any, error) {
 	from := r.at
 	begin := r.mark()

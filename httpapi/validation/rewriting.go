@@ -1,6 +1,7 @@
 package validation
 
-// rewriting is a text, and what it is rewritten to: out, then the text from copied on. out is nil while nothing has changed.
+// rewriting is a text, and what it is rewritten to: out, then the text from copied on. out is nil
+// while nothing has changed.
 type rewriting struct {
 	text   []byte
 	out    []byte

@@ -47,7 +47,8 @@ func (v *Violations) Metadata(tree map[string]any) {
 	}
 }
 
-// lastYear is the last year of RFC 3339; the first is 0. In UTC a date with an offset can lie outside.
+// lastYear is the last year of RFC 3339; the first is 0. In UTC a date with an offset can lie
+// outside.
 const lastYear = 9999
 
 // ParseTime parses a date. A date without an offset is in UTC (D1).
@@ -92,7 +93,8 @@ func Stands(tree any, path string) bool {
 	return true
 }
 
-// Date returns the date in a field; nil if there is none. The schema reports a value of another type.
+// Date returns the date in a field; nil if there is none. The schema reports a value of another
+// type.
 func (v *Violations) Date(tree map[string]any, field string) *time.Time {
 	text, is := tree[field].(string)
 	if !is {

@@ -57,7 +57,8 @@ type Request struct {
 	Rule  func(*Violations) // adds the violations that the schemas cannot express, of the body if there is one; nil: none
 }
 
-// Check validates query and body with the schemas and rules, and reports all violations at once (D3).
+// Check validates query and body with the schemas and rules, and reports all violations at once
+// (D3).
 func (o *Operation) Check(r Request) error {
 	query, body := o.queryViolations(r), Violations(nil)
 	for name, value := range r.Vars {
@@ -77,8 +78,8 @@ func (o *Operation) Check(r Request) error {
 	return Refuse(query, o.Model, body)
 }
 
-// The calls below managementPath give null no meaning (D20), but for those below managedPayments, which have the bodies of the merchant's
-// calls.
+// The calls below managementPath give null no meaning (D20), but for those below managedPayments,
+// which have the bodies of the merchant's calls.
 const managementPath, managedPayments = "/management/", "/management/payments/"
 
 func nullsOf(method, path string) nulls {
@@ -92,7 +93,8 @@ func nullsOf(method, path string) nulls {
 	}
 }
 
-// Read parses a body, and notes its violations of the schema for Check. Its error is about JSON (D1).
+// Read parses a body, and notes its violations of the schema for Check. Its error is about JSON
+// (D1).
 func (o *Operation) Read(body []byte) (Document, error) { return read(body, o.body, o.nulls) }
 
 func (o *Operation) bodyViolations(r Request) Violations {

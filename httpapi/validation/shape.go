@@ -68,7 +68,8 @@ var anything = func() *shape {
 	return s
 }()
 
-// shapeOf prepares the schema of the place with this path in a body. Elements have the path of their array.
+// shapeOf prepares the schema of the place with this path in a body. Elements have the path of
+// their array.
 func shapeOf(s *openapi3.Schema, path string) *shape {
 	if len(s.AllOf) == 1 { // a reference with a description of its own
 		return shapeOf(s.AllOf[0].Value, path)
@@ -153,8 +154,8 @@ func kindsOf(s *openapi3.Schema) (all kinds) {
 	return all
 }
 
-// freeText reports whether the text at a path may have several lines (D22.5): descriptions, reasons, values of metadata, and the
-// source of a condition.
+// freeText reports whether the text at a path may have several lines (D22.5): descriptions,
+// reasons, values of metadata, and the source of a condition.
 func freeText(path string) bool {
 	name := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
 	return strings.HasSuffix(name, "description") || name == "reason" || name == "condition" || strings.HasSuffix(path, metadataValue) ||

@@ -23,7 +23,8 @@ const (
 // Violations are the faults of one part of a request.
 type Violations []domain.Violation
 
-// Add adds a violation; path is written as "$.order.lineItems[0].amount". One more than is listed shows that the list is not whole.
+// Add adds a violation; path is written as "$.order.lineItems[0].amount". One more than is listed
+// shows that the list is not whole.
 func (v *Violations) Add(path, description string) {
 	if !v.full() {
 		*v = append(*v, domain.Violation{Path: path, Description: description})

@@ -16,16 +16,21 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Deliveries is the log of webhook deliveries (D18, D20). An unknown id, and one of another account, is EntityNotFound.
+// Deliveries is the log of webhook deliveries (D18, D20). An unknown id, and one of another
+// account, is EntityNotFound.
 type Deliveries interface {
-	// List returns a page of at most limit deliveries, newest first, after the place from; nil: from the newest on.
+	// List returns a page of at most limit deliveries, newest first, after the place from; nil:
+	// from the newest on.
 	List(ctx context.Context, account domain.AccountID, f deliveries.Filter, from *listing.Place, limit int) (listing.Page[deliveries.Row], error)
-	// Records calls emit with the deliveries as their records after a place have them. If more records may follow, next is the place it reached.
+	// Records calls emit with the deliveries as their records after a place have them. If more
+	// records may follow, next is the place it reached.
 	Records(ctx context.Context, account domain.AccountID, after uint64, limit int, emit func(deliveries.Recorded) error) (next uint64, err error)
 	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
-	// Resend makes an attempt, which may fail, and returns after it. A repeat with the same idempotency key makes no further one.
+	// Resend makes an attempt, which may fail, and returns after it. A repeat with the same
+	// idempotency key makes no further one.
 	Resend(ctx context.Context, account domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error)
-	// StartReplay counts the deliveries. It starts the replay unless dry is set. With an idempotency key, a repeat returns the first replay.
+	// StartReplay counts the deliveries. It starts the replay unless dry is set. With an
+	// idempotency key, a repeat returns the first replay.
 	StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error)
 	Replay(ctx context.Context, account domain.AccountID, id string) (deliveries.Replay, error)
 }
@@ -74,7 +79,8 @@ func (h *Handlers) GetDelivery(c *request.Call) (any, error) {
 	return renderAttempts(d), err
 }
 
-// ResendDelivery serves POST /management/webhook-deliveries/{id}/resend. An idempotency key makes a repeat harmless.
+// ResendDelivery serves POST /management/webhook-deliveries/{id}/resend. An idempotency key makes a
+// repeat harmless.
 func (h *Handlers) ResendDelivery(c *request.Call) (any, error) {
 	key, err := request.IdempotencyKey(c.Header)
 	if err != nil {
@@ -136,7 +142,8 @@ type Handlers struct {
 
 // Commands record who requests to send webhooks again (D20: the audit log).
 type Commands interface {
-	// RecordResend records nothing if a request for the delivery with the idempotency key ("" for none) is recorded.
+	// RecordResend records nothing if a request for the delivery with the idempotency key ("" for
+	// none) is recorded.
 	RecordResend(ctx context.Context, by commands.Caller, e webhook.ResendRequested, key string) error
 	RecordReplay(ctx context.Context, by commands.Caller, e webhook.ReplayRequested) error
 }

@@ -38,7 +38,8 @@ type replayAnswer struct {
 	Failure    string                 `json:"failure,omitempty"`
 }
 
-// CreateReplay serves POST /management/webhook-replays. An idempotency key makes a repeat answer the first replay.
+// CreateReplay serves POST /management/webhook-replays. An idempotency key makes a repeat answer
+// the first replay.
 func (h *Handlers) CreateReplay(c *request.Call, body replayRequest) (any, error) {
 	key, err := request.IdempotencyKey(c.Header)
 	if err != nil {

@@ -16,7 +16,8 @@ type Commands interface {
 	Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error)
 	// CreateWorkflow adds a workflow, once for each idempotency key; "": no key.
 	CreateWorkflow(ctx context.Context, by commands.Caller, key string, d workflow.Definition, enabled bool) (workflow.Workflow, error)
-	// ChangeWorkflow makes a new version of a workflow if the definition differs; enabled nil leaves that.
+	// ChangeWorkflow makes a new version of a workflow if the definition differs; enabled nil
+	// leaves that.
 	ChangeWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, d workflow.Definition, enabled *bool) (workflow.Workflow, error)
 	EnableWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, enabled bool) (workflow.Workflow, error)
 }
@@ -24,7 +25,8 @@ type Commands interface {
 // Reader reads the runs of workflows.
 type Reader interface {
 	request.Lagging
-	// Runs reads a page of a workflow's runs, newest first, at most limit, from a place on, and returns the next page's place.
+	// Runs reads a page of a workflow's runs, newest first, at most limit, from a place on, and
+	// returns the next page's place.
 	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *listing.Place, limit int) (listing.Page[workflow.RunState], error)
 }
 

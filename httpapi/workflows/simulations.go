@@ -15,11 +15,13 @@ type simulationRequest struct {
 	To   *request.Date `json:"to"`
 }
 
-// draftRequest is the body of POST /management/workflows/simulate: a definition that is not saved (D20).
+// draftRequest is the body of POST /management/workflows/simulate: a definition that is not saved
+// (D20).
 type draftRequest struct {
 	workflowBody
 	simulationRequest
-	// WorkflowID is the workflow that the definition is to replace; "": a new one. Events that its runs caused start no run.
+	// WorkflowID is the workflow that the definition is to replace; "": a new one. Events that its
+	// runs caused start no run.
 	WorkflowID domain.WorkflowID `json:"workflowId"`
 }
 
@@ -77,7 +79,8 @@ type checkAnswer struct {
 	Faults []faultAnswer `json:"faults"`
 }
 
-// CheckCondition serves POST /management/workflows/check: it compiles a condition and evaluates nothing.
+// CheckCondition serves POST /management/workflows/check: it compiles a condition and evaluates
+// nothing.
 func (h *Handlers) CheckCondition(_ *request.Call, body checkRequest) (any, error) {
 	faults := h.Engine.Check(body.EventType, body.Condition)
 	return checkAnswer{Valid: len(faults) == 0, Faults: request.Map(faults, func(f condition.Fault) faultAnswer {

@@ -33,7 +33,8 @@ type workflowBody struct {
 	Actions      []actionBody     `json:"actions"`
 }
 
-// workflowRequest is the body of POST and PUT. Without enabled a new workflow is enabled, and an old one keeps its state.
+// workflowRequest is the body of POST and PUT. Without enabled a new workflow is enabled, and an
+// old one keeps its state.
 type workflowRequest struct {
 	workflowBody
 	Enabled *bool `json:"enabled"`
@@ -172,7 +173,8 @@ var actionScopes = map[string]string{
 	workflow.Capture: account.ScopeTransactionsCapture, workflow.Cancel: account.ScopeTransactionsCancel, workflow.Refund: account.ScopeTransactionsRefund,
 }
 
-// checkScopes refuses a workflow that would move money in the name of a key that may not do it (D22.15).
+// checkScopes refuses a workflow that would move money in the name of a key that may not do it
+// (D22.15).
 func checkScopes(c *request.Call, d workflow.Definition) error {
 	var lacks []string
 	for _, a := range d.Actions {
@@ -187,7 +189,8 @@ func checkScopes(c *request.Call, d workflow.Definition) error {
 		"The API key lacks %s, which the actions of the workflow need.", strings.Join(lacks, ", "))
 }
 
-// checkActions refuses addresses that requests must not go to; each connection checks the address again (D18, D19).
+// checkActions refuses addresses that requests must not go to; each connection checks the address
+// again (D18, D19).
 func (h *Handlers) checkActions(c *request.Call, actions []actionBody) error {
 	var faults []domain.Violation
 	for i, a := range actions {
@@ -204,7 +207,8 @@ func (h *Handlers) checkActions(c *request.Call, actions []actionBody) error {
 	return domain.Invalid(c.Model, faults...)
 }
 
-// workflowRules adds the violations that the aggregate finds, and those of the condition, which the engine compiles (D19).
+// workflowRules adds the violations that the aggregate finds, and those of the condition, which the
+// engine compiles (D19).
 func (h *Handlers) workflowRules(v *validation.Violations, c *request.Call) {
 	var body workflowRequest
 	_ = json.Unmarshal(c.Body.Text, &body) // a field of another type is left out: the schema reports it

@@ -17,11 +17,13 @@ import (
 	"payledger/eventstore/format"
 )
 
-// Schema is the schema version of a Delivery's bytes. It is 1 until the first release. From then on, raise it when a field's meaning
-// changes, convert older records in Decode, and freeze the golden bytes in notifier/testdata.
+// Schema is the schema version of a Delivery's bytes. It is 1 until the first release. From then
+// on, raise it when a field's meaning changes, convert older records in Decode, and freeze the
+// golden bytes in notifier/testdata.
 const Schema = 1
 
-// ErrNewerRecord means that a newer build wrote the record. This build would lose fields if it wrote the record again.
+// ErrNewerRecord means that a newer build wrote the record. This build would lose fields if it
+// wrote the record again.
 var ErrNewerRecord = errors.New("notifier: record written by a newer schema")
 
 // Permanent reports whether repeating an operation that failed with err cannot help.
@@ -45,8 +47,8 @@ const (
 // Open reports whether automatic attempts follow.
 func (s Status) Open() bool { return s == Planned || s == Failed }
 
-// Delivery is one webhook for one endpoint. It refers to the event, and has no body and no personal data: the body is rendered for each
-// attempt.
+// Delivery is one webhook for one endpoint. It refers to the event, and has no body and no personal
+// data: the body is rendered for each attempt.
 type Delivery struct {
 	Schema      int               `json:"schema"`
 	Account     domain.AccountID  `json:"accountId"`
@@ -109,7 +111,8 @@ func (d Delivery) Requested(request string) bool {
 	return slices.ContainsFunc(d.Attempts, func(a Attempt) bool { return a.Request == request })
 }
 
-// ID returns the delivery's id for clients. The id is stable, fits into a URL, and discloses nothing.
+// ID returns the delivery's id for clients. The id is stable, fits into a URL, and discloses
+// nothing.
 func (d Delivery) ID() string { return IDOf(d.Name()) }
 
 // IDOf returns the id of the delivery with a name.
@@ -118,7 +121,8 @@ func IDOf(name string) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
-// Name returns the delivery name: the name of its record in the stream. Planning the event again gives the same name.
+// Name returns the delivery name: the name of its record in the stream. Planning the event again
+// gives the same name.
 func (d Delivery) Name() string {
 	return strings.Join([]string{string(d.Account), string(d.Endpoint), d.EventID, d.Kind.Token()}, ".")
 }
@@ -145,8 +149,9 @@ func (d Delivery) AutomaticAttempts() (n int) {
 	return n
 }
 
-// WithAttempt returns the delivery after one more attempt. After a failed automatic attempt another one follows, as long as
-// the schedule has a delay (D18). A failed manual attempt changes only the list of attempts.
+// WithAttempt returns the delivery after one more attempt. After a failed automatic attempt another
+// one follows, as long as the schedule has a delay (D18). A failed manual attempt changes only the
+// list of attempts.
 func (d Delivery) WithAttempt(a Attempt, retries Schedule) Delivery {
 	a.Number = len(d.Attempts) + 1
 	d.Schema, d.TakenAt = Schema, time.Time{}
@@ -163,7 +168,8 @@ func (d Delivery) WithAttempt(a Attempt, retries Schedule) Delivery {
 	return d
 }
 
-// LastTried returns the end of the last automatic attempt, from which the next delay counts, or without one the time of planning.
+// LastTried returns the end of the last automatic attempt, from which the next delay counts, or
+// without one the time of planning.
 func (d Delivery) LastTried() time.Time {
 	for _, a := range slices.Backward(d.Attempts) {
 		if !a.Manual {

@@ -7,18 +7,19 @@ import (
 
 // Nodes are the nodes on an event log (package nodes).
 type Nodes interface {
-	// Holder returns the owner id under which this node owns deliveries now and, while the node must not send, the last id with an error. A
-	// node gets another owner id when it was cut off from the other nodes.
+	// Holder returns the owner id under which this node owns deliveries now and, while the node
+	// must not send, the last id with an error. A node gets another owner id when it was cut off
+	// from the other nodes.
 	Holder() (string, error)
 	// Gone reports whether an owner id owns nothing any more.
 	Gone(id string) bool
-	// Plans reports whether this node plans the deliveries of a command's events at once: it ran the command, the node that ran it is gone, or this
-	// node stands in for it.
+	// Plans reports whether this node plans the deliveries of a command's events at once: it ran
+	// the command, the node that ran it is gone, or this node stands in for it.
 	Plans(command string) bool
 }
 
-// Ownership decides which node sends a delivery: its owner. When the owner id is gone, any node takes the delivery over, with
-// compare-and-swap. No clock of another node decides.
+// Ownership decides which node sends a delivery: its owner. When the owner id is gone, any node
+// takes the delivery over, with compare-and-swap. No clock of another node decides.
 type Ownership struct{ Nodes Nodes } // nil: there is no cluster
 
 // Holder is Nodes.Holder.

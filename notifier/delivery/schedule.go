@@ -8,7 +8,8 @@ import (
 
 const jitter = 0.10 // the largest difference between a delay and its nominal length, as a share of that length (D18)
 
-// DefaultRetryDelays are the delays between automatic attempts (§6.1 rule 3, D18), about 31 minutes together.
+// DefaultRetryDelays are the delays between automatic attempts (§6.1 rule 3, D18), about 31 minutes
+// together.
 func DefaultRetryDelays() []time.Duration {
 	return []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
 }

@@ -18,8 +18,9 @@ func networks(what string, prefixes ...string) []network {
 	return list
 }
 
-// notPublicNetworks lists the networks that are not public, by the registries of special-purpose addresses (RFC 6890 and
-// IANA's tables), and the addresses of metadata services. The first match gives the description.
+// notPublicNetworks lists the networks that are not public, by the registries of special-purpose
+// addresses (RFC 6890 and IANA's tables), and the addresses of metadata services. The first match
+// gives the description.
 var notPublicNetworks = slices.Concat(
 	networks("a metadata service", "169.254.169.254/32", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::254/128"),
 	networks("an unspecified address", "0.0.0.0/8", "::/128"),
@@ -43,7 +44,8 @@ var (
 	sixTo4 = netip.MustParsePrefix("2002::/16")
 )
 
-// notPublic describes an address that is not public, "" for a public one. An IPv4 address in an IPv6 address must be public, too.
+// notPublic describes an address that is not public, "" for a public one. An IPv4 address in an
+// IPv6 address must be public, too.
 func notPublic(address netip.Addr) string {
 	address = address.WithZone("").Unmap()
 	if !address.IsValid() {

@@ -13,22 +13,26 @@ import (
 	"time"
 )
 
-// ErrRefused means that webhooks may not go to a URL or an address (D18). The text after its colon is the reason, for the merchant.
+// ErrRefused means that webhooks may not go to a URL or an address (D18). The text after its colon
+// is the reason, for the merchant.
 var ErrRefused = errors.New("notifier: refused")
 
 // resolveTime bounds the look-up of a host's name when an endpoint is created.
 const resolveTime = 3 * time.Second
 
-// Guard decides where webhooks may go (D18). The zero Guard is the sandbox's: it allows http, but no private networks.
+// Guard decides where webhooks may go (D18). The zero Guard is the sandbox's: it allows http, but
+// no private networks.
 type Guard struct {
 	AllowCIDRs []netip.Prefix // networks that are allowed although they are not public
 	Production bool           // https only
 	Resolver   *net.Resolver  // nil: the machine's
 }
 
-// CheckURL returns nil if an endpoint may have the URL, else an error whose text is the description of a violation ("must be
-// an https URL"), and whose method Loopback() tells an address of this machine apart. All addresses of a host name must be public. A name that cannot be resolved now
-// passes, because the connection is checked again. All addresses of an internal name must be in AllowCIDRs.
+// CheckURL returns nil if an endpoint may have the URL, else an error whose text is the description
+// of a violation ("must be an https URL"), and whose method Loopback() tells an address of this
+// machine apart. All addresses of a host name must be public. A name that cannot be resolved now
+// passes, because the connection is checked again. All addresses of an internal name must be in
+// AllowCIDRs.
 func (g Guard) CheckURL(ctx context.Context, text string) error {
 	u, err := g.Parse(text)
 	if err != nil {
@@ -102,7 +106,8 @@ func (g Guard) Parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// local reports whether a host name always means this machine (RFC 6761). CheckURL accepts it if one loopback address is allowed.
+// local reports whether a host name always means this machine (RFC 6761). CheckURL accepts it if
+// one loopback address is allowed.
 func local(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
@@ -119,7 +124,8 @@ func validPort(u *url.URL) bool {
 	return err == nil && strings.Trim(u.Port(), "0") != ""
 }
 
-// numeric reports whether the last label of a host is a number: some resolvers read it as an IPv4 address ("0x7f.1", "127.1").
+// numeric reports whether the last label of a host is a number: some resolvers read it as an IPv4
+// address ("0x7f.1", "127.1").
 func numeric(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false

@@ -76,7 +76,8 @@ func TestCheckURLConfigured(t *testing.T) {
 	}
 }
 
-// FuzzCheckURL checks, for any text, that an accepted URL names a host without a user, and that an address in it is public.
+// FuzzCheckURL checks, for any text, that an accepted URL names a host without a user, and that an
+// address in it is public.
 func FuzzCheckURL(f *testing.F) {
 	for _, u := range []string{"https://hooks.invalid/x", "http://[::ffff:127.0.0.1]:80", "http://0x7f.1", "https://a@b"} {
 		f.Add(u)

@@ -46,7 +46,8 @@ func (h *Health) First() error {
 	return h.problems[slices.Min(slices.Collect(maps.Keys(h.problems)))]
 }
 
-// Retry calls op until it succeeds (nil) or ctx ends (the context's error). Meanwhile the failure is a problem with this name.
+// Retry calls op until it succeeds (nil) or ctx ends (the context's error). Meanwhile the failure
+// is a problem with this name.
 func (h *Health) Retry(ctx context.Context, name string, op func() error, onFirstFailure func(error)) error {
 	for n := 0; ; n++ {
 		err := op()

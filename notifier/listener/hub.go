@@ -37,12 +37,14 @@ type Answer struct {
 	Body    string           `json:"body,omitempty"`    // its first bytes
 }
 
-// Begin is called immediately before the first byte of a request. Its error stops the request. end is called after the write.
+// Begin is called immediately before the first byte of a request. Its error stops the request. end
+// is called after the write.
 type Begin func() (end func(), err error)
 
 // Hub has the streams that are read at this node.
 type Hub struct {
-	// Key is derived from the master key: the same on every node. It seals messages between nodes, and makes listeners' secrets.
+	// Key is derived from the master key: the same on every node. It seals messages between nodes,
+	// and makes listeners' secrets.
 	Key   []byte
 	Peers Peers // the other nodes; nil: this process is alone
 
@@ -73,7 +75,8 @@ func (h *Hub) Answer(ctx context.Context, lane, id string, a Answer) error {
 	return err
 }
 
-// Reading returns nil if somebody reads a lane, ErrNoReader if nobody does, and another error if that is not known.
+// Reading returns nil if somebody reads a lane, ErrNoReader if nobody does, and another error if
+// that is not known.
 func (h *Hub) Reading(ctx context.Context, lane string) error {
 	if h.here(lane) != nil {
 		return nil

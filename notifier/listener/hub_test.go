@@ -78,7 +78,8 @@ func reader(ctx context.Context, s *Stream, answers *Hub, a Answer) {
 	}
 }
 
-// TestSend: the answer comes back, whichever of three nodes sends, streams and takes the answer. Between nodes nothing is readable.
+// TestSend: the answer comes back, whichever of three nodes sends, streams and takes the answer.
+// Between nodes nothing is readable.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,7 +121,8 @@ func TestSend(t *testing.T) {
 	})
 }
 
-// TestOutcomes checks that every end of a request without an answer has its own error, on this node and through another one.
+// TestOutcomes checks that every end of a request without an answer has its own error, on this node
+// and through another one.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	errStale := errors.New("stale")
@@ -210,7 +212,8 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-// TestForgedMessage: a message that is not sealed with the key of the ledger, or for another listener, is not answered.
+// TestForgedMessage: a message that is not sealed with the key of the ledger, or for another
+// listener, is not answered.
 func TestForgedMessage(t *testing.T) {
 	t.Parallel()
 	between := &wire{}
@@ -239,7 +242,8 @@ func TestForgedMessage(t *testing.T) {
 	}
 }
 
-// TestSecret: the secret of a listener is like a signing secret, is its own, and depends on the master key.
+// TestSecret: the secret of a listener is like a signing secret, is its own, and depends on the
+// master key.
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -255,8 +259,8 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestSweeper: a listener is deleted when it had no reader for a minute, and not before; a reader that comes back counts anew. A listener
-// of which nothing is known stays.
+// TestSweeper: a listener is deleted when it had no reader for a minute, and not before; a reader
+// that comes back counts anew. A listener of which nothing is known stays.
 func TestSweeper(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

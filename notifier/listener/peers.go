@@ -16,17 +16,19 @@ var ErrNobody = errors.New("notifier: no node serves the topic")
 
 // Peers are the other nodes.
 type Peers interface {
-	// Ask sends a message to the node that serves a topic, calls sent when the message is on its way, and waits for the answer.
+	// Ask sends a message to the node that serves a topic, calls sent when the message is on its
+	// way, and waits for the answer.
 	Ask(ctx context.Context, topic string, data []byte, sent func()) ([]byte, error)
-	// AnswerTo answers the messages of a topic, each in a goroutine of its own, until stop is called. stop may be called again.
+	// AnswerTo answers the messages of a topic, each in a goroutine of its own, until stop is
+	// called. stop may be called again.
 	AnswerTo(topic string, answer func(ctx context.Context, data []byte) []byte) (stop func(), err error)
 }
 
 // requestTime bounds a request whose sender waits without a limit.
 const requestTime = time.Minute
 
-// takeTime bounds the wait of another node's request for the reader. The other node has made the last check: a request that waited
-// would be written long after it.
+// takeTime bounds the wait of another node's request for the reader. The other node has made the
+// last check: a request that waited would be written long after it.
 const takeTime = 500 * time.Millisecond
 
 const topic = "listener."
@@ -104,7 +106,8 @@ func (h *Hub) sendAway(ctx context.Context, lane string, r Request, begin Begin)
 	return *reply.Answer, reply.err()
 }
 
-// tell sends a message that the other node answers at once. ErrNoReader means that no other node has the stream.
+// tell sends a message that the other node answers at once. ErrNoReader means that no other node
+// has the stream.
 func (h *Hub) tell(ctx context.Context, lane string, m message) error {
 	if h.Peers == nil {
 		return ErrNoReader

@@ -47,7 +47,8 @@ func (s *Stream) Next(ctx context.Context) (*Exchange, error) {
 	}
 }
 
-// Begin is called immediately before the first byte of the request, and end after the write. After an error it must not be written.
+// Begin is called immediately before the first byte of the request, and end after the write. After
+// an error it must not be written.
 func (e *Exchange) Begin() (end func(), err error) {
 	if end, err = e.begin(); err != nil {
 		e.end(outcome{err: err})
@@ -101,7 +102,8 @@ func (s *Stream) serveAway(peers Peers) error {
 // Closed is closed when the stream has ended.
 func (s *Stream) Closed() <-chan struct{} { return s.closed }
 
-// send hands a request to the reader and waits for the answer. ErrNoReader: late (nil: never) came before the reader took the request.
+// send hands a request to the reader and waits for the answer. ErrNoReader: late (nil: never) came
+// before the reader took the request.
 func (s *Stream) send(ctx context.Context, r Request, begin Begin, late <-chan time.Time) (Answer, error) {
 	select {
 	case s.slots <- struct{}{}:

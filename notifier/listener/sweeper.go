@@ -36,8 +36,8 @@ type Sweeper struct {
 	Logger zerolog.Logger
 }
 
-// Run deletes listeners until ctx ends. Its times are of the monotonic clock. Every node sweeps: each has
-// seen for itself that nobody reads, and the second deletion changes nothing.
+// Run deletes listeners until ctx ends. Its times are of the monotonic clock. Every node sweeps:
+// each has seen for itself that nobody reads, and the second deletion changes nothing.
 func (s *Sweeper) Run(ctx context.Context) {
 	unread := map[Endpoint]time.Time{} // since when
 	for {

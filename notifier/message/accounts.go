@@ -10,7 +10,8 @@ import (
 
 type findEndpoint func(context.Context, domain.AccountID, domain.EndpointID) (account.State, account.Endpoint, error)
 
-// endpoint returns an endpoint for an automatic attempt: from the log if it is missing or disabled in the views, which may lag.
+// endpoint returns an endpoint for an automatic attempt: from the log if it is missing or disabled
+// in the views, which may lag.
 func (w *Writer) endpoint(ctx context.Context, id domain.AccountID, endpoint domain.EndpointID) (account.State, account.Endpoint, error) {
 	merchant, err := w.cachedAccount(ctx, id)
 	if err != nil {
@@ -34,7 +35,8 @@ func (w *Writer) endpointNow(ctx context.Context, id domain.AccountID, endpoint 
 	return merchant, e, nil
 }
 
-// cachedAccount returns an account without a read of the log: from memory, else from the views once they have reached ends.
+// cachedAccount returns an account without a read of the log: from memory, else from the views once
+// they have reached ends.
 func (w *Writer) cachedAccount(ctx context.Context, id domain.AccountID) (account.State, error) {
 	if tip, known := eventstore.Remembered(w.store, eventstore.Accounts, accountKey(id)); known {
 		return tip.State, nil
@@ -54,8 +56,9 @@ func (w *Writer) cachedAccount(ctx context.Context, id domain.AccountID) (accoun
 	return merchant, nil
 }
 
-// changed reports whether the endpoint or the signing secret changed since known. It reads nothing from the event log: this node
-// has a change in memory, or else in the views, before the change is answered.
+// changed reports whether the endpoint or the signing secret changed since known. It reads nothing
+// from the event log: this node has a change in memory, or else in the views, before the change is
+// answered.
 func (w *Writer) changed(known account.State, endpoint account.Endpoint) bool {
 	var now account.State
 	if tip, there := eventstore.Remembered(w.store, eventstore.Accounts, accountKey(known.ID)); there {

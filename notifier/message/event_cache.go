@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// cachedEvents is the number of cached events: enough for the events whose webhooks are being sent.
+	// cachedEvents is the number of cached events: enough for the events whose webhooks are being
+	// sent.
 	cachedEvents = 2048
-	// cachedBytes bounds the size of the cached events' bodies in the log. Their renderings are about as large.
+	// cachedBytes bounds the size of the cached events' bodies in the log. Their renderings are
+	// about as large.
 	cachedBytes = 16 << 20
 )
 
@@ -63,7 +65,8 @@ func (c *eventCache) drop(place int) {
 	c.ring[place] = logPosition{}
 }
 
-// read returns the event at an address of the log. It adds none to the cache: retries and replays would displace newer events.
+// read returns the event at an address of the log. It adds none to the cache: retries and replays
+// would displace newer events.
 func (c *eventCache) read(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error) {
 	c.mu.Lock()
 	known := c.byPosition[logPosition{shard, seq}]
@@ -80,7 +83,8 @@ type variant struct {
 	first6 bool
 }
 
-// render returns the JSON of an event's variant. It calls build unless the cache has the JSON with the same personal data.
+// render returns the JSON of an event's variant. It calls build unless the cache has the JSON with
+// the same personal data.
 func (c *eventCache) render(r *eventstore.Recorded, what variant, personal domain.Personal, build func() (any, error)) ([]byte, error) {
 	c.mu.Lock()
 	known := c.byPosition[logPosition{r.Shard, r.Seq}]

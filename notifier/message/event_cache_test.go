@@ -7,7 +7,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestContentsBounds checks that the cache of events is bounded by number and size, and has the newest events.
+// TestContentsBounds checks that the cache of events is bounded by number and size, and has the
+// newest events.
 func TestContentsBounds(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"small": 1 << 10, "large": 256 << 10} {

@@ -31,8 +31,9 @@ func newKeyring(v *secrets.Store) *keyring {
 	return &keyring{secrets: v, read: map[domain.SecretID]readKey{}}
 }
 
-// current returns the secrets that sign at now: the current one, and the previous one while it is valid (§5.2 rule 3). A
-// destroyed previous secret does not sign: another rotation destroyed it, or it expired by another node's clock.
+// current returns the secrets that sign at now: the current one, and the previous one while it is
+// valid (§5.2 rule 3). A destroyed previous secret does not sign: another rotation destroyed it, or
+// it expired by another node's clock.
 func (k *keyring) current(ctx context.Context, s account.SigningSecret, now time.Time) ([]sender.Key, error) {
 	primary, err := k.get(ctx, s.Secret, now)
 	if err != nil {

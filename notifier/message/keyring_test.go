@@ -13,8 +13,8 @@ import (
 	"payledger/notifier/sender"
 )
 
-// TestKeyring: the two secrets are named in their order while both are valid; the older one ends with its time, or
-// with another rotation; a current secret that is not there is an error.
+// TestKeyring: the two secrets are named in their order while both are valid; the older one ends
+// with its time, or with another rotation; a current secret that is not there is an error.
 func TestKeyring(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

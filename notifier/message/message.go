@@ -33,7 +33,8 @@ var (
 
 // Views is the part of package projections that messages need.
 type Views interface {
-	// Shown returns when GET shows the event at seq of shard. aggregate is the name of its aggregate.
+	// Shown returns when GET shows the event at seq of shard. aggregate is the name of its
+	// aggregate.
 	Shown(ctx context.Context, aggregate string, shard int, seq uint64) error
 	WaitFor(ctx context.Context, shard int, seq uint64) error
 	Account(id domain.AccountID) (account.State, bool)
@@ -55,7 +56,8 @@ type Writer struct {
 	Listeners *listener.Hub
 }
 
-// NewWriter returns a writer. It uses the views' accounts only after the views show the current last sequence of each shard.
+// NewWriter returns a writer. It uses the views' accounts only after the views show the current
+// last sequence of each shard.
 func NewWriter(ctx context.Context, s eventstore.Store, v *secrets.Store, views Views, now func() time.Time) (*Writer, error) {
 	w := &Writer{store: s, secrets: v, views: views, now: now, keys: newKeyring(v), events: newEventCache(s), ends: make([]uint64, s.Shards())}
 	for shard := range w.ends {
@@ -67,13 +69,15 @@ func NewWriter(ctx context.Context, s eventstore.Store, v *secrets.Store, views 
 	return w, nil
 }
 
-// Compose returns the message of a delivery. It waits until GET shows at least the state at the delivery's event (D17). Any error but
-// ErrNoEndpoint and ErrDisabled is a problem of payledger's own, which may be temporary.
+// Compose returns the message of a delivery. It waits until GET shows at least the state at the
+// delivery's event (D17). Any error but ErrNoEndpoint and ErrDisabled is a problem of payledger's
+// own, which may be temporary.
 func (w *Writer) Compose(ctx context.Context, d delivery.Delivery) (sender.Message, error) {
 	return w.compose(ctx, d, w.endpoint)
 }
 
-// ComposeNow is Compose for an attempt that a person or a replay requested. It reads the endpoint from the log.
+// ComposeNow is Compose for an attempt that a person or a replay requested. It reads the endpoint
+// from the log.
 func (w *Writer) ComposeNow(ctx context.Context, d delivery.Delivery) (sender.Message, error) {
 	m, err := w.compose(ctx, d, w.endpointNow)
 	m.About.Manual = true
@@ -127,8 +131,9 @@ func (w *Writer) event(ctx context.Context, d delivery.Delivery) (*eventstore.Re
 	return r, err
 }
 
-// Body returns the body of a delivery for an attempt at a time, rendered now: erased data is left out. It reads the endpoint from the
-// log and reads no signing secret. ErrNoEndpoint means that the endpoint is deleted; a disabled one has bodies.
+// Body returns the body of a delivery for an attempt at a time, rendered now: erased data is left
+// out. It reads the endpoint from the log and reads no signing secret. ErrNoEndpoint means that the
+// endpoint is deleted; a disabled one has bodies.
 func (w *Writer) Body(ctx context.Context, d delivery.Delivery, signedAt time.Time) ([]byte, error) {
 	merchant, endpoint, err := w.endpointNow(ctx, d.Account, d.Endpoint)
 	if err != nil {
@@ -175,8 +180,9 @@ func (w *Writer) signed(ctx context.Context, merchant account.State, endpoint ac
 	if !endpoint.Listener() {
 		return m, err
 	}
-	// A listener's own secret signs, too: in X-Signature-Listener, and in X-Signature-Secondary unless the previous signing secret has that
-	// header (§5.2 rule 3), because a reader may know no other secret.
+	// A listener's own secret signs, too: in X-Signature-Listener, and in X-Signature-Secondary
+	// unless the previous signing secret has that header (§5.2 rule 3), because a reader may know
+	// no other secret.
 	m.Listener = listener.Endpoint{Account: merchant.ID, ID: endpoint.ID}.Lane()
 	if w.Listeners != nil && len(m.Keys) > 0 {
 		m.Keys = append(m.Keys, sender.Key{Name: domain.SecretID("listener." + string(endpoint.ID)), Text: w.Listeners.Secret(m.Listener)})
@@ -198,7 +204,8 @@ func (w *Writer) Endpoint(ctx context.Context, owner domain.AccountID, id domain
 	return endpoint, err
 }
 
-// Remember caches an event that has new deliveries: composing their messages does not read it from the log.
+// Remember caches an event that has new deliveries: composing their messages does not read it from
+// the log.
 func (w *Writer) Remember(r *eventstore.Recorded) { w.events.put(r) }
 
 // Members are the members of a body after the envelope.
@@ -208,7 +215,8 @@ type Members struct {
 	sealed   *domain.Sealed // the personal data before it was opened; nil: none
 }
 
-// Members returns the members for an event and a kind. The personal data is opened for each message: erased data is not sent.
+// Members returns the members for an event and a kind. The personal data is opened for each
+// message: erased data is not sent.
 func (w *Writer) Members(ctx context.Context, r *eventstore.Recorded, kind webhook.Kind, first6 bool) (m Members, err error) {
 	switch r.Aggregate {
 	case eventstore.Disputes.Name:

@@ -9,7 +9,8 @@ import (
 	"payledger/eventstore"
 )
 
-// Failed is the body of the four *.FAILED of payments after the envelope. It has no personal data (§6.3).
+// Failed is the body of the four *.FAILED of payments after the envelope. It has no personal data
+// (§6.3).
 type Failed struct {
 	Payment          FailedPayment    `json:"payment"`
 	RequestAmount    *domain.Amount   `json:"requestAmount,omitempty"` // absent for a cancellation
@@ -29,7 +30,8 @@ type transactionEvent struct {
 	ID string `json:"id"`
 }
 
-// newFailurePayload returns the body for the operation that failed with the event r. s is the payment after r.
+// newFailurePayload returns the body for the operation that failed with the event r. s is the
+// payment after r.
 func newFailurePayload(r *eventstore.Recorded, s payment.State) (any, error) {
 	event, err := eventstore.Payments.Event(r)
 	if err != nil {
@@ -50,7 +52,8 @@ func newFailurePayload(r *eventstore.Recorded, s payment.State) (any, error) {
 	return p, nil
 }
 
-// failureOf returns the id of the transaction event for a failure of an operation; "" for any other event.
+// failureOf returns the id of the transaction event for a failure of an operation; "" for any other
+// event.
 func failureOf(e payment.Event) string {
 	switch e := e.(type) {
 	case payment.CaptureRefused:

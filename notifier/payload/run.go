@@ -9,7 +9,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// runPayload is the body of WORKFLOW_RUN.FAILED after its envelope, which has no notificationConfig (§6.5, D19).
+// runPayload is the body of WORKFLOW_RUN.FAILED after its envelope, which has no notificationConfig
+// (§6.5, D19).
 type runPayload struct {
 	PrimerAccountID domain.AccountID `json:"primerAccountId"`
 	TriggerEventID  string           `json:"triggerEventId"`

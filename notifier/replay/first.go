@@ -2,7 +2,8 @@ package replay
 
 import "sync"
 
-// firstAttempts signals when the first attempt of a delivery is recorded. A caller calls await before it plans the delivery.
+// firstAttempts signals when the first attempt of a delivery is recorded. A caller calls await
+// before it plans the delivery.
 type firstAttempts struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}

@@ -49,8 +49,8 @@ func golden(t *testing.T, name string, body []byte) {
 	}
 }
 
-// TestReplayBytes: the bytes of a replay, and of the list of replays under way, are those of the golden files, and a replay reads back as
-// the same. No reader of deliveries takes them for one.
+// TestReplayBytes: the bytes of a replay, and of the list of replays under way, are those of the
+// golden files, and a replay reads back as the same. No reader of deliveries takes them for one.
 func TestReplayBytes(t *testing.T) {
 	t.Parallel()
 	body, err := goldenReplay.encode()

@@ -22,7 +22,8 @@ const schema = 1
 // prefix begins the name of a replay's record: replay.<accountId>.<id>.
 const prefix = "replay."
 
-// record is a replay: its request and its progress. The whole record is written again after each chunk.
+// record is a replay: its request and its progress. The whole record is written again after each
+// chunk.
 type record struct {
 	Schema      int                    `json:"schema"`
 	ID          string                 `json:"id"`

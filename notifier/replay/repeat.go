@@ -13,7 +13,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// idFor returns the id of a requested replay. All requests of an account with the same idempotency key have the same id.
+// idFor returns the id of a requested replay. All requests of an account with the same idempotency
+// key have the same id.
 func (r *Replayer) idFor(q deliveries.ReplayRequest) (string, error) {
 	if q.Key == "" {
 		return eventstore.NewUUID(r.Random)
@@ -57,7 +58,8 @@ func (r *Replayer) earlier(ctx context.Context, q deliveries.ReplayRequest) (e e
 	return e, nil
 }
 
-// replayOrConflict returns the earlier replay for a repeat of its request, and refuses another request. It returns the error of earlier.
+// replayOrConflict returns the earlier replay for a repeat of its request, and refuses another
+// request. It returns the error of earlier.
 func (e earlierReplay) replayOrConflict(q deliveries.ReplayRequest, err error) (deliveries.Replay, error) {
 	if err != nil {
 		return deliveries.Replay{}, err

@@ -72,7 +72,8 @@ func New(c Config) (*Replayer, error) {
 	}, nil
 }
 
-// Run runs the open replays and every replay that Start starts, until ctx ends. The next start continues them.
+// Run runs the open replays and every replay that Start starts, until ctx ends. The next start
+// continues them.
 func (r *Replayer) Run(ctx context.Context) {
 	cut, end := health.Extend(ctx, r.Grace)
 	defer end()
@@ -92,8 +93,8 @@ func (r *Replayer) Run(ctx context.Context) {
 // Attempted notes that an attempt of a delivery is recorded.
 func (r *Replayer) Attempted(name string) { r.attempts.recorded(name) }
 
-// Needs reports whether a record of the stream must not be dropped while it is open. Older versions left open records of
-// replays that they refused; the list of open replays does not have those.
+// Needs reports whether a record of the stream must not be dropped while it is open. Older versions
+// left open records of replays that they refused; the list of open replays does not have those.
 func (r *Replayer) Needs(ctx context.Context, stored deliverylog.Record) (bool, error) {
 	if stored.IsDelivery() || !strings.HasPrefix(stored.Name, prefix) { // not of a replay
 		return true, nil
@@ -128,7 +129,8 @@ func (r *Replayer) startNamed(ctx context.Context, name string) error {
 	return nil
 }
 
-// start runs a replay. Before Run it does nothing: Run starts all open replays. The caller holds the lock.
+// start runs a replay. Before Run it does nothing: Run starts all open replays. The caller holds
+// the lock.
 func (r *Replayer) start(p record, at uint64) {
 	ctx := r.context
 	if ctx == nil || r.active[p.name()] {

@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	// chunkSize is the number of deliveries between two records of a replay's progress. After a crash about as many are sent again.
+	// chunkSize is the number of deliveries between two records of a replay's progress. After a
+	// crash about as many are sent again.
 	chunkSize = 64
-	// maxAttempts bounds the concurrent attempts of one replay. It is less than the number of concurrent attempts of one endpoint.
+	// maxAttempts bounds the concurrent attempts of one replay. It is less than the number of
+	// concurrent attempts of one endpoint.
 	maxAttempts = 6
 	// recordTime bounds the last write of a run when the process ends.
 	recordTime = time.Second
@@ -39,7 +41,8 @@ type task struct {
 	done      bool
 }
 
-// run completes the replay, unless ctx ends first or another node continues it. After a problem of payledger's own it tries again.
+// run completes the replay, unless ctx ends first or another node continues it. After a problem of
+// payledger's own it tries again.
 func (j *job) run(ctx context.Context) {
 	name := j.replay.name()
 	defer j.Index.Hasten()() // the replay waits for recorded attempts, and the index must not be behind the floor
@@ -108,7 +111,8 @@ func (j *job) execute(ctx context.Context) error {
 	return j.finish(ctx)
 }
 
-// open writes the record as open before the first step, so that no drop deletes it while the replay runs.
+// open writes the record as open before the first step, so that no drop deletes it while the replay
+// runs.
 func (j *job) open(ctx context.Context) error {
 	if j.opened {
 		return nil
@@ -118,7 +122,8 @@ func (j *job) open(ctx context.Context) error {
 	return err
 }
 
-// send sends a chunk and moves At to reached. After a failure, send records the finished deliveries in DoneAfterAt.
+// send sends a chunk and moves At to reached. After a failure, send records the finished deliveries
+// in DoneAfterAt.
 func (j *job) send(ctx context.Context, reached []uint64) error {
 	err := j.sendAll(ctx)
 	before := len(j.skip)
@@ -140,7 +145,8 @@ func (j *job) send(ctx context.Context, reached []uint64) error {
 	return errors.Join(err, j.save(ctx))
 }
 
-// save records the replay's progress, within recordTime if ctx ends. ErrConflict means that another node continues the replay.
+// save records the replay's progress, within recordTime if ctx ends. ErrConflict means that another
+// node continues the replay.
 func (j *job) save(ctx context.Context) error {
 	body, err := j.replay.encode()
 	if err != nil {
@@ -159,7 +165,8 @@ func (j *job) save(ctx context.Context) error {
 	return err
 }
 
-// saveAgain writes the record after a conflict if this node wrote the newest record, in a write whose answer was lost.
+// saveAgain writes the record after a conflict if this node wrote the newest record, in a write
+// whose answer was lost.
 func (j *job) saveAgain(ctx context.Context, body []byte, open bool, conflict error) (uint64, error) {
 	stored, err := j.Stream.Last(ctx, j.replay.name())
 	if err != nil {

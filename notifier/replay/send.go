@@ -8,7 +8,8 @@ import (
 	"payledger/domain/webhook"
 )
 
-// sendAll sends the chunk in order, maxAttempts deliveries at a time. After a failure it begins no other, and waits for those under way.
+// sendAll sends the chunk in order, maxAttempts deliveries at a time. After a failure it begins no
+// other, and waits for those under way.
 func (j *job) sendAll(ctx context.Context) error {
 	var (
 		mu      sync.Mutex
@@ -47,7 +48,8 @@ func (j *job) sendAll(ctx context.Context) error {
 	return first
 }
 
-// do executes the step of one delivery. counted reports whether the delivery adds one to the replay's Done.
+// do executes the step of one delivery. counted reports whether the delivery adds one to the
+// replay's Done.
 func (j *job) do(ctx context.Context, one *task) (counted bool, err error) {
 	what, name, err := j.stepOf(ctx, &j.replay, one.event, one.candidate)
 	one.name = name
@@ -68,8 +70,8 @@ func (j *job) do(ctx context.Context, one *task) (counted bool, err error) {
 	return what != stepNone, err
 }
 
-// planAndWait plans a delivery and waits for its first attempt, so that a replay does not fill the endpoint's lane, which
-// live webhooks use too. The lane sends a planned delivery even if ctx ends.
+// planAndWait plans a delivery and waits for its first attempt, so that a replay does not fill the
+// endpoint's lane, which live webhooks use too. The lane sends a planned delivery even if ctx ends.
 func (j *job) planAndWait(ctx context.Context, one *task) error {
 	first := j.attempts.await(one.name)
 	created, err := j.Notifier.Plan(ctx, one.event, j.replay.Endpoint, []webhook.Kind{one.candidate.Kind})

@@ -16,9 +16,10 @@ import (
 
 const model = "WebhookReplayRequest"
 
-// Start counts the webhooks of one endpoint for the events of a time range that were recorded before the call, and starts to send them:
-// existing deliveries again, missing ones for the first time. If dry is set, Start only counts. It refuses an endpoint that is deleted or
-// disabled. A request with the idempotency key of an earlier one returns the replay of that one (repeat.go).
+// Start counts the webhooks of one endpoint for the events of a time range that were recorded
+// before the call, and starts to send them: existing deliveries again, missing ones for the first
+// time. If dry is set, Start only counts. It refuses an endpoint that is deleted or disabled. A
+// request with the idempotency key of an earlier one returns the replay of that one (repeat.go).
 func (r *Replayer) Start(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
 	if !dry {
 		if e, err := r.earlier(ctx, q); err != nil || e.stands {
@@ -40,7 +41,8 @@ func (r *Replayer) Start(ctx context.Context, q deliveries.ReplayRequest, dry bo
 	return r.recordAndStart(ctx, p, q)
 }
 
-// Find returns a replay's progress. A replay that is unknown or belongs to another account is EntityNotFound.
+// Find returns a replay's progress. A replay that is unknown or belongs to another account is
+// EntityNotFound.
 func (r *Replayer) Find(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
 	if !domain.ValidID(id) {
 		return deliveries.Replay{}, errNotFound()
@@ -60,7 +62,8 @@ func errNotFound() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook replay of this id.")
 }
 
-// newReplay returns the requested replay. Its End is the end of the log: also an event that the planner has not reached is before the call.
+// newReplay returns the requested replay. Its End is the end of the log: also an event that the
+// planner has not reached is before the call.
 func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (record, error) {
 	endpoint, err := r.Endpoint(ctx, q.Account, q.Endpoint)
 	switch {
@@ -101,7 +104,8 @@ func kindsOf(asked []string, endpoint account.Endpoint) []webhook.Kind {
 	return slices.Compact(kinds)
 }
 
-// count counts the webhooks that the replay has to send. Only one count runs at a time, because it reads the log.
+// count counts the webhooks that the replay has to send. Only one count runs at a time, because it
+// reads the log.
 func (r *Replayer) count(ctx context.Context, p *record) error {
 	select {
 	case r.counting <- struct{}{}:
@@ -128,8 +132,9 @@ func (r *Replayer) count(ctx context.Context, p *record) error {
 	})
 }
 
-// recordAndStart makes a replay durable and starts it; doc.go describes the writes. The limit is checked before the first write, so a
-// refused replay leaves no record, and again with the second, because other nodes may start replays meanwhile.
+// recordAndStart makes a replay durable and starts it; doc.go describes the writes. The limit is
+// checked before the first write, so a refused replay leaves no record, and again with the second,
+// because other nodes may start replays meanwhile.
 func (r *Replayer) recordAndStart(ctx context.Context, p record, q deliveries.ReplayRequest) (deliveries.Replay, error) {
 	body, err := p.encode()
 	if err != nil {

@@ -19,8 +19,9 @@ const (
 	stepPlan                // plan the delivery, which does not exist
 )
 
-// stepOf returns the replay's step for a webhook that the event may cause, and the delivery's name. The step depends on the
-// delivery's status at the time of the count, so the replay handles as many deliveries as it counted.
+// stepOf returns the replay's step for a webhook that the event may cause, and the delivery's name.
+// The step depends on the delivery's status at the time of the count, so the replay handles as many
+// deliveries as it counted.
 func (r *Replayer) stepOf(ctx context.Context, p *record, e *eventstore.Recorded, c webhook.Candidate) (step, string, error) {
 	name := delivery.Delivery{Account: e.Account, Endpoint: p.Endpoint, EventID: e.EventID, Kind: c.Kind}.Name()
 	row, found, err := r.Index.Find(ctx, p.Account, delivery.IDOf(name))
@@ -45,8 +46,9 @@ func (r *Replayer) stepOf(ctx context.Context, p *record, e *eventstore.Recorded
 	return stepPlan, name, nil
 }
 
-// stepFor returns the step for a delivery that exists. was is the status at the time of the count, "" for a delivery that was
-// planned later. now is the present status. With OnlyFailed, a delivery that has succeeded since the count needs no sending.
+// stepFor returns the step for a delivery that exists. was is the status at the time of the count,
+// "" for a delivery that was planned later. now is the present status. With OnlyFailed, a delivery
+// that has succeeded since the count needs no sending.
 func (r *record) stepFor(was, now delivery.Status) step {
 	failed := was == delivery.Failed || was == delivery.Exhausted || was == delivery.Cancelled
 	switch {
@@ -58,7 +60,8 @@ func (r *record) stepFor(was, now delivery.Status) step {
 	return stepResend
 }
 
-// statusAt returns a delivery's status as of a place, equal on all nodes; "": the delivery was not planned.
+// statusAt returns a delivery's status as of a place, equal on all nodes; "": the delivery was not
+// planned.
 func (r *Replayer) statusAt(ctx context.Context, name string, place uint64) (delivery.Status, error) {
 	stored, err := r.Stream.AsOf(ctx, name, place)
 	if errors.Is(err, eventstore.ErrNotFound) {

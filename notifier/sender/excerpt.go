@@ -19,8 +19,9 @@ const ExcerptLimit = 512
 
 const withheld = "(withheld: the answer repeats the webhook or holds a secret)"
 
-// excerpt returns the first bytes of an answer as valid UTF-8 without control characters. Records are kept for months, so
-// excerpt withholds an answer that contains a copy of the webhook, its personal data or a secret.
+// excerpt returns the first bytes of an answer as valid UTF-8 without control characters. Records
+// are kept for months, so excerpt withholds an answer that contains a copy of the webhook, its
+// personal data or a secret.
 func excerpt(answer []byte, m Message) string {
 	if len(answer) == 0 {
 		return ""
@@ -43,10 +44,12 @@ func excerpt(answer []byte, m Message) string {
 	return strings.TrimSpace(strings.ToValidUTF8(text, ""))
 }
 
-// secretPrefixes are the prefixes of all API keys and signing secrets, also of other accounts' and of old ones (D2).
+// secretPrefixes are the prefixes of all API keys and signing secrets, also of other accounts' and
+// of old ones (D2).
 var secretPrefixes = []string{"plk_sandbox_", "plk_live_", "plsec_"}
 
-// holdsSecret reports whether a form of the text may contain a card number or contains a key, also from another source than the webhook.
+// holdsSecret reports whether a form of the text may contain a card number or contains a key, also
+// from another source than the webhook.
 func holdsSecret(forms []string) bool {
 	for _, text := range forms {
 		if domain.MayHoldCardNumber(text) || slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.Contains(text, p) }) {
@@ -58,7 +61,8 @@ func holdsSecret(forms []string) bool {
 
 var unicodeEscape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
 
-// formsOf returns the text unchanged and with the escapes of JSON, HTML and URLs undone, each folded.
+// formsOf returns the text unchanged and with the escapes of JSON, HTML and URLs undone, each
+// folded.
 func formsOf(text string) []string {
 	forms := []string{text, html.UnescapeString(text), unicodeEscape.ReplaceAllStringFunc(text, func(escape string) string {
 		code, _ := strconv.ParseUint(escape[2:], 16, 32) // the pattern has four hexadecimal digits
@@ -85,9 +89,11 @@ func repeats(forms []string, m Message) bool {
 }
 
 const (
-	// privateLength is the shortest length of a value that repeats searches for: "US" and "5" occur in any text.
+	// privateLength is the shortest length of a value that repeats searches for: "US" and "5" occur
+	// in any text.
 	privateLength = 4
-	// cutLength is the shortest beginning of a value that repeats searches for at the end of a text that was cut.
+	// cutLength is the shortest beginning of a value that repeats searches for at the end of a text
+	// that was cut.
 	cutLength = 8
 )
 

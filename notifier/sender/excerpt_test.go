@@ -31,8 +31,8 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// TestNoProxy: the environment's proxy is never used. Go's transport ignores it for addresses of this machine, so that
-// requests of a test would not show it.
+// TestNoProxy: the environment's proxy is never used. Go's transport ignores it for addresses of
+// this machine, so that requests of a test would not show it.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
 	if New(Config{}).client.Transport.(*http.Transport).Proxy != nil {

@@ -13,15 +13,17 @@ import (
 	"payledger/notifier/statusline"
 )
 
-// ErrNotSent means that no byte of a request was sent: a Message.Fresh returned the error that it wraps.
+// ErrNotSent means that no byte of a request was sent: a Message.Fresh returned the error that it
+// wraps.
 var ErrNotSent = errors.New("notifier: not sent")
 
-// firstWriteTime bounds the write of a request's first bytes. They go into the empty buffer of a socket, so the write does not wait for the
-// receiver, unless the receiver did not read the requests before.
+// firstWriteTime bounds the write of a request's first bytes. They go into the empty buffer of a
+// socket, so the write does not wait for the receiver, unless the receiver did not read the
+// requests before.
 const firstWriteTime = time.Second
 
-// conn calls the check of each request immediately before its first byte, and reads the status line of the answer. It stands above TLS: a
-// handshake is no request.
+// conn calls the check of each request immediately before its first byte, and reads the status line
+// of the answer. It stands above TLS: a handshake is no request.
 type conn struct {
 	net.Conn
 	gate *gate
@@ -38,7 +40,8 @@ type exchange struct {
 	line  statusline.Line
 }
 
-// of returns a context of the request. Each connection that the request gets runs the check: the transport may try more than one.
+// of returns a context of the request. Each connection that the request gets runs the check: the
+// transport may try more than one.
 func (p *exchange) of(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		c := got.Conn.(*conn)
@@ -99,7 +102,8 @@ func (g *gate) enter() (leave func()) {
 	return g.inside.Done
 }
 
-// pass returns when the checks that began before the call have ended. It does not wait for later ones.
+// pass returns when the checks that began before the call have ended. It does not wait for later
+// ones.
 func (g *gate) pass() {
 	g.passing.Lock()
 	defer g.passing.Unlock()

@@ -19,7 +19,8 @@ import (
 
 var errStale = errors.New("stale")
 
-// TestFresh: a message that is not fresh is not sent, on a new connection and on a used one, and the next message is.
+// TestFresh: a message that is not fresh is not sent, on a new connection and on a used one, and
+// the next message is.
 func TestFresh(t *testing.T) {
 	t.Parallel()
 	var came, connections atomic.Int64
@@ -61,7 +62,8 @@ func pipe(theirs chan<- net.Conn) func(context.Context, string, string) (net.Con
 	}
 }
 
-// TestSettle checks that Settle waits for a request whose check is over and whose first byte is not written, and for no later one.
+// TestSettle checks that Settle waits for a request whose check is over and whose first byte is not
+// written, and for no later one.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,8 +112,8 @@ func TestSettle(t *testing.T) {
 	})
 }
 
-// TestSettleIsBounded checks that a receiver that does not read its socket delays Settle by at most firstWriteTime, and that its request
-// fails.
+// TestSettleIsBounded checks that a receiver that does not read its socket delays Settle by at most
+// firstWriteTime, and that its request fails.
 func TestSettleIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -35,8 +35,9 @@ func (s *Sender) handOver(ctx context.Context, m Message, body []byte) (got repl
 	return got, nil
 }
 
-// beginHandOver is the check before the first byte (Message.Fresh). Settle waits until the first byte is written, for firstWriteTime at most:
-// a reader that takes nothing must not hold up a change.
+// beginHandOver is the check before the first byte (Message.Fresh). Settle waits until the first
+// byte is written, for firstWriteTime at most: a reader that takes nothing must not hold up a
+// change.
 func (s *Sender) beginHandOver(m Message) (end func(), err error) {
 	leave := sync.OnceFunc(s.gate.enter())
 	if m.Fresh != nil {

@@ -25,7 +25,8 @@ func handedOver(timeout time.Duration) (*Sender, *listener.Hub, Message) {
 	return New(Config{Listeners: hub, Timeout: timeout, Now: time.Now}), hub, m
 }
 
-// TestHandOver: a reader gets the signed request, and its answer is the attempt; each end without an answer has its class.
+// TestHandOver: a reader gets the signed request, and its answer is the attempt; each end without
+// an answer has its class.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	for want, read := range map[delivery.Failure]func(*listener.Hub, *listener.Stream, *listener.Exchange){
@@ -90,8 +91,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestHandOverSettles checks that a message that is not fresh is not sent. Settle waits for a message whose check is over until its first
-// byte is written, and at most firstWriteTime.
+// TestHandOverSettles checks that a message that is not fresh is not sent. Settle waits for a
+// message whose check is over until its first byte is written, and at most firstWriteTime.
 func TestHandOverSettles(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -25,13 +25,15 @@ const (
 	// DefaultTimeout is the time limit of one attempt (§6.1, §8).
 	DefaultTimeout = 10 * time.Second
 	userAgent      = "payledger-webhooks/1"
-	// AnswerTime bounds the reading of an answer behind its status line, and answerLimit the bytes of its body. The status line alone decides
-	// the outcome. The sender reads the body for the excerpt, and to reuse the connection.
+	// AnswerTime bounds the reading of an answer behind its status line, and answerLimit the bytes
+	// of its body. The status line alone decides the outcome. The sender reads the body for the
+	// excerpt, and to reuse the connection.
 	AnswerTime  = time.Second
 	answerLimit = 16 << 10
 	// HeaderLimit bounds the part of an answer's header that is read.
 	HeaderLimit = 64 << 10
-	// idleTime is short: common servers close idle connections after 5 s, and a POST sent at that moment would be lost.
+	// idleTime is short: common servers close idle connections after 5 s, and a POST sent at that
+	// moment would be lost.
 	idleTime        = 3 * time.Second
 	idleConnections = 32
 )
@@ -61,7 +63,8 @@ func New(c Config) *Sender {
 	}
 	open, gate := dial(c.Dial), newGate()
 	return &Sender{Config: c, gate: gate, client: &http.Client{
-		// A redirect counts as a failure: its target could be an address that the guard refuses (§6.1, D18).
+		// A redirect counts as a failure: its target could be an address that the guard refuses
+		// (§6.1, D18).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy:                  nil, // never from the environment: a proxy resolves names itself
@@ -80,8 +83,9 @@ func (s *Sender) Close() { s.client.CloseIdleConnections() }
 // Settle waits for the first bytes of requests whose Message.Fresh has already returned nil.
 func (s *Sender) Settle() { s.gate.pass() }
 
-// Attempt signs the message and sends it once. It returns an error if it cannot render the body, ErrNotSent if the message is not fresh
-// any more, or ctx's error if ctx ends first. A receiver's failure is no error.
+// Attempt signs the message and sends it once. It returns an error if it cannot render the body,
+// ErrNotSent if the message is not fresh any more, or ctx's error if ctx ends first. A receiver's
+// failure is no error.
 func (s *Sender) Attempt(ctx context.Context, m Message) (delivery.Attempt, error) {
 	start := s.Now()
 	body, err := m.Body(start)
@@ -226,11 +230,12 @@ type Message struct {
 	Private        domain.Personal // personal data in the body
 	IdempotencyKey string          // of a workflow's request (D19)
 	Request        string          // correlation id of the event that the message tells about; it is not sent
-	// Fresh returns an error if the message must not be sent any more. It is called before the first byte, does not wait, and may be called
-	// again; nil: always fresh.
+	// Fresh returns an error if the message must not be sent any more. It is called before the
+	// first byte, does not wait, and may be called again; nil: always fresh.
 	Fresh func() error
 
-	// Listener is the lane of a listener, whose reader takes the message instead of the receiver at the URL; "": it is posted.
+	// Listener is the lane of a listener, whose reader takes the message instead of the receiver at
+	// the URL; "": it is posted.
 	Listener string
 	// About describes the message for the reader.
 	About listener.Request

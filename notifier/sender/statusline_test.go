@@ -13,8 +13,8 @@ import (
 	"payledger/notifier/guard"
 )
 
-// TestStatusLineDecides checks that an answer counts by its status line, whatever follows it: a receiver that answered 200 has the webhook,
-// and a repeat would be wrong (D18).
+// TestStatusLineDecides checks that an answer counts by its status line, whatever follows it: a
+// receiver that answered 200 has the webhook, and a repeat would be wrong (D18).
 func TestStatusLineDecides(t *testing.T) {
 	t.Parallel()
 	headers := map[string]string{

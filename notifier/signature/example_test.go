@@ -42,7 +42,8 @@ func ExampleVerify() {
 	// 400 signature: the signature does not fit the body
 }
 
-// During a rotation the webhook has two signatures. A receiver with only one of the two secrets accepts it, too (§5.2 rule 3).
+// During a rotation the webhook has two signatures. A receiver with only one of the two secrets
+// accepts it, too (§5.2 rule 3).
 func ExampleVerify_rotation() {
 	now := time.Unix(1_767_225_600, 0)
 	body := []byte(`{"eventType":"PAYMENT.STATUS","signedAt":"1767225600"}`)

@@ -20,11 +20,13 @@ import (
 const (
 	HeaderPrimary   = "X-Signature-Primary"
 	HeaderSecondary = "X-Signature-Secondary" // only for 24 hours after a rotation
-	// HeaderListener is of webhooks that a listener reads: signed with the listener's own secret (D18).
+	// HeaderListener is of webhooks that a listener reads: signed with the listener's own secret
+	// (D18).
 	HeaderListener = "X-Signature-Listener"
 )
 
-// DefaultTolerance is the largest allowed difference between signedAt and the receiver's clock (§5.2 rule 4, §8).
+// DefaultTolerance is the largest allowed difference between signedAt and the receiver's clock
+// (§5.2 rule 4, §8).
 const DefaultTolerance = 3 * time.Minute
 
 // signedAtDigits bounds the length of signedAt: 12 digits reach the year 33658.
@@ -40,13 +42,15 @@ var (
 	ErrMismatch = errors.New("signature: the signature does not fit the body")
 	// ErrSignedAt means that the signed body has no signedAt of Unix seconds as a string.
 	ErrSignedAt = errors.New("signature: the body has no valid signedAt")
-	// ErrExpired means that signedAt is before the tolerance: the webhook may be an old one that was sent again.
+	// ErrExpired means that signedAt is before the tolerance: the webhook may be an old one that
+	// was sent again.
 	ErrExpired = errors.New("signature: signedAt is too old")
 	// ErrFuture means that signedAt is after the tolerance: the clocks differ.
 	ErrFuture = errors.New("signature: signedAt lies in the future")
 )
 
-// Sign returns the value of a signature header for the raw body, signed with the secret's text (§5.2 rule 1).
+// Sign returns the value of a signature header for the raw body, signed with the secret's text
+// (§5.2 rule 1).
 func Sign(secret string, body []byte) string {
 	return base64.StdEncoding.EncodeToString(digest(secret, body))
 }
@@ -57,14 +61,15 @@ func digest(secret string, body []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Verify checks the headers and the raw body of a webhook with the receiver's clock and secrets (two during a
-// rotation). It returns nil if the body is genuine and fresh, else one of this package's errors: then do not use
-// the body. Verify compares signatures in constant time.
+// Verify checks the headers and the raw body of a webhook with the receiver's clock and secrets
+// (two during a rotation). It returns nil if the body is genuine and fresh, else one of this
+// package's errors: then do not use the body. Verify compares signatures in constant time.
 func Verify(header http.Header, body []byte, now time.Time, secrets ...string) error {
 	return VerifyWithin(DefaultTolerance, header, body, now, secrets...)
 }
 
-// VerifyWithin is Verify with another tolerance for signedAt. A difference that equals the tolerance is accepted.
+// VerifyWithin is Verify with another tolerance for signedAt. A difference that equals the
+// tolerance is accepted.
 func VerifyWithin(tolerance time.Duration, header http.Header, body []byte, now time.Time, secrets ...string) error {
 	if err := checkSignature(header, body, secrets); err != nil {
 		return err
@@ -72,7 +77,8 @@ func VerifyWithin(tolerance time.Duration, header http.Header, body []byte, now 
 	return checkFresh(body, now, tolerance)
 }
 
-// checkSignature compares every header with every secret, also after a match: its duration must not depend on the secrets.
+// checkSignature compares every header with every secret, also after a match: its duration must not
+// depend on the secrets.
 func checkSignature(header http.Header, body []byte, secrets []string) error {
 	given := append(header.Values(HeaderPrimary), header.Values(HeaderSecondary)...)
 	switch {
@@ -130,7 +136,8 @@ func checkFresh(body []byte, now time.Time, tolerance time.Duration) error {
 	return nil
 }
 
-// testMessage reports whether the fields are exactly those of the dashboard's test message, {"message": "…"} (D17).
+// testMessage reports whether the fields are exactly those of the dashboard's test message,
+// {"message": "…"} (D17).
 func testMessage(fields map[string]json.RawMessage) bool {
 	var text string
 	raw, there := fields["message"]

@@ -107,7 +107,8 @@ func TestDefaultTolerance(t *testing.T) {
 	}
 }
 
-// TestExactNames: a body with signedAt twice, or in another case, has no valid signedAt: two receivers would read two times.
+// TestExactNames: a body with signedAt twice, or in another case, has no valid signedAt: two
+// receivers would read two times.
 func TestExactNames(t *testing.T) {
 	for body, expected := range map[string]error{
 		`{"signedAt":"1","signedAt":"1767225600"}`:        signature.ErrSignedAt,

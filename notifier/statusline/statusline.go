@@ -83,7 +83,8 @@ func (l *Line) now() time.Time {
 	return time.Now()
 }
 
-// Status returns the status, and the time at which its line was complete; false if no such line came.
+// Status returns the status, and the time at which its line was complete; false if no such line
+// came.
 func (l *Line) Status() (code int, at time.Time, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

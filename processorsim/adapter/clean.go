@@ -13,7 +13,8 @@ import (
 
 const removed = "(removed)"
 
-// secretParts are parts of names of fields with card data or personal data, without case, dashes and underscores.
+// secretParts are parts of names of fields with card data or personal data, without case, dashes
+// and underscores.
 var secretParts = []string{
 	"cvv", "cvc", "securitycode", "cardverification", "pinblock", "track1", "track2", "trackdata",
 	"cardnumber", "primaryaccountnumber", "cardholdername", "email", "phone", "mobilenumber", "billingaddress", "shippingaddress",
@@ -25,9 +26,10 @@ var secretWords = []string{"cid", "pin", "pan"}
 // harmless are names with such a part whose values are results of checks (§2.4).
 var harmless = []string{"cvvsource", "cvvresult"}
 
-// cleanTree removes card numbers, verification values and personal data from a JSON body, which is stored for ever. A body
-// without them is returned unchanged. tree is the clean body decoded; nil if the body is no JSON text. No object may have a name
-// twice (package exactjson): the tree has only one of them.
+// cleanTree removes card numbers, verification values and personal data from a JSON body, which is
+// stored for ever. A body without them is returned unchanged. tree is the clean body decoded; nil
+// if the body is no JSON text. No object may have a name twice (package exactjson): the tree has
+// only one of them.
 func cleanTree(body []byte) (clean []byte, tree any, redacted bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -43,7 +45,8 @@ func cleanTree(body []byte) (clean []byte, tree any, redacted bool) {
 	return encoded(tree), tree, true
 }
 
-// cleaned returns a value without data that must not be stored, and whether there was any. It changes the value.
+// cleaned returns a value without data that must not be stored, and whether there was any. It
+// changes the value.
 func cleaned(v any) (any, bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -97,10 +100,12 @@ func telling(text string) bool {
 	return strings.Contains(text, "@") || domain.MayHoldCardNumber(text)
 }
 
-// oldVisa is the length of the oldest numbers of Visa, in digits. They begin with 4, times in milliseconds with 1.
+// oldVisa is the length of the oldest numbers of Visa, in digits. They begin with 4, times in
+// milliseconds with 1.
 const oldVisa = 13
 
-// ours are the fields with ids of this ledger, which may resemble card numbers: merchants' requests are checked (D21).
+// ours are the fields with ids of this ledger, which may resemble card numbers: merchants' requests
+// are checked (D21).
 var ours = []string{"reference", "idempotencyKey"}
 
 var nameWord = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)

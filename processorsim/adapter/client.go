@@ -24,8 +24,9 @@ import (
 type Adapter struct {
 	base string
 	http *http.Client
-	// Timed gets the duration of each call of Send, Lookup and Fence; call is the operation, "look-up" or "fence". unknown reports that the
-	// outcome is unknown. nil: nobody does. Set it before the first call.
+	// Timed gets the duration of each call of Send, Lookup and Fence; call is the operation,
+	// "look-up" or "fence". unknown reports that the outcome is unknown. nil: nobody does. Set it
+	// before the first call.
 	Timed func(name processor.Name, call string, took time.Duration, unknown bool)
 }
 
@@ -40,7 +41,8 @@ var (
 	_ processor.Disputes = (*Adapter)(nil)
 )
 
-// New returns an adapter of the processors at baseURL ("http://127.0.0.1:8090"). nil: a client with no timeout except the context's.
+// New returns an adapter of the processors at baseURL ("http://127.0.0.1:8090"). nil: a client with
+// no timeout except the context's.
 func New(baseURL string, httpClient *http.Client) (*Adapter, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -52,7 +54,8 @@ func New(baseURL string, httpClient *http.Client) (*Adapter, error) {
 	return &Adapter{base: strings.TrimSuffix(baseURL, "/"), http: httpClient}, nil
 }
 
-// newHTTPClient returns a client with enough idle connections that a busy service never waits for a handshake.
+// newHTTPClient returns a client with enough idle connections that a busy service never waits for a
+// handshake.
 func newHTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{
@@ -103,7 +106,8 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer proc
 
 func readAnswer(r *http.Request, text []byte) (processor.Answer, error) {
 	harmless := func(text string) bool { return !telling(text) }
-	// A plain answer has each field once, and none that is unknown. Without a telling text its body is kept unchanged.
+	// A plain answer has each field once, and none that is unknown. Without a telling text its body
+	// is kept unchanged.
 	if answer, plain := plainjson.ReadAnswer(text, harmless); plain && answer.ActionToken == "" && len(text) <= maxRawAnswer {
 		answer.RawAnswer = &processor.RawAnswer{Body: string(text)}
 		return answer, nil
@@ -121,7 +125,8 @@ func (c *Adapter) Lookup(ctx context.Context, name processor.Name, key domain.Op
 	return c.lookup(ctx, "look-up", http.MethodGet, name, protocol.OperationPath(name, key))
 }
 
-// Fence makes the processor refuse the key from now on. If it has seen the key before, Fence is Lookup.
+// Fence makes the processor refuse the key from now on. If it has seen the key before, Fence is
+// Lookup.
 func (c *Adapter) Fence(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
 	return c.lookup(ctx, "fence", http.MethodPost, name, protocol.OperationPath(name, key)+"/fence")
 }
@@ -209,7 +214,8 @@ func (c *Adapter) request(ctx context.Context, method, path string, body io.Read
 	return r, nil
 }
 
-// do sends a request once, decodes an answer 200 of at most limit bytes into the value, and returns its body; all else is ErrUnknown.
+// do sends a request once, decodes an answer 200 of at most limit bytes into the value, and returns
+// its body; all else is ErrUnknown.
 func (c *Adapter) do(ctx context.Context, method, path string, body io.Reader, into any, limit int64) ([]byte, error) {
 	r, err := c.request(ctx, method, path, body)
 	if err != nil {
@@ -256,7 +262,8 @@ func refusal(text []byte) string {
 	return body.Error.Code + ": " + body.Error.Message
 }
 
-// unknown wraps processor.ErrUnknown and the %w of the format, so that errors.Is finds context.Canceled.
+// unknown wraps processor.ErrUnknown and the %w of the format, so that errors.Is finds
+// context.Canceled.
 func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", processor.ErrUnknown, fmt.Errorf(format, args...))
 }

@@ -48,8 +48,8 @@ var op = processor.Operation{
 	Card: &processor.Card{Number: "4242424242424242", CVV: "739"},
 }
 
-// TestNoCardWithoutNumber: an authorization without a card's number is never sent. Its outcome is unknown, so that a look-up shows that the
-// processor has not seen it.
+// TestNoCardWithoutNumber: an authorization without a card's number is never sent. Its outcome is
+// unknown, so that a look-up shows that the processor has not seen it.
 func TestNoCardWithoutNumber(t *testing.T) {
 	c, count := answering(t, 200, `{"state":"SUCCEEDED","processorTransactionId":"t",`+at+`}`)
 	for _, card := range []*processor.Card{nil, {}, {ExpirationMonth: "03", ExpirationYear: "2099"}} {
@@ -64,7 +64,8 @@ func TestNoCardWithoutNumber(t *testing.T) {
 	}
 }
 
-// TestOnlyWholeAnswersAreFacts is the table of D8: the answers that are facts. All others are unknown.
+// TestOnlyWholeAnswersAreFacts is the table of D8: the answers that are facts. All others are
+// unknown.
 func TestOnlyWholeAnswersAreFacts(t *testing.T) {
 	const succeeded = `{"state":"SUCCEEDED","processorTransactionId":"t",` + at + `}`
 	rows := []struct {
@@ -155,7 +156,8 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// TestNeverSentTwice: net/http repeats keyed requests on a dead kept connection; this client must not.
+// TestNeverSentTwice: net/http repeats keyed requests on a dead kept connection; this client must
+// not.
 func TestNeverSentTwice(t *testing.T) {
 	var count atomic.Int64
 	c := serving(t, func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// Filter selects lines of the books; zero values select all. From and To bound createdAt, both included.
+// Filter selects lines of the books; zero values select all. From and To bound createdAt, both
+// included.
 type Filter struct {
 	Reference domain.PaymentID
 	Processor processor.Name
@@ -56,7 +57,8 @@ func (c *Adapter) ClearFaults(ctx context.Context) error {
 	return err
 }
 
-// Act captures, refunds or voids out of band (D14.14), and returns the new line; amount nil means the whole amount left.
+// Act captures, refunds or voids out of band (D14.14), and returns the new line; amount nil means
+// the whole amount left.
 func (c *Adapter) Act(ctx context.Context, kind processor.Kind, reference domain.PaymentID, amount *domain.Amount) (protocol.Line, error) {
 	body := struct {
 		Reference domain.PaymentID `json:"reference"`

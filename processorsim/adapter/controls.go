@@ -9,9 +9,10 @@ import (
 // replacement stands for a control character, as an escape of JSON.
 const replacement = `\ufffd`
 
-// withoutControls returns a JSON text in which each control character of a string but TAB, LF and CR is U+FFFD (D22.5). Readers of exported
-// tables do not take control characters, and what a processor tells is recorded all the same. A text without one is returned as it is. A
-// control character in any other form is no JSON, and the text will be refused.
+// withoutControls returns a JSON text in which each control character of a string but TAB, LF and
+// CR is U+FFFD (D22.5). Readers of exported tables do not take control characters, and what a
+// processor tells is recorded all the same. A text without one is returned as it is. A control
+// character in any other form is no JSON, and the text will be refused.
 func withoutControls(text []byte) []byte {
 	var out []byte
 	copied := 0
@@ -29,7 +30,8 @@ func withoutControls(text []byte) []byte {
 	return append(out, text[copied:]...)
 }
 
-// character returns the number of bytes of the first character or escape of a text, and whether it is such a control character.
+// character returns the number of bytes of the first character or escape of a text, and whether it
+// is such a control character.
 func character(text []byte) (size int, control bool) {
 	switch {
 	case text[0] == 0xc2 && len(text) > 1:

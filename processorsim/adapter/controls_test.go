@@ -7,8 +7,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestControlCharacters: control characters in a processor's texts are U+FFFD in whatever is kept, but for TAB, LF and CR; the rest of
-// the texts stays (D22.5).
+// TestControlCharacters: control characters in a processor's texts are U+FFFD in whatever is kept,
+// but for TAB, LF and CR; the rest of the texts stays (D22.5).
 func TestControlCharacters(t *testing.T) {
 	const sent = `a\u0000b\b\f\u001F\u0085` + "\u009f" + `\t\r\n\\u0000\"é\ud83d\ude00\u00e9`
 	const want = "a\ufffdb\ufffd\ufffd\ufffd\ufffd\ufffd\t\r\n\\u0000\"é😀é"

@@ -75,7 +75,8 @@ func (n disputeFields) minor() (domain.Amount, bool) {
 // years reports whether a time is possible for a dispute and in RFC 3339.
 func years(t time.Time) bool { return t.Year() >= 2000 && t.Year() <= 9999 }
 
-// readTime parses a time of a layout; zero if invalid. An invalid deadline counts as absent; the dispute is still read.
+// readTime parses a time of a layout; zero if invalid. An invalid deadline counts as absent; the
+// dispute is still read.
 func readTime(layout, text string) time.Time {
 	at, err := time.Parse(layout, text)
 	if err != nil {
@@ -92,7 +93,8 @@ func endOf(day time.Time) time.Time {
 	return day.Add(24*time.Hour - time.Second)
 }
 
-// parseAmount reads an amount in major units with exactly the currency's digits: "12.50" of EUR, "1250" of JPY.
+// parseAmount reads an amount in major units with exactly the currency's digits: "12.50" of EUR,
+// "1250" of JPY.
 func parseAmount(text string, c domain.Currency) (domain.Amount, bool) {
 	whole, part, pointed := strings.Cut(text, ".")
 	digits := c.Digits()

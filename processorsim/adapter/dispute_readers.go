@@ -11,7 +11,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// dialects are each processor's own form of a dispute (D16). An unlisted term gives an empty type or status.
+// dialects are each processor's own form of a dispute (D16). An unlisted term gives an empty type
+// or status.
 var dialects = map[processor.Name]dialect{
 	processor.Adyen: dialectOf[adyenDispute](), processor.Braintree: dialectOf[braintreeDispute](), processor.Checkout: dialectOf[checkoutDispute](),
 	processor.PayPal: dialectOf[paypalDispute](), processor.Stripe: dialectOf[stripeDispute](), processor.Worldpay: dialectOf[worldpayDispute](),
@@ -53,7 +54,8 @@ func dialectOf[T interface{ fields() disputeFields }]() dialect {
 	}}
 }
 
-// unread is an object with the payment's reference. Like the fields Reference it is a name only: no reader needs its value.
+// unread is an object with the payment's reference. Like the fields Reference it is a name only: no
+// reader needs its value.
 type unread struct {
 	Reference any `json:"reference"`
 }

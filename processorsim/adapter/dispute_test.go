@@ -24,7 +24,8 @@ func parse(name processor.Name, body string) (processor.SignedNotification, erro
 	return adapter.ParseNotification(notificationSecret, name, signed(notificationSecret, body), []byte(body))
 }
 
-// TestDisputeAmounts: decimal amounts have exactly the digits of their currency (§6.4: zero-decimal currencies too).
+// TestDisputeAmounts: decimal amounts have exactly the digits of their currency (§6.4: zero-decimal
+// currencies too).
 func TestDisputeAmounts(t *testing.T) {
 	for _, c := range []struct {
 		amount, currency string
@@ -44,8 +45,8 @@ func TestDisputeAmounts(t *testing.T) {
 	}
 }
 
-// TestUnreadableDisputes checks that a notification with an id and a payment is accepted with the reason why its dispute
-// is unreadable. The reason repeats no value.
+// TestUnreadableDisputes checks that a notification with an id and a payment is accepted with the
+// reason why its dispute is unreadable. The reason repeats no value.
 func TestUnreadableDisputes(t *testing.T) {
 	change := func(old, new string) string { return strings.Replace(disputeOfBraintree, old, new, 1) }
 	head := disputeOfBraintree[:strings.Index(disputeOfBraintree, `{"id":"dp_1"`)]
@@ -91,8 +92,8 @@ func TestUnreadableDisputes(t *testing.T) {
 const disputeOfWorldpay = `{"id":"nt_1","processor":"WORLDPAY","type":"dispute","reference":"01abc","dispute":{"caseNumber":"dp_1","stage":"CHARGEBACK","event":"RAISED",` +
 	`"reason":"RC-4837","value":{"amount":1250,"exponent":2,"currencyCode":"EUR"},"date":"01/03/2026 12:00:00.5"}}`
 
-// TestDeadlinesThatAreNone checks that an invalid deadline counts as absent (D16), and that a transaction id which
-// resembles a card number is removed.
+// TestDeadlinesThatAreNone checks that an invalid deadline counts as absent (D16), and that a
+// transaction id which resembles a card number is removed.
 func TestDeadlinesThatAreNone(t *testing.T) {
 	stripe := func(due string) string {
 		return `{"id":"nt_1","processor":"STRIPE","type":"dispute","reference":"01abc","dispute":{"id":"dp_1","account":"a","charge":"ch_1","status":"needs_response",` +
@@ -127,8 +128,8 @@ func TestDeadlinesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestBodyIsKeptClean checks that card data and customer data are removed anywhere in a body, before it is read. A body without them, and
-// without unknown fields, is kept byte for byte.
+// TestBodyIsKeptClean checks that card data and customer data are removed anywhere in a body,
+// before it is read. A body without them, and without unknown fields, is kept byte for byte.
 func TestBodyIsKeptClean(t *testing.T) {
 	for name, c := range map[string]struct{ add, hidden string }{
 		"a number in a text":    {`"note":"card 4111 1111 1111 1111 used"`, "4111 1111"},
@@ -179,8 +180,9 @@ func TestBodyIsKeptClean(t *testing.T) {
 	}
 }
 
-// TestNotificationsSinceReadsWhatItCan checks that a notification without a payment is counted, that one with an unreadable
-// dispute is returned, that neither hides later ones, and that an unreadable answer is unknown.
+// TestNotificationsSinceReadsWhatItCan checks that a notification without a payment is counted,
+// that one with an unreadable dispute is returned, that neither hides later ones, and that an
+// unreadable answer is unknown.
 func TestNotificationsSinceReadsWhatItCan(t *testing.T) {
 	unknown := strings.NewReplacer(`"nt_1"`, `"nt_2"`, `"open"`, `"reopened"`).Replace(disputeOfBraintree)
 	c, _ := answering(t, 200, `{"notifications":[{"id":"x"},`+unknown+`,`+disputeOfBraintree+`,`+captured+`],"next":"nt_9","more":true}`)
@@ -212,7 +214,8 @@ func TestNotificationsSinceReadsWhatItCan(t *testing.T) {
 	}
 }
 
-// FuzzParseDispute checks that no signed body makes it panic, and that an accepted body is a whole fact without card data.
+// FuzzParseDispute checks that no signed body makes it panic, and that an accepted body is a whole
+// fact without card data.
 func FuzzParseDispute(f *testing.F) {
 	f.Add("BRAINTREE", []byte(disputeOfBraintree))
 	for _, name := range processor.Names {

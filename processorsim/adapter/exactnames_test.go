@@ -13,7 +13,8 @@ import (
 const resembling = `{"state":"SUCCEEDED","STATE":"FAILED","processorTransactionId":"t","Code":"x","retryAble":true,"at":"2026-03-01T12:00:00Z",` +
 	`"At":"2020-01-01T00:00:00Z","binData":{"network":"VISA","Network":"AMEX"}}`
 
-// isSucceeded checks that an answer has the protocol's fields of resembling alone. The others are kept beside them.
+// isSucceeded checks that an answer has the protocol's fields of resembling alone. The others are
+// kept beside them.
 func isSucceeded(t *testing.T, how string, got *processor.Answer, err error) {
 	t.Helper()
 	if err != nil || got == nil || got.Bin == nil {
@@ -30,7 +31,8 @@ func isSucceeded(t *testing.T, how string, got *processor.Answer, err error) {
 	}
 }
 
-// TestExactNames checks that a field in another case is another field: it does not replace a field of the protocol (D14.4, D8).
+// TestExactNames checks that a field in another case is another field: it does not replace a field
+// of the protocol (D14.4, D8).
 func TestExactNames(t *testing.T) {
 	c, _ := answering(t, 200, resembling)
 	timed := ""
@@ -76,7 +78,8 @@ func TestExactNames(t *testing.T) {
 	}
 }
 
-// TestExactDisputes checks the same for disputes, which each processor writes in its own form (D16).
+// TestExactDisputes checks the same for disputes, which each processor writes in its own form
+// (D16).
 func TestExactDisputes(t *testing.T) {
 	for name, c := range map[processor.Name]struct{ dispute, further string }{
 		processor.Braintree: {disputeOfBraintree, `"dispute":{"Status":"lost","KIND":"retrieval","Amount_disputed":"0.01","Currency_iso_code":"USD","ID":"dp_2",`},

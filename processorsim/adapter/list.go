@@ -18,7 +18,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// ByReference returns all operations of a payment at a processor, by creation. For unreadable ones the error is ErrUnreadable.
+// ByReference returns all operations of a payment at a processor, by creation. For unreadable ones
+// the error is ErrUnreadable.
 func (c *Adapter) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
 	path := protocol.OperationsPath(name) + "?reference=" + url.QueryEscape(string(reference))
 	var found struct {
@@ -53,8 +54,9 @@ func readEntry(text []byte, name processor.Name) (processor.Record, error) {
 	return e.Record(), checkEntry(e, name)
 }
 
-// Operations calls handle with each operation that a processor created between two times, both included, in order of
-// creation. A zero time is no limit. After an error the list may be incomplete.
+// Operations calls handle with each operation that a processor created between two times, both
+// included, in order of creation. A zero time is no limit. After an error the list may be
+// incomplete.
 func (c *Adapter) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
 	q := url.Values{}
 	setRange(q, from, to)
@@ -131,8 +133,9 @@ func (c *Adapter) DisputesOf(ctx context.Context, name processor.Name, reference
 	return notifications, nil
 }
 
-// DisputesReported calls handle with each dispute notification of a processor between two of its times, both included,
-// delivered or not. A zero time is no limit. After an error the list may be incomplete.
+// DisputesReported calls handle with each dispute notification of a processor between two of its
+// times, both included, delivered or not. A zero time is no limit. After an error the list may be
+// incomplete.
 func (c *Adapter) DisputesReported(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
 	for cursor := ""; ; {
 		page, err := c.NotificationsSince(ctx, name, from, cursor)

@@ -13,8 +13,8 @@ const capturedEntry = `{"id":"op-1","processor":"ADYEN","processorMerchantId":"m
 	`"currency":"EUR","state":"SUCCEEDED","createdAt":"2026-03-01T12:00:00Z","updatedAt":"2026-03-01T12:00:00Z","processorTransactionId":"tx_1",` +
 	`"answer":{"state":"SUCCEEDED","processorTransactionId":"tx_1","at":"2026-03-01T12:00:00Z"}}`
 
-// TestByReferenceReadsWhatItCan checks that an unreadable operation is an error and does not hide the others; an unreadable
-// answer is ErrUnreadable, a missing one is not.
+// TestByReferenceReadsWhatItCan checks that an unreadable operation is an error and does not hide
+// the others; an unreadable answer is ErrUnreadable, a missing one is not.
 func TestByReferenceReadsWhatItCan(t *testing.T) {
 	other := func(old, new string) string { return strings.Replace(capturedEntry, old, new, 1) }
 	for name, bad := range map[string]string{

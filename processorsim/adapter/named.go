@@ -9,7 +9,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// fields are the fields of an object, or of a list's elements, by name; nil: a string, a number or a boolean.
+// fields are the fields of an object, or of a list's elements, by name; nil: a string, a number or
+// a boolean.
 type fields map[string]fields
 
 var operationFields = fields{"id": nil, "processor": nil, "type": nil, "idempotencyKey": nil, "reference": nil, "answer": answerFields}
@@ -37,8 +38,9 @@ func fieldsFor(name processor.Name, tree any) fields {
 	return fields{"id": nil, "processor": nil, "type": nil, "reference": nil, "dispute": dialects[name].fields}
 }
 
-// splitTree splits a decoded JSON text into the fields of the protocol, which are stored in clear, and all others: they may be personal
-// data. A text without others is returned unchanged. A text that could not be decoded is rest.
+// splitTree splits a decoded JSON text into the fields of the protocol, which are stored in clear,
+// and all others: they may be personal data. A text without others is returned unchanged. A text
+// that could not be decoded is rest.
 func (f fields) splitTree(text []byte, tree any) (named []byte, rest string) {
 	if tree == nil {
 		return nil, string(text)

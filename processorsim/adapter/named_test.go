@@ -11,8 +11,8 @@ import (
 	"payledger/processorsim/simulator/dialect"
 )
 
-// TestBodyKeepsWhatIsNamed checks that the body has exactly the fields of the protocol, that all others are returned apart,
-// and that they do not change the notification.
+// TestBodyKeepsWhatIsNamed checks that the body has exactly the fields of the protocol, that all
+// others are returned apart, and that they do not change the notification.
 func TestBodyKeepsWhatIsNamed(t *testing.T) {
 	plain, err := parse(processor.Adyen, captured)
 	if err != nil {
@@ -46,7 +46,8 @@ func TestBodyKeepsWhatIsNamed(t *testing.T) {
 	}
 }
 
-// TestOwnFieldsAreNamed: every field of every processor's disputes is named, so that none is taken for an addition.
+// TestOwnFieldsAreNamed: every field of every processor's disputes is named, so that none is taken
+// for an addition.
 func TestOwnFieldsAreNamed(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, name := range processor.Names {

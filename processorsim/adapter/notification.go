@@ -19,10 +19,12 @@ const (
 	maxTransactionID  = 255
 )
 
-// ParseNotification parses a request to the notification URL of processor name (D14.4). Errors, in this order: a wrong
-// signature (Unauthorized), a body above the protocol's limit (RequestTooLarge), a malformed body or another processor
-// (MalformedJson). Other fields than the protocol's are allowed and returned apart from the body. No error text repeats a
-// value of the body. Card data is removed first. An unreadable dispute is not an error: Unreadable has the reason.
+// ParseNotification parses a request to the notification URL of processor name (D14.4). Errors, in
+// this order: a wrong signature (Unauthorized), a body above the protocol's limit
+// (RequestTooLarge), a malformed body or another processor (MalformedJson). Other fields than the
+// protocol's are allowed and returned apart from the body. No error text repeats a value of the
+// body. Card data is removed first. An unreadable dispute is not an error: Unreadable has the
+// reason.
 func ParseNotification(secret []byte, name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 	if len(secret) == 0 || !protocol.Verify(secret, body, header.Get(protocol.HeaderSignature)) {
 		return processor.SignedNotification{}, domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized,

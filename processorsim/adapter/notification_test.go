@@ -72,7 +72,8 @@ func TestUnsignedNotifications(t *testing.T) {
 	}
 }
 
-// TestMalformedNotifications checks that a malformed notification is no fact, although it is signed.
+// TestMalformedNotifications checks that a malformed notification is no fact, although it is
+// signed.
 func TestMalformedNotifications(t *testing.T) {
 	change := func(old, new string) string { return strings.Replace(captured, old, new, 1) }
 	for name, body := range map[string]string{
@@ -115,7 +116,8 @@ func TestMalformedNotifications(t *testing.T) {
 	}
 }
 
-// FuzzParseNotification checks that no signed body makes it panic, and that an accepted notification is complete.
+// FuzzParseNotification checks that no signed body makes it panic, and that an accepted
+// notification is complete.
 func FuzzParseNotification(f *testing.F) {
 	f.Add([]byte(captured))
 	f.Add([]byte(`{"answer":{"at":"0001-01-01T00:00:00Z"}}`))

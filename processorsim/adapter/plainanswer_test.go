@@ -10,7 +10,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestPlainNames: no field of the protocol's answers has a name that announces card data. Plain answers keep all of their fields.
+// TestPlainNames: no field of the protocol's answers has a name that announces card data. Plain
+// answers keep all of their fields.
 func TestPlainNames(t *testing.T) {
 	for name, plain := range plainNames {
 		if !plain || telling(name) {
@@ -19,7 +20,8 @@ func TestPlainNames(t *testing.T) {
 	}
 }
 
-// FuzzReadAnswer checks that an answer in plain form gives the same value and the same stored body as with exactjson.
+// FuzzReadAnswer checks that an answer in plain form gives the same value and the same stored body
+// as with exactjson.
 func FuzzReadAnswer(f *testing.F) {
 	const at = `"at":"2026-03-01T12:00:00.123Z"`
 	for _, seed := range []string{

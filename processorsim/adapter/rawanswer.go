@@ -8,7 +8,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// maxRawAnswer is the number of bytes that are kept of an answer's body, and again of its additional fields.
+// maxRawAnswer is the number of bytes that are kept of an answer's body, and again of its
+// additional fields.
 const maxRawAnswer = 4 << 10
 
 // The fields of the protocol in an answer, and in the answer to a look-up.
@@ -17,8 +18,9 @@ var (
 	lookupFields = fieldsOf(reflect.TypeFor[processor.Lookup]())
 )
 
-// rawAnswer returns the body of an answer as it is kept: without card data, personal data and the token of the action, in clear
-// only the fields of the protocol (D14.17). A body without any of these is unchanged.
+// rawAnswer returns the body of an answer as it is kept: without card data, personal data and the
+// token of the action, in clear only the fields of the protocol (D14.17). A body without any of
+// these is unchanged.
 func rawAnswer(body []byte, named fields, token string) *processor.RawAnswer {
 	clean, tree, redacted := cleanTree(body)
 	if token != "" {

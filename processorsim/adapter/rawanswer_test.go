@@ -7,8 +7,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestRawAnswer: an answer has its body: unchanged if it has only fields of the protocol, else without card data and tokens, with
-// other fields apart, and cut (D14.17).
+// TestRawAnswer: an answer has its body: unchanged if it has only fields of the protocol, else
+// without card data and tokens, with other fields apart, and cut (D14.17).
 func TestRawAnswer(t *testing.T) {
 	const action = `{"state":"ACTION_REQUIRED","processorTransactionId":"t","actionToken":"tok-1",` + at
 	long := strings.Repeat("é", 4<<10)

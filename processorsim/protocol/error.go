@@ -2,8 +2,9 @@ package protocol
 
 import "payledger/domain/processor"
 
-// Code names a refusal: of a request (in an ErrorBody, with a 4xx or 5xx status), or of an operation (in
-// processor.Answer.Code, with state FAILED). Declines carry the issuer's two characters instead (D13).
+// Code names a refusal: of a request (in an ErrorBody, with a 4xx or 5xx status), or of an
+// operation (in processor.Answer.Code, with state FAILED). Declines carry the issuer's two
+// characters instead (D13).
 type Code = string
 
 // Codes of requests that were not carried out. They are no fact about the payment (D8).
@@ -44,7 +45,8 @@ type ErrorBody struct {
 	Error Error `json:"error"`
 }
 
-// Error is the reason why a request was not carried out. It never repeats a value of the request's body.
+// Error is the reason why a request was not carried out. It never repeats a value of the request's
+// body.
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`

@@ -12,13 +12,15 @@ import (
 	"payledger/domain/processor"
 )
 
-// HeaderIdempotencyKey carries the key of an operation (D14.2); HeaderSignature signs a notification.
+// HeaderIdempotencyKey carries the key of an operation (D14.2); HeaderSignature signs a
+// notification.
 const (
 	HeaderIdempotencyKey = "Idempotency-Key"
 	HeaderSignature      = "X-Processor-Signature"
 )
 
-// MaxBody bounds every JSON body but the lists of operations, in bytes; MaxEntries that of all operations of one payment.
+// MaxBody bounds every JSON body but the lists of operations, in bytes; MaxEntries that of all
+// operations of one payment.
 const (
 	MaxBody    = 64 << 10
 	MaxEntries = 8 << 20
@@ -51,7 +53,8 @@ type Line struct {
 	ParentID               string              `json:"parentId,omitempty"`
 }
 
-// Entry is a line with its answer and, for a capture, whether it was final: the element of look-ups of many operations.
+// Entry is a line with its answer and, for a capture, whether it was final: the element of look-ups
+// of many operations.
 type Entry struct {
 	Line
 	Final  bool             `json:"final,omitempty"`
@@ -72,7 +75,8 @@ type Entries struct {
 	Operations []Entry `json:"operations"`
 }
 
-// Notification is the result of an operation that was PENDING, or a change of a dispute. Repeats have the same ID.
+// Notification is the result of an operation that was PENDING, or a change of a dispute. Repeats
+// have the same ID.
 type Notification struct {
 	ID             string              `json:"id"`
 	Processor      processor.Name      `json:"processor"`

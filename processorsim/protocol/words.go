@@ -2,7 +2,8 @@ package protocol
 
 import "payledger/domain/processor"
 
-// Stages is what each processor calls the types of disputes (D16). STRIPE's begin the word for the status.
+// Stages is what each processor calls the types of disputes (D16). STRIPE's begin the word for the
+// status.
 var Stages = map[processor.Name]map[processor.DisputeType]string{
 	processor.Adyen:     {processor.Retrieval: "RequestForInformation", processor.Chargeback: "Chargeback", processor.Prearbitration: "SecondChargeback"},
 	processor.Braintree: {processor.Retrieval: "retrieval", processor.Chargeback: "chargeback", processor.Prearbitration: "pre_arbitration"},

@@ -14,7 +14,8 @@ import (
 // Archive reads the books of a simulator that does not run.
 type Archive struct{ books *books.Books }
 
-// OpenArchive reads the books in dir. It fails if a simulator uses them, or for damage elsewhere than in a torn last line.
+// OpenArchive reads the books in dir. It fails if a simulator uses them, or for damage elsewhere
+// than in a torn last line.
 func OpenArchive(dir string) (*Archive, error) {
 	b, err := books.Read(dir)
 	return &Archive{b}, err
@@ -29,7 +30,8 @@ func (a *Archive) ByReference(ctx context.Context, name processor.Name, referenc
 	return found, err
 }
 
-// Operations calls handle with each operation that a processor created between two times, both included, by creation.
+// Operations calls handle with each operation that a processor created between two times, both
+// included, by creation.
 func (a *Archive) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
 	return a.read(ctx, books.Filter{Processor: name, From: from, To: to}, handle)
 }
@@ -53,7 +55,8 @@ func (a *Archive) DisputesOf(_ context.Context, name processor.Name, reference d
 	return list, err
 }
 
-// DisputesReported calls handle with each dispute notification between two of the processor's times, both included, oldest first.
+// DisputesReported calls handle with each dispute notification between two of the processor's
+// times, both included, oldest first.
 func (a *Archive) DisputesReported(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
 	for cursor := ""; ; {
 		page, more, err := a.books.ReportsSince(name, from, cursor, protocol.MaxDisputePage)

@@ -13,8 +13,9 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// TestArchive checks that the archive of a stopped simulator has the entries that a running one returns, and changes no byte of the file,
-// not even of a torn last line. The books of a running simulator are refused.
+// TestArchive checks that the archive of a stopped simulator has the entries that a running one
+// returns, and changes no byte of the file, not even of a torn last line. The books of a running
+// simulator are refused.
 func TestArchive(t *testing.T) {
 	b := newBench(t)
 	sale := b.approved(1000)

@@ -14,7 +14,8 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// BenchmarkAuthorize sends authorizations over 64 connections. Every answer waits for an fsync; simultaneous ones share it.
+// BenchmarkAuthorize sends authorizations over 64 connections. Every answer waits for an fsync;
+// simultaneous ones share it.
 func BenchmarkAuthorize(b *testing.B) {
 	sim, err := simulator.New(simulator.Config{Dir: b.TempDir(), Secret: secret})
 	must(b, err)

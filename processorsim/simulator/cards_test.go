@@ -187,7 +187,8 @@ func TestAsynchronous(t *testing.T) {
 	expect(t, b.send(b.on(sale, processor.Refund, 401)), processor.Failed, protocol.CodeAboveCaptured)
 }
 
-// TestNeverAnswers checks that the operation is committed without an answer, and that the look-up returns it (D13).
+// TestNeverAnswers checks that the operation is committed without an answer, and that the look-up
+// returns it (D13).
 func TestNeverAnswers(t *testing.T) {
 	b := newBench(t)
 	op := b.authorize("4000000000006470", 1000)
@@ -213,7 +214,8 @@ func TestNeverAnswers(t *testing.T) {
 	expect(t, *b.lookup(held).Answer, processor.Succeeded, "")
 }
 
-// TestFirstProcessorFails: a technical error at the first processor tried, approved at a later one (D13).
+// TestFirstProcessorFails: a technical error at the first processor tried, approved at a later one
+// (D13).
 func TestFirstProcessorFails(t *testing.T) {
 	b := newBench(t)
 	at := func(name processor.Name, reference domain.PaymentID, state processor.State, code string) {

@@ -16,12 +16,14 @@ import (
 	"payledger/processorsim/protocol/plainjson"
 )
 
-// invalid returns the error for an invalid request. message must not repeat a value of the body: it may be a card number.
+// invalid returns the error for an invalid request. message must not repeat a value of the body: it
+// may be a card number.
 func invalid(message string) error {
 	return problem(http.StatusUnprocessableEntity, protocol.CodeInvalidRequest, message)
 }
 
-// readBody reads a whole body of bounded size. The server notices a closed connection only after the end of the body.
+// readBody reads a whole body of bounded size. The server notices a closed connection only after
+// the end of the body.
 func readBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, protocol.MaxBody+1))
 	switch {
@@ -33,7 +35,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// decode reads a body that is one JSON object with the fields of T, and nothing else. It calls the method Check of T, if any.
+// decode reads a body that is one JSON object with the fields of T, and nothing else. It calls the
+// method Check of T, if any.
 func decode[T any](r *http.Request) (value T, err error) {
 	body, err := readBody(r)
 	if err == nil {
@@ -113,7 +116,8 @@ func checkCard(c *processor.Card) error {
 	return nil
 }
 
-// holdsDivided reports whether an id holds a card number in groups: undivided, a number of an id may look like a card (D21).
+// holdsDivided reports whether an id holds a card number in groups: undivided, a number of an id
+// may look like a card (D21).
 func holdsDivided(id string) bool {
 	number, _ := domain.FindCardNumber(id, true)
 	return number != ""

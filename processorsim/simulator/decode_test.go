@@ -58,8 +58,9 @@ func TestRefusedOperations(t *testing.T) {
 	}
 }
 
-// FuzzDecodeOperation checks that no body makes the decoder panic. An accepted operation meets the rules' preconditions, and is the same
-// after encoding and decoding. The error of a refused body contains no card number.
+// FuzzDecodeOperation checks that no body makes the decoder panic. An accepted operation meets the
+// rules' preconditions, and is the same after encoding and decoding. The error of a refused body
+// contains no card number.
 func FuzzDecodeOperation(f *testing.F) {
 	for _, seed := range []string{
 		`{"operation":"authorize","processorMerchantId":"m","reference":"01a","amount":1,"currency":"EUR",` +

@@ -41,7 +41,8 @@ func (s *Simulator) patchDispute(w http.ResponseWriter, r *http.Request) error {
 	return s.reported(w, report, err)
 }
 
-// getDisputes lists dispute notifications, delivered or not, oldest first: all of one payment, else a page.
+// getDisputes lists dispute notifications, delivered or not, oldest first: all of one payment, else
+// a page.
 func (s *Simulator) getDisputes(w http.ResponseWriter, r *http.Request) error {
 	name, _, err := target(r)
 	if err != nil {

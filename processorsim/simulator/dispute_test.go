@@ -63,7 +63,8 @@ func (b *bench) change(id string, typ processor.DisputeType, status processor.Di
 	return d
 }
 
-// TestDisputedCard: a dispute opens 2 s after settlement and not before, once, also after a restart (D13).
+// TestDisputedCard: a dispute opens 2 s after settlement and not before, once, also after a restart
+// (D13).
 func TestDisputedCard(t *testing.T) {
 	for name, settle := range map[string]func(b *bench, sale processor.Answer){
 		"captured": func(b *bench, sale processor.Answer) { b.send(b.on(sale, processor.Capture, 1000)) },
@@ -112,7 +113,8 @@ func TestDisputedCard(t *testing.T) {
 	}
 }
 
-// TestSettleOpensDisputes checks that settle completes all pending operations and due disputes (D14).
+// TestSettleOpensDisputes checks that settle completes all pending operations and due disputes
+// (D14).
 func TestSettleOpensDisputes(t *testing.T) {
 	b := newBench(t)
 	capture := b.sale(disputedCard, nil)
@@ -237,8 +239,8 @@ func (r *receiver) hears(b *bench) processor.SignedNotification {
 	return sent
 }
 
-// TestDisputeNotifications checks that notifications go to the payment's URL until they are delivered, also after a
-// restart, and that faults lose, delay, repeat and reorder them (D14).
+// TestDisputeNotifications checks that notifications go to the payment's URL until they are
+// delivered, also after a restart, and that faults lose, delay, repeat and reorder them (D14).
 func TestDisputeNotifications(t *testing.T) {
 	b, r := newBench(t), newReceiver(t)
 	b.sale("4242424242424242", r)
@@ -296,8 +298,8 @@ func TestDisputeNotifications(t *testing.T) {
 	}
 }
 
-// TestDialects checks that each processor names every type and status in its own words, as in the reviewed files, and that the client
-// understands all of them (D16).
+// TestDialects checks that each processor names every type and status in its own words, as in the
+// reviewed files, and that the client understands all of them (D16).
 func TestDialects(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
 	by := time.Date(2026, 3, 15, 23, 59, 59, 0, time.UTC)

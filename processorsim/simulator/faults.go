@@ -50,7 +50,8 @@ func (f *faults) all() []protocol.Fault {
 	return list
 }
 
-// draw returns the fault that hits an operation, and counts it. Only a fault that names disputes loses or delays their notifications.
+// draw returns the fault that hits an operation, and counts it. Only a fault that names disputes
+// loses or delays their notifications.
 func (f *faults) draw(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
 	named := kind == processor.Dispute && (mode == protocol.DropBefore || mode == protocol.Latency)
 	if f.active.Load() == 0 {

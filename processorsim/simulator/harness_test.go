@@ -33,7 +33,8 @@ var (
 	start  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// clock is the injected clock: timers fire in Advance, one after the other, in order of their times.
+// clock is the injected clock: timers fire in Advance, one after the other, in order of their
+// times.
 type clock struct {
 	mu     sync.Mutex
 	change *sync.Cond
@@ -150,8 +151,8 @@ func (b *bench) close() {
 	b.server.Close()
 }
 
-// awaitNotified waits until the books record n notifications as delivered or given up, which is after the receiver's
-// answer.
+// awaitNotified waits until the books record n notifications as delivered or given up, which is
+// after the receiver's answer.
 func (b *bench) awaitNotified(n int) {
 	b.t.Helper()
 	for {

@@ -86,7 +86,8 @@ func TestConcurrentRepeats(t *testing.T) {
 	}
 }
 
-// TestConcurrentCaptures checks that simultaneous captures of one authorization never take more than its amount.
+// TestConcurrentCaptures checks that simultaneous captures of one authorization never take more
+// than its amount.
 func TestConcurrentCaptures(t *testing.T) {
 	b := newBench(t)
 	sale := b.approved(1000)
@@ -137,7 +138,8 @@ func TestFence(t *testing.T) {
 	expect(t, b.send(seen), processor.Succeeded, "")
 }
 
-// TestFenceAgainstSend checks that the first of a fence and a send counts, and that both get the same result.
+// TestFenceAgainstSend checks that the first of a fence and a send counts, and that both get the
+// same result.
 func TestFenceAgainstSend(t *testing.T) {
 	b := newBench(t)
 	for range 50 {
@@ -186,7 +188,8 @@ func TestByReference(t *testing.T) {
 	}
 }
 
-// TestRefusedRequests checks that a request that is no operation is refused with a status, and adds no line to the file.
+// TestRefusedRequests checks that a request that is no operation is refused with a status, and adds
+// no line to the file.
 func TestRefusedRequests(t *testing.T) {
 	b := newBench(t)
 	const good = `{"operation":"capture","reference":"01p","parentId":"x","amount":1,"currency":"EUR"}`
@@ -229,8 +232,8 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestByTime checks the list of all operations of one processor between two times, both included, in order of creation. Each entry equals
-// the result of the look-up by reference.
+// TestByTime checks the list of all operations of one processor between two times, both included,
+// in order of creation. Each entry equals the result of the look-up by reference.
 func TestByTime(t *testing.T) {
 	b := newBench(t)
 	sale := b.approved(1000)

@@ -33,7 +33,8 @@ type delivery struct {
 	attempt   int
 }
 
-// notifier sends signed notifications (D14.3) until a 2xx or the end of the retries; faults send them twice or late.
+// notifier sends signed notifications (D14.3) until a 2xx or the end of the retries; faults send
+// them twice or late.
 type notifier struct {
 	secret   []byte
 	schedule *schedule
@@ -67,7 +68,8 @@ func newNotifier(secret []byte, sc *schedule, f *faults, done func(string), log 
 	return n
 }
 
-// close cancels requests and waits for the workers. Undelivered notifications are sent after the next start.
+// close cancels requests and waits for the workers. Undelivered notifications are sent after the
+// next start.
 func (n *notifier) close() {
 	n.mu.Lock()
 	n.closed = true

@@ -82,7 +82,8 @@ func TestNotification(t *testing.T) {
 	r.status <- http.StatusOK
 }
 
-// TestNotificationRetries: anything but 2xx is sent again with the same id, a bounded number of times.
+// TestNotificationRetries: anything but 2xx is sent again with the same id, a bounded number of
+// times.
 func TestNotificationRetries(t *testing.T) {
 	b, r := newBench(t), newReceiver(t)
 	b.asyncCapture(r)

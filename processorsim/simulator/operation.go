@@ -118,7 +118,8 @@ func (s *Simulator) postFence(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, lookup, err)
 }
 
-// getOperations returns all operations of a payment at one processor or, without a reference, all between two times as JSON lines.
+// getOperations returns all operations of a payment at one processor or, without a reference, all
+// between two times as JSON lines.
 func (s *Simulator) getOperations(w http.ResponseWriter, r *http.Request) error {
 	name, _, err := target(r)
 	if err != nil {

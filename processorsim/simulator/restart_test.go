@@ -54,7 +54,8 @@ func TestKill(t *testing.T) {
 	expect(t, copied.send(copied.on(sale, processor.Refund, 300)), processor.Succeeded, "")
 }
 
-// TestTornLine cuts the last record at every byte: the rest is whole, and the operation can be sent again.
+// TestTornLine cuts the last record at every byte: the rest is whole, and the operation can be sent
+// again.
 func TestTornLine(t *testing.T) {
 	b := newBench(t)
 	sale := b.approved(1000)
@@ -139,7 +140,8 @@ func TestClosed(t *testing.T) {
 	expect(t, b.send(op), processor.Succeeded, "")
 }
 
-// TestOverdue checks that results that fell due while the simulator was stopped are sent right after the start.
+// TestOverdue checks that results that fell due while the simulator was stopped are sent right
+// after the start.
 func TestOverdue(t *testing.T) {
 	b := newBench(t)
 	op := b.authorize("4000000000003220", 1000)
@@ -151,7 +153,8 @@ func TestOverdue(t *testing.T) {
 	expect(t, *b.lookup(op).Answer, processor.Succeeded, "")
 }
 
-// TestSetBack: a result and a dispute that were noted before the clock was set back come after their own delays.
+// TestSetBack: a result and a dispute that were noted before the clock was set back come after
+// their own delays.
 func TestSetBack(t *testing.T) {
 	for _, jump := range []time.Duration{25 * time.Hour, 72 * time.Hour} {
 		b := newBench(t)

@@ -10,7 +10,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// TestNoCardData: numbers, CVVs and names of cards reach neither the books nor the log nor an answer.
+// TestNoCardData: numbers, CVVs and names of cards reach neither the books nor the log nor an
+// answer.
 func TestNoCardData(t *testing.T) {
 	const cvv, holder = "739", "Zebulon Quux"
 	b := newBench(t)

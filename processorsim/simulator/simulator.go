@@ -19,8 +19,8 @@ type Config struct {
 	Dir    string           // the existing folder of the durable books; one simulator at a time uses it
 	Secret []byte           // signs notifications
 	Now    func() time.Time // the processors' time; nil means time.Now
-	// AfterFunc calls f in its own goroutine after d on the clock of Now; stop prevents the call and reports whether it
-	// did. nil means time.AfterFunc.
+	// AfterFunc calls f in its own goroutine after d on the clock of Now; stop prevents the call
+	// and reports whether it did. nil means time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	Random    io.Reader      // for ids and the rates of faults; nil means crypto/rand. Reads are serialized.
 	Log       zerolog.Logger // the operator's; the zero value is silent
@@ -42,7 +42,8 @@ type Simulator struct {
 	inside sync.WaitGroup // requests that use the books
 }
 
-// New opens the books and continues pending operations. It fails if they are in use, or damaged elsewhere than in a torn last line.
+// New opens the books and continues pending operations. It fails if they are in use, or damaged
+// elsewhere than in a torn last line.
 func New(c Config) (*Simulator, error) {
 	if c.Dir == "" || len(c.Secret) == 0 {
 		return nil, errors.New("simulator: Dir and Secret are required")
@@ -77,8 +78,9 @@ func New(c Config) (*Simulator, error) {
 // Handler serves the protocol and the control API, until Close and after it: then with 503.
 func (s *Simulator) Handler() http.Handler { return s.handler }
 
-// Close cuts held requests, waits for the others, stops timers and notifications and closes the books. The next start
-// continues pending operations. Call it before http.Server.Shutdown, which would wait for the held requests.
+// Close cuts held requests, waits for the others, stops timers and notifications and closes the
+// books. The next start continues pending operations. Call it before http.Server.Shutdown, which
+// would wait for the held requests.
 func (s *Simulator) Close() error {
 	s.mu.Lock()
 	if s.closed {

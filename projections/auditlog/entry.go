@@ -82,7 +82,8 @@ func (e *Reader) entry(ctx context.Context, row Row) (Entry, error) {
 	return shown, err
 }
 
-// subject returns the thing that an event changed, with its name: from the event, or from the state after it or before it.
+// subject returns the thing that an event changed, with its name: from the event, or from the state
+// after it or before it.
 func (e *Reader) subject(ctx context.Context, r *eventstore.Recorded, event fact) (Subject, error) {
 	what := subjectOf(r, event)
 	var lists []string
@@ -149,7 +150,8 @@ func (e *Reader) loadState(ctx context.Context) error {
 
 var userLists = []string{"users", "removedUsers"}
 
-// actorName looks a name up: in the newest state of the account, or else in the event that made the key or the user.
+// actorName looks a name up: in the newest state of the account, or else in the event that made the
+// key or the user.
 func (e *Reader) actorName(ctx context.Context, kind, id string) (string, error) {
 	if err := e.loadState(ctx); err != nil {
 		return "", err

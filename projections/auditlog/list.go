@@ -22,7 +22,8 @@ type Filter struct {
 	To    *time.Time `json:"to"`
 }
 
-// List returns at most n rows of the reader's account, newest first, after a place; nil is the newest end.
+// List returns at most n rows of the reader's account, newest first, after a place; nil is the
+// newest end.
 func (e *Reader) List(ctx context.Context, f Filter, from *listing.Place, n int) ([]Row, error) {
 	var actors []string
 	if f.Actor != "" {
@@ -55,7 +56,8 @@ func scan(scan sqlitefile.Scan) (r Row, err error) {
 
 const columns = "account, at, id, shard, seq, type, actor, subject"
 
-// listQuery returns the query of a page of some actors; none: of all. It merges one SELECT for each actor or type, in its index's order.
+// listQuery returns the query of a page of some actors; none: of all. It merges one SELECT for each
+// actor or type, in its index's order.
 func listQuery(account domain.AccountID, f Filter, actors []string, from *listing.Place, n int) (string, []any) {
 	var all sqlitefile.Where
 	all.And("account = ?", string(account))

@@ -13,7 +13,8 @@ import (
 	"payledger/projections/listing"
 )
 
-// Tables is the table of the audit log. id and at (microseconds since 1970 UTC) are the event's, shard and seq its place in the log.
+// Tables is the table of the audit log. id and at (microseconds since 1970 UTC) are the event's,
+// shard and seq its place in the log.
 const Tables = `
 CREATE TABLE audit (
 	account TEXT    NOT NULL,
@@ -122,8 +123,9 @@ type Subject struct {
 	Name string `json:"name,omitempty"` // for people
 }
 
-// subjects are the kinds of things that events change, by the beginning of the event's type, the longest first. ids and names are the
-// places of the thing's id and name in the event; list is the list of the things of this kind in the state.
+// subjects are the kinds of things that events change, by the beginning of the event's type, the
+// longest first. ids and names are the places of the thing's id and name in the event; list is the
+// list of the things of this kind in the state.
 var subjects = []struct {
 	begins, kind string
 	ids, names   [][]string

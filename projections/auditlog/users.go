@@ -8,7 +8,8 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// usersNamed returns the actors of all users with a name, also of removed ones: an e-mail address may belong to several, one after the other.
+// usersNamed returns the actors of all users with a name, also of removed ones: an e-mail address
+// may belong to several, one after the other.
 func (e *Reader) usersNamed(ctx context.Context, name string) ([]string, error) {
 	if err := e.loadState(ctx); err != nil {
 		return nil, err

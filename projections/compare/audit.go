@@ -14,7 +14,8 @@ import (
 	"payledger/projections/transactions"
 )
 
-// audited is the comparison of the rows that depend on single events: each event of the audit log has a row, and each transaction id.
+// audited is the comparison of the rows that depend on single events: each event of the audit log
+// has a row, and each transaction id.
 type audited struct {
 	charged []transactions.Row
 	named   namings
@@ -76,7 +77,8 @@ func (c *Comparison) flushAudit(ctx context.Context) error {
 	return nil
 }
 
-// flushCharged looks the rows of transaction ids up. A running service may have to apply events first.
+// flushCharged looks the rows of transaction ids up. A running service may have to apply events
+// first.
 func (c *Comparison) flushCharged(ctx context.Context) error {
 	rows := c.audit.charged
 	c.audit.charged = rows[:0]
@@ -101,7 +103,8 @@ func (c *Comparison) flushCharged(ctx context.Context) error {
 	}
 }
 
-// auditDifference returns the difference of one row; "" if there is none. A running service may have to apply the event first.
+// auditDifference returns the difference of one row; "" if there is none. A running service may
+// have to apply the event first.
 func (c *Comparison) auditDifference(ctx context.Context, want auditRow) (string, error) {
 	for again := false; ; again = true {
 		var have auditlog.Row

@@ -57,7 +57,8 @@ type Comparison struct {
 	audit   audited
 }
 
-// place is the position of a shard: the address of its newest applied event, and the number and the hash of that event.
+// place is the position of a shard: the address of its newest applied event, and the number and the
+// hash of that event.
 type place struct {
 	seq, number uint64
 	hash        []byte
@@ -67,7 +68,8 @@ func (p place) of(r *eventstore.Recorded) bool {
 	return p.seq == r.Seq && p.number == r.Number && string(p.hash) == string(r.Hash[:])
 }
 
-// Live starts the comparison of a running service's read model. Call it before the archive of the log is opened.
+// Live starts the comparison of a running service's read model. Call it before the archive of the
+// log is opened.
 func Live(ctx context.Context, p *projections.Projections, report func(verify.Fault) error) (*Comparison, error) {
 	c := newComparison(p.WithRows, report)
 	c.live = p
@@ -182,7 +184,8 @@ func (c *Comparison) Finish(ctx context.Context) error {
 	return c.checkFile(ctx)
 }
 
-// checkPlaces compares the positions for which Shown was not called. A running service reads their events from the log.
+// checkPlaces compares the positions for which Shown was not called. A running service reads their
+// events from the log.
 func (c *Comparison) checkPlaces(ctx context.Context) error {
 	left := c.ends
 	if c.live != nil {

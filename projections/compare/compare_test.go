@@ -35,8 +35,8 @@ import (
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// newest returns the newest state of one aggregate for each table, and of a second payment and a second run with other empty
-// columns.
+// newest returns the newest state of one aggregate for each table, and of a second payment and a
+// second run with other empty columns.
 func newest() []verify.Newest {
 	all := []verify.Newest{
 		{Key: eventstore.Payments.Key("acct", "pay1"), State: payment.State{
@@ -194,7 +194,8 @@ func against(t testing.TB, file *sql.DB, states []verify.Newest) (all []string) 
 	return all
 }
 
-// wrongValues returns statements that change a column: to another value, to the same value of another type, and to NULL.
+// wrongValues returns statements that change a column: to another value, to the same value of
+// another type, and to NULL.
 func wrongValues(table, column string) []string {
 	update := "UPDATE " + table + " SET " + column + " = "
 	return []string{
@@ -204,8 +205,8 @@ func wrongValues(table, column string) []string {
 	}
 }
 
-// TestEveryColumn: for any column of any table the comparison finds a wrong value, the right value of a wrong type, and a NULL.
-// It also finds a missing row, an extra row, and a wrong position.
+// TestEveryColumn: for any column of any table the comparison finds a wrong value, the right value
+// of a wrong type, and a NULL. It also finds a missing row, an extra row, and a wrong position.
 func TestEveryColumn(t *testing.T) {
 	t.Parallel()
 	file := views(t)

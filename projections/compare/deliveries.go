@@ -21,7 +21,8 @@ const DeliveriesRemedy = "the index of deliveries holds no facts of its own: sto
 // RowOf returns the row of a delivery's record.
 type RowOf func(deliverylog.Record) (deliveries.Row, error)
 
-// Deliveries is one comparison of the index of deliveries with its log. Only one goroutine may use it.
+// Deliveries is one comparison of the index of deliveries with its log. Only one goroutine may use
+// it.
 type Deliveries struct {
 	rows   source
 	rowOf  RowOf
@@ -51,7 +52,8 @@ func StoppedDeliveries(ctx context.Context, file *sql.DB, rowOf RowOf, report fu
 	return d, err
 }
 
-// LiveDeliveries starts the comparison of a running service's index, which must show the records up to end.
+// LiveDeliveries starts the comparison of a running service's index, which must show the records up
+// to end.
 func LiveDeliveries(ctx context.Context, x *deliveries.Index, log *deliverylog.Stream, end uint64, rowOf RowOf, report func(verify.Fault) error) (*Deliveries, error) {
 	if err := x.WaitFor(ctx, end); err != nil {
 		return nil, err
@@ -147,7 +149,8 @@ func (d *Deliveries) flush(ctx context.Context) error {
 	return nil
 }
 
-// newer returns the row of a record that was appended after the comparison began; the given row if there is no such record.
+// newer returns the row of a record that was appended after the comparison began; the given row if
+// there is no such record.
 func (d *Deliveries) newer(ctx context.Context, at uint64, given deliveries.Row) (deliveries.Row, error) {
 	r, err := d.log.At(ctx, at)
 	if errors.Is(err, eventstore.ErrNotFound) || err == nil && r.Name != given.Name {
@@ -159,7 +162,8 @@ func (d *Deliveries) newer(ctx context.Context, at uint64, given deliveries.Row)
 	return d.rowOf(r)
 }
 
-// Finish compares the remaining rows, their number and the mark, and checks the file. The note lists the rows that were not compared.
+// Finish compares the remaining rows, their number and the mark, and checks the file. The note
+// lists the rows that were not compared.
 func (d *Deliveries) Finish(ctx context.Context) (note string, err error) {
 	if err := d.flush(ctx); err != nil {
 		return "", err

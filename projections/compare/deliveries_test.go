@@ -25,7 +25,8 @@ import (
 // oldest is the place of the first record that was not dropped.
 const oldest = 5
 
-// records returns the records of three deliveries. The second has two records; a dropped record precedes the third's.
+// records returns the records of three deliveries. The second has two records; a dropped record
+// precedes the third's.
 func records() (all []*eventstore.Recorded) {
 	add := func(number, place, before uint64, status string) {
 		row := deliveries.Row{
@@ -59,7 +60,8 @@ func rowOf(r deliverylog.Record) (row deliveries.Row, err error) {
 	return row, json.Unmarshal(r.Body, &row)
 }
 
-// index projects the records into a file, adds a row of a dropped delivery, and returns the file's bytes.
+// index projects the records into a file, adds a row of a dropped delivery, and returns the file's
+// bytes.
 func index(t testing.TB, all []*eventstore.Recorded) []byte {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
@@ -105,8 +107,9 @@ func wrongDeliveries(t testing.TB, file *sql.DB) (all []string) {
 	return all
 }
 
-// TestDeliveriesColumns: for any column of the index of deliveries the comparison finds a wrong value and the right value of a
-// wrong type. It also finds a missing row, an extra row, and a wrong mark. An index that is behind the log has no fault.
+// TestDeliveriesColumns: for any column of the index of deliveries the comparison finds a wrong
+// value and the right value of a wrong type. It also finds a missing row, an extra row, and a wrong
+// mark. An index that is behind the log has no fault.
 func TestDeliveriesColumns(t *testing.T) {
 	t.Parallel()
 	file := index(t, records())

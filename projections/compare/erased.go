@@ -12,12 +12,14 @@ import (
 	"payledger/projections"
 )
 
-// The row of a payment has no e-mail hash if its person was erased. The views also have a row for each erased person, which is compared
-// with the log as other rows are. So the comparison keeps no erasures in memory.
+// The row of a payment has no e-mail hash if its person was erased. The views also have a row for
+// each erased person, which is compared with the log as other rows are. So the comparison keeps no
+// erasures in memory.
 
 var emailColumn = slices.Index(tables["payments"].columns, "email_hash")
 
-// differ returns the first difference between two rows; "" if there is none. It takes an erased person's e-mail hash out of want.
+// differ returns the first difference between two rows; "" if there is none. It takes an erased
+// person's e-mail hash out of want.
 func (c *Comparison) differ(ctx context.Context, n verify.Newest, have []any, want projections.Row) (string, error) {
 	if s, is := n.State.(payment.State); is && want.Values != nil && have != nil && s.EmailHash != "" && have[emailColumn] == "" {
 		erased, err := c.erased(ctx, n.Key.Account, &s)
@@ -32,7 +34,8 @@ func (c *Comparison) differ(ctx context.Context, n verify.Newest, have []any, wa
 	return differ(want.Table, tables[want.Table].columns, have, want.Values), nil
 }
 
-// erased reports whether the views have the erasure of a payment's personal data. They show it together with the empty column.
+// erased reports whether the views have the erasure of a payment's personal data. They show it
+// together with the empty column.
 func (c *Comparison) erased(ctx context.Context, account domain.AccountID, s *payment.State) (bool, error) {
 	id := string(projections.PersonOf(account, s.CustomerID, s.Session))
 	rows, err := rowsByID(ctx, c.rows, "persons", []string{"id", "erased"}, []string{id})
@@ -43,7 +46,8 @@ func (c *Comparison) erased(ctx context.Context, account domain.AccountID, s *pa
 	return is && person.State{Erased: uint64(erased)}.HasErased(max(s.KeyNumber, 1)), nil
 }
 
-// checkErasure reports an erased person whose payments have the e-mail hash although the views have the erasure.
+// checkErasure reports an erased person whose payments have the e-mail hash although the views have
+// the erasure.
 func (c *Comparison) checkErasure(ctx context.Context, n verify.Newest) error {
 	s, is := n.State.(person.State)
 	if !is {

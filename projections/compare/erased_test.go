@@ -13,8 +13,8 @@ import (
 	"payledger/projections"
 )
 
-// TestErasedRows: a payment's row has no e-mail hash exactly if the log has the erasure of its person, whichever of the two the check
-// reads first.
+// TestErasedRows: a payment's row has no e-mail hash exactly if the log has the erasure of its
+// person, whichever of the two the check reads first.
 func TestErasedRows(t *testing.T) {
 	t.Parallel()
 	file := views(t)

@@ -11,16 +11,18 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// namings is the comparison of the rows that say which sessions named a customer. An erasure finds the sessions of a person by them. An event
-// that names a customer has a row: one with its own time, or an earlier one if an event before it named the same customer.
+// namings is the comparison of the rows that say which sessions named a customer. An erasure finds
+// the sessions of a person by them. An event that names a customer has a row: one with its own
+// time, or an earlier one if an event before it named the same customer.
 type namings struct {
 	waiting []projections.NamingRow
 	before  int // live: rows at the beginning
 	matched int // rows with the time of an event
 }
 
-// elsewhere are the tables of the views that have no row for each aggregate, with the function that compares them. With tables, these are all
-// tables: Finish reports any other one, so that verify cannot forget a new table.
+// elsewhere are the tables of the views that have no row for each aggregate, with the function that
+// compares them. With tables, these are all tables: Finish reports any other one, so that verify
+// cannot forget a new table.
 var elsewhere = map[string]string{
 	"positions": "checkPlaces", "namings": "finishNamings", "audit": "flushAudit", "transactions": "flushCharged",
 	"statistics": "statistics.Check", "blocks": "projections.CheckBlocks", "block_columns": "projections.CheckBlocks", "kinds": "projections.CheckBlocks",

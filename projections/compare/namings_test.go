@@ -15,7 +15,8 @@ import (
 	"payledger/eventstore/verify"
 )
 
-// named returns the events of a session: it names a customer, changes without another name, and names another customer.
+// named returns the events of a session: it names a customer, changes without another name, and
+// names another customer.
 func named(t testing.TB) (all []*eventstore.Recorded) {
 	t.Helper()
 	for i, customer := range []string{"first", "first", "second"} {
@@ -35,7 +36,8 @@ func named(t testing.TB) (all []*eventstore.Recorded) {
 	return all
 }
 
-// namingFaults compares the rows of namings with the events of a session, and returns the reported faults.
+// namingFaults compares the rows of namings with the events of a session, and returns the reported
+// faults.
 func namingFaults(t testing.TB, file *sql.DB) (all []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -52,8 +54,8 @@ func namingFaults(t testing.TB, file *sql.DB) (all []string) {
 	return all
 }
 
-// TestNamings: the comparison finds a wrong, a missing and an extra row of namings: an erasure finds the sessions of a person by them. It also
-// finds a table that nothing compares.
+// TestNamings: the comparison finds a wrong, a missing and an extra row of namings: an erasure
+// finds the sessions of a person by them. It also finds a table that nothing compares.
 func TestNamings(t *testing.T) {
 	t.Parallel()
 	file := views(t)

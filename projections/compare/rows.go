@@ -39,7 +39,8 @@ func rowsByID(ctx context.Context, from source, table string, columns, ids []str
 	})
 }
 
-// differ returns the first difference between a row and the row projected from the log, nil for no row; "" if there is none.
+// differ returns the first difference between a row and the row projected from the log, nil for no
+// row; "" if there is none.
 func differ(table string, columns []string, have, want []any) string {
 	switch {
 	case want == nil && have == nil:

@@ -15,8 +15,8 @@ type Backlog struct {
 	Oldest time.Time // earliest time of planning
 }
 
-// Backlog counts the open deliveries by status. It counts the applied records and does not wait: records that
-// gather are missing. Its cost grows with the number of open deliveries.
+// Backlog counts the open deliveries by status. It counts the applied records and does not wait:
+// records that gather are missing. Its cost grows with the number of open deliveries.
 func (x *Index) Backlog(ctx context.Context) ([]Backlog, error) {
 	w, done := x.reading()
 	defer done()

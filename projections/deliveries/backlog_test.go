@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBacklog checks that waiting deliveries of all accounts are counted, with the oldest, and finished ones are not. The count is read
-// from an index, so finished deliveries cost nothing.
+// TestBacklog checks that waiting deliveries of all accounts are counted, with the oldest, and
+// finished ones are not. The count is read from an index, so finished deliveries cost nothing.
 func TestBacklog(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	defer func() { must(t, x.Close()) }()

@@ -1,17 +1,21 @@
-// Package deliveries is the index of the attempt log: the deliveries with their state, in the order in which they were
-// planned (D18, D20).
+// Package deliveries is the index of the attempt log: the deliveries with their state, in the order
+// in which they were planned (D18, D20).
 //
-// The index is one SQLite file beside the views, with a row per delivery. Package notifier reads the stream of deliveries and
-// applies rows. The package also has the values of the management API's answers about deliveries and replays.
+// The index is one SQLite file beside the views, with a row per delivery. Package notifier reads
+// the stream of deliveries and applies rows. The package also has the values of the management
+// API's answers about deliveries and replays.
 //
 // # Rules
 //
-//   - The file is disposable: the stream has the same data, except for rows of dropped deliveries. A new file replaces a
-//     damaged file and a file of another version; a file of another stream is emptied. Both lose those rows.
-//   - One transaction writes the rows and the mark, which is the last applied record. An applied record, read again, changes
-//     nothing.
-//   - Records gather for up to 100 ms and share a transaction, unless a caller waits for the index or hastens it (Gather).
-//   - A delivery's time of planning and its id never change, so pages stay stable while deliveries are added.
+//   - The file is disposable: the stream has the same data, except for rows of dropped deliveries.
+//     A new file replaces a damaged file and a file of another version; a file of another stream is
+//     emptied. Both lose those rows.
+//   - One transaction writes the rows and the mark, which is the last applied record. An applied
+//     record, read again, changes nothing.
+//   - Records gather for up to 100 ms and share a transaction, unless a caller waits for the index
+//     or hastens it (Gather).
+//   - A delivery's time of planning and its id never change, so pages stay stable while deliveries
+//     are added.
 //   - No row holds a body, a URL or a secret. Attempts are read from the stream.
 //
 // # What it must not know
@@ -20,14 +24,18 @@
 //
 // # Design notes
 //
-//   - A batch is reduced per delivery first: only the last of several records is written. So the record of a delivery that is
-//     sent soon costs one row and no change of the indexes, and transactions are few: under load the index took 9 % of the
-//     service's CPU time without Gather, 5 % with it.
-//   - Seven indexes: the id; the account with the time of planning, alone and after status, endpoint or subject; the deliveries with a
-//     failed attempt; and the open deliveries of all accounts, for operators. A list follows one index, so a page costs its length without
-//     sorting; filters on other columns read rows until the page is full. Status comes before endpoint, unless the filter includes
-//     SUCCEEDED, the status of most deliveries. The index of failures has both, and only deliveries that failed once cost an entry in it.
-//   - Measured on two cores (BenchmarkApply, a new delivery and its outcome in turn): 14 µs a record in batches of 512, or
-//     70,000 records/s; 24 µs in batches of 16.
-//   - A rebuild takes about as long as plain upserts of the same records (notifier, BenchmarkRebuildIndex: 20,000 records).
+//   - A batch is reduced per delivery first: only the last of several records is written. So the
+//     record of a delivery that is sent soon costs one row and no change of the indexes, and
+//     transactions are few: under load the index took 9 % of the service's CPU time without Gather,
+//     5 % with it.
+//   - Seven indexes: the id; the account with the time of planning, alone and after status,
+//     endpoint or subject; the deliveries with a failed attempt; and the open deliveries of all
+//     accounts, for operators. A list follows one index, so a page costs its length without
+//     sorting; filters on other columns read rows until the page is full. Status comes before
+//     endpoint, unless the filter includes SUCCEEDED, the status of most deliveries. The index of
+//     failures has both, and only deliveries that failed once cost an entry in it.
+//   - Measured on two cores (BenchmarkApply, a new delivery and its outcome in turn): 14 µs a
+//     record in batches of 512, or 70,000 records/s; 24 µs in batches of 16.
+//   - A rebuild takes about as long as plain upserts of the same records (notifier,
+//     BenchmarkRebuildIndex: 20,000 records).
 package deliveries

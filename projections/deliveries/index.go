@@ -26,7 +26,8 @@ type Mark struct {
 	Hash [sha256.Size]byte // of the record's bytes
 }
 
-// Index is the index of deliveries, safe for concurrent use. Only one goroutine may call Apply and Reset.
+// Index is the index of deliveries, safe for concurrent use. Only one goroutine may call Apply and
+// Reset.
 type Index struct {
 	*writer  // in use; switching guards it
 	dir      string
@@ -46,7 +47,8 @@ type writer struct {
 	retired bool // another file is in use
 }
 
-// Open opens or creates the index in a folder. It replaces an unusable file by an empty one with the zero Mark.
+// Open opens or creates the index in a folder. It replaces an unusable file by an empty one with
+// the zero Mark.
 func Open(ctx context.Context, dir string, log zerolog.Logger) (*Index, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("deliveries: %w", err)
@@ -105,7 +107,8 @@ func ReadMark(ctx context.Context, file interface {
 	return at, nil
 }
 
-// Apply writes rows and the mark of the last record in one transaction. The rows are in the order of their records.
+// Apply writes rows and the mark of the last record in one transaction. The rows are in the order
+// of their records.
 func (x *Index) Apply(ctx context.Context, rows []Row, to Mark) error {
 	x.applying.Lock()
 	defer x.applying.Unlock()
@@ -153,7 +156,8 @@ func (x *Index) Reset(ctx context.Context) error {
 	return nil
 }
 
-// transact runs do in one transaction. Once the transaction has begun, the end of ctx does not interrupt it.
+// transact runs do in one transaction. Once the transaction has begun, the end of ctx does not
+// interrupt it.
 func (w *writer) transact(ctx context.Context, do func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -188,14 +192,16 @@ func (x *Index) WithRows(_ context.Context, do func(*sql.DB) error) error {
 	return do(w.file.Readers())
 }
 
-// Healthy returns an error if a read or a write has found the file damaged: lists of deliveries are wrong or cannot be read.
+// Healthy returns an error if a read or a write has found the file damaged: lists of deliveries are
+// wrong or cannot be read.
 func (x *Index) Healthy() error {
 	w, done := x.reading()
 	defer done()
 	return w.file.Healthy()
 }
 
-// Find returns the account's delivery with an id, and reports whether the index has it. Find does not wait for newer records.
+// Find returns the account's delivery with an id, and reports whether the index has it. Find does
+// not wait for newer records.
 func (x *Index) Find(ctx context.Context, account domain.AccountID, id string) (Row, bool, error) {
 	w, done := x.reading()
 	defer done()

@@ -81,8 +81,8 @@ func listAll(t *testing.T, x *Index, f Filter, limit int) (ids []string) {
 	}
 }
 
-// TestRows: a row is given back as it was written; a later record replaces it and an earlier one does not, in a batch
-// and over batches, and after the file was opened again.
+// TestRows: a row is given back as it was written; a later record replaces it and an earlier one
+// does not, in a batch and over batches, and after the file was opened again.
 func TestRows(t *testing.T) {
 	dir := t.TempDir()
 	x := openIndex(t, dir)
@@ -156,7 +156,8 @@ func fits(f Filter, r Row) bool {
 		(!f.EverFailed || r.Failed > 0) && (f.From == nil || !r.PlannedAt.Before(*f.From)) && (f.To == nil || !r.PlannedAt.After(*f.To))
 }
 
-// TestList checks that every combination of filters returns the matching rows, newest first, in pages of any length (D20).
+// TestList checks that every combination of filters returns the matching rows, newest first, in
+// pages of any length (D20).
 func TestList(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	defer func() { must(t, x.Close()) }()
@@ -212,7 +213,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestFailedIsIndexed: the list of deliveries that failed reads no other ones, in its order and without sorting, with each other filter.
+// TestFailedIsIndexed: the list of deliveries that failed reads no other ones, in its order and
+// without sorting, with each other filter.
 func TestFailedIsIndexed(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	defer func() { must(t, x.Close()) }()
@@ -287,8 +289,8 @@ func TestWaitFor(t *testing.T) {
 	must(t, x.WaitFor(context.Background(), 2))
 }
 
-// BenchmarkApply is two records a delivery, planned and sent: each iteration is one record. It reports the size of a delivery in the file,
-// too.
+// BenchmarkApply is two records a delivery, planned and sent: each iteration is one record. It
+// reports the size of a delivery in the file, too.
 func BenchmarkApply(b *testing.B) {
 	for _, size := range []int{16, 512} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -324,7 +326,8 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkEverFailed reads a page of 100 of 1,000,000 deliveries, of which one in 1,000, or each, failed once and succeeded then.
+// BenchmarkEverFailed reads a page of 100 of 1,000,000 deliveries, of which one in 1,000, or each,
+// failed once and succeeded then.
 func BenchmarkEverFailed(b *testing.B) {
 	for _, each := range []int{1000, 1} {
 		x := openIndex(b, b.TempDir())

@@ -12,7 +12,8 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// List returns a page of at most limit deliveries of an account, newest first, after from. It shows the applied records and does not wait.
+// List returns a page of at most limit deliveries of an account, newest first, after from. It shows
+// the applied records and does not wait.
 func (x *Index) List(ctx context.Context, account domain.AccountID, f Filter, from *listing.Place, limit int) (page listing.Page[Row], err error) {
 	w, done := x.reading()
 	defer done()
@@ -27,7 +28,8 @@ func (x *Index) List(ctx context.Context, account domain.AccountID, f Filter, fr
 // succeeded is delivery.Succeeded of package notifier, the status of most deliveries.
 const succeeded = "SUCCEEDED"
 
-// listQuery returns the query of a page. It merges one SELECT for each value of the index's column, in the index's order.
+// listQuery returns the query of a page. It merges one SELECT for each value of the index's column,
+// in the index's order.
 func listQuery(account domain.AccountID, f Filter, from *listing.Place, n int) (string, []any) {
 	index := indexFor(f)
 	where := conditions(f, from)

@@ -43,7 +43,8 @@ func (x *Index) Mark() Mark {
 	return x.progress.at
 }
 
-// WaitFor waits until the index shows the record at seq. It returns an error if ctx ends, or ErrStopped after Stop.
+// WaitFor waits until the index shows the record at seq. It returns an error if ctx ends, or
+// ErrStopped after Stop.
 func (x *Index) WaitFor(ctx context.Context, seq uint64) error {
 	if x.Mark().Seq >= seq {
 		return nil
@@ -67,7 +68,8 @@ func (x *Index) WaitFor(ctx context.Context, seq uint64) error {
 	}
 }
 
-// Hasten makes the index show records without delay until done is called: Gather does not wait meanwhile.
+// Hasten makes the index show records without delay until done is called: Gather does not wait
+// meanwhile.
 func (x *Index) Hasten() (done func()) {
 	p := x.progress
 	p.waiting.Add(1)
@@ -78,8 +80,9 @@ func (x *Index) Hasten() (done func()) {
 	return func() { p.waiting.Add(-1) }
 }
 
-// Gather waits between two calls of Apply, so that records gather and share a transaction. It waits for gatherTime, but not
-// while a caller waits for the index or hastens it. It returns an error if ctx ends first.
+// Gather waits between two calls of Apply, so that records gather and share a transaction. It waits
+// for gatherTime, but not while a caller waits for the index or hastens it. It returns an error if
+// ctx ends first.
 func (x *Index) Gather(ctx context.Context) error {
 	p := x.progress
 	most := time.NewTimer(gatherTime)
@@ -96,7 +99,8 @@ func (x *Index) Gather(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Stop ends all waits with ErrStopped: nothing more is applied. why is the cause; nil is an orderly end.
+// Stop ends all waits with ErrStopped: nothing more is applied. why is the cause; nil is an orderly
+// end.
 func (x *Index) Stop(why error) {
 	p := x.progress
 	p.mu.Lock()

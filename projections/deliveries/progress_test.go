@@ -78,7 +78,8 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestShownNeedsNoHurry checks that a caller whose record is already in the index does not shorten the gathering.
+// TestShownNeedsNoHurry checks that a caller whose record is already in the index does not shorten
+// the gathering.
 func TestShownNeedsNoHurry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +92,8 @@ func TestShownNeedsNoHurry(t *testing.T) {
 	})
 }
 
-// TestMarkStays: a page that was read before a rebuild reached further does not move the mark back, in memory or in the file.
+// TestMarkStays: a page that was read before a rebuild reached further does not move the mark back,
+// in memory or in the file.
 func TestMarkStays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

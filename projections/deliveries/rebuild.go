@@ -20,7 +20,8 @@ const selectDropped = `SELECT rowid, ` + columns + ` FROM deliveries WHERE seq >
 type Source struct {
 	First func() uint64                             // the place of the first record that was not dropped
 	End   func(ctx context.Context) (uint64, error) // the place of the newest record
-	// Read calls apply with the rows of the records from a place on, until apply returns an error. Read returns that error.
+	// Read calls apply with the rows of the records from a place on, until apply returns an error.
+	// Read returns that error.
 	Read func(ctx context.Context, from uint64, apply func(rows []Row, to Mark) error) error
 }
 
@@ -47,8 +48,9 @@ func (x *Index) discard(w *writer) {
 	}
 }
 
-// Rebuild makes the index again from the stream, in a file beside the one in use. Rows of dropped deliveries are copied: only the index
-// has them. When the new file has all records that the old one has, it takes its place. A crash before leaves the old file in use.
+// Rebuild makes the index again from the stream, in a file beside the one in use. Rows of dropped
+// deliveries are copied: only the index has them. When the new file has all records that the old
+// one has, it takes its place. A crash before leaves the old file in use.
 func (x *Index) Rebuild(ctx context.Context, from Source, progress func(at, end uint64)) error {
 	if !x.rebuilding.TryLock() {
 		return ErrRebuilding

@@ -79,8 +79,9 @@ func all(t *testing.T, x *Index) map[string]Row {
 	}
 }
 
-// TestRebuild: a rebuilt index has the rows of the old one, those of dropped deliveries too, and no wrong ones; lists have every
-// delivery all the time; a second rebuild is refused; a failed one changes nothing.
+// TestRebuild: a rebuilt index has the rows of the old one, those of dropped deliveries too, and no
+// wrong ones; lists have every delivery all the time; a second rebuild is refused; a failed one
+// changes nothing.
 func TestRebuild(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	x := openIndex(t, dir)

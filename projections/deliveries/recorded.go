@@ -7,7 +7,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Recorded is a delivery as one of its records has it, for analysts (D18, D20). It has no body, no answer of a receiver, no URL and no secret.
+// Recorded is a delivery as one of its records has it, for analysts (D18, D20). It has no body, no
+// answer of a receiver, no URL and no secret.
 type Recorded struct {
 	Place          uint64            `json:"place"`      // of the record in the stream; a later record of any delivery has a higher one
 	RecordedAt     paymentjson.Time  `json:"recordedAt"` // when the record was written

@@ -2,11 +2,12 @@ package deliveries
 
 import "strings"
 
-// Identity is the file's identity: it names everything that a row depends on. Raise the number with every change of the tables or of the rows' content.
+// Identity is the file's identity: it names everything that a row depends on. Raise the number with
+// every change of the tables or of the rows' content.
 const Identity = "payledger deliveries 3"
 
-// Tables is the whole schema of the file. Times are microseconds since 1970 UTC, 0 for none. rowids are in the order of the
-// first records. mark has one row: the Mark.
+// Tables is the whole schema of the file. Times are microseconds since 1970 UTC, 0 for none. rowids
+// are in the order of the first records. mark has one row: the Mark.
 const Tables = `
 CREATE TABLE mark (
 	only INTEGER PRIMARY KEY CHECK (only = 1),

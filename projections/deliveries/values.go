@@ -48,7 +48,8 @@ type Detail struct {
 	Body  []byte // JSON, rendered when it was read; nil: it was not read, or there is none any more
 }
 
-// Filter selects deliveries of an account. A delivery must match one of a field's values. An empty field matches all.
+// Filter selects deliveries of an account. A delivery must match one of a field's values. An empty
+// field matches all.
 type Filter struct {
 	Statuses   []string          `json:"outcome"`
 	EventTypes []string          `json:"eventType"`
@@ -62,11 +63,13 @@ type Filter struct {
 // ResendRequest is a request for a further attempt of a delivery.
 type ResendRequest struct {
 	Key string // the idempotency key of the request; "" for none
-	// Record, if set, records the request in the log of events before the attempt. After an error there is no attempt.
+	// Record, if set, records the request in the log of events before the attempt. After an error
+	// there is no attempt.
 	Record func(context.Context, Row) error
 }
 
-// ReplayRequest requests the webhooks of a time range: sent ones again, missing ones for the first time (D18, D20).
+// ReplayRequest requests the webhooks of a time range: sent ones again, missing ones for the first
+// time (D18, D20).
 type ReplayRequest struct {
 	Account    domain.AccountID
 	Endpoint   domain.EndpointID
@@ -74,7 +77,8 @@ type ReplayRequest struct {
 	EventTypes []string  // of the webhooks; empty: the types that the endpoint takes now
 	OnlyFailed bool      // only deliveries that are FAILED, EXHAUSTED or CANCELLED at the time of the request
 	Key        string    // the idempotency key of the request; "" for none, and in a Replay
-	// Record, if set, records the replay in the log of events before it begins. After an error nothing begins.
+	// Record, if set, records the replay in the log of events before it begins. After an error
+	// nothing begins.
 	Record func(context.Context, Replay) error
 }
 

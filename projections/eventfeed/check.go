@@ -13,7 +13,8 @@ import (
 
 const compared = 100
 
-// check compares the stream with the log, writes it again if they differ, and returns the position of its newest message.
+// check compares the stream with the log, writes it again if they differ, and returns the position
+// of its newest message.
 func (f *Feed) check(ctx context.Context, stream *eventstream.Stream) (uint64, error) {
 	size, err := f.log.Size(ctx)
 	if err != nil {
@@ -73,7 +74,8 @@ func (f *Feed) before(ctx context.Context, position uint64, at time.Time) (old b
 	return old, err
 }
 
-// compare compares the first message and the newest ones with the log. It returns the first difference, or "".
+// compare compares the first message and the newest ones with the log. It returns the first
+// difference, or "".
 func (f *Feed) compare(ctx context.Context, stream *eventstream.Stream, state eventstream.State) (fault string, err error) {
 	if state.First > state.Last {
 		return "", nil
@@ -105,7 +107,8 @@ func (f *Feed) compareOne(ctx context.Context, stream *eventstream.Stream, e ord
 
 var errEnough = errors.New("eventfeed: enough was read")
 
-// read calls handle with the events after a position, until handle returns an error. errEnough is no error of read.
+// read calls handle with the events after a position, until handle returns an error. errEnough is
+// no error of read.
 func (f *Feed) read(ctx context.Context, after uint64, handle func(ordered.Event) error) error {
 	_, err := f.log.Read(ctx, after, handle)
 	if errors.Is(err, errEnough) {
@@ -114,7 +117,8 @@ func (f *Feed) read(ctx context.Context, after uint64, handle func(ordered.Event
 	return err
 }
 
-// rewrite drops the stream and makes an empty one. It returns the position before the first event that the stream will have.
+// rewrite drops the stream and makes an empty one. It returns the position before the first event
+// that the stream will have.
 func (f *Feed) rewrite(ctx context.Context, stream *eventstream.Stream, size uint64) (uint64, error) {
 	first, err := f.firstRetained(ctx, size)
 	if err != nil {
@@ -126,10 +130,12 @@ func (f *Feed) rewrite(ctx context.Context, stream *eventstream.Stream, size uin
 	return first - 1, f.Server.Note("")
 }
 
-// spread is more than an event can be younger than one of a higher position: within a checkpoint only a shard's times grow.
+// spread is more than an event can be younger than one of a higher position: within a checkpoint
+// only a shard's times grow.
 const spread = time.Minute
 
-// firstRetained returns the position of the first event that is not older than the retention, or the position after the newest.
+// firstRetained returns the position of the first event that is not older than the retention, or
+// the position after the newest.
 func (f *Feed) firstRetained(ctx context.Context, size uint64) (uint64, error) {
 	if f.Retention == 0 {
 		return 1, nil

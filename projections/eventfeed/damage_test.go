@@ -15,8 +15,9 @@ import (
 	"payledger/projections/eventfeed"
 )
 
-// TestDamagedWhileServing: damage of the files of EVENTS while the service runs is noticed, with a reader and without one. The feed
-// reports a fault until the stream is written again. A reader is disconnected, and then can read every event.
+// TestDamagedWhileServing: damage of the files of EVENTS while the service runs is noticed, with a
+// reader and without one. The feed reports a fault until the stream is written again. A reader is
+// disconnected, and then can read every event.
 func TestDamagedWhileServing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -106,7 +107,8 @@ func flip(t testing.TB, name string, from float64, n int) {
 	}
 }
 
-// analyst returns a connection of a user of the account's events. ended is closed when the connection has ended.
+// analyst returns a connection of a user of the account's events. ended is closed when the
+// connection has ended.
 func analyst(t testing.TB, server *eventstream.Server) (js jetstream.JetStream, ended chan struct{}) {
 	t.Helper()
 	text, key, err := server.Credentials(string(account), "analyst")

@@ -55,13 +55,15 @@ func New(c Config) *Feed {
 	return f
 }
 
-// Checked returns a channel that is closed when the first attempt has checked or made the stream, or has failed. Run must have started.
+// Checked returns a channel that is closed when the first attempt has checked or made the stream,
+// or has failed. Run must have started.
 func (f *Feed) Checked() <-chan struct{} { return f.checked }
 
 // Position returns the position of the newest event that this feed knows to be in the stream.
 func (f *Feed) Position() uint64 { return f.position.Load() }
 
-// Fault returns the reason why the stream is damaged or takes no events, until it has all events again; "" if there is none.
+// Fault returns the reason why the stream is damaged or takes no events, until it has all events
+// again; "" if there is none.
 func (f *Feed) Fault() string {
 	if reason := f.fault.Load(); reason != nil {
 		return *reason
@@ -72,7 +74,8 @@ func (f *Feed) Fault() string {
 // Failing reports whether there is a Fault.
 func (f *Feed) Failing() bool { return f.Fault() != "" }
 
-// Faults returns how many times the stream was damaged or differed from the log. It was written again then.
+// Faults returns how many times the stream was damaged or differed from the log. It was written
+// again then.
 func (f *Feed) Faults() uint64 { return f.faults.Load() }
 
 var errFull = errors.New("the disk is full")
@@ -117,7 +120,8 @@ func pause(ctx context.Context, failures int) error {
 	return due.Rest(ctx, min(time.Second<<min(failures-1, 10), maxPause), nil)
 }
 
-// session checks the stream, lets readers in, and writes until an attempt fails or the watch finds damage.
+// session checks the stream, lets readers in, and writes until an attempt fails or the watch finds
+// damage.
 func (f *Feed) session(ctx context.Context) error {
 	stream, err := f.Server.Connect()
 	if err != nil {

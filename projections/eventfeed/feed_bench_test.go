@@ -13,9 +13,10 @@ import (
 
 var benchPayments = flag.Int("feedpayments", 12_500, "number of payments in the log of BenchmarkFeed, if it makes one")
 
-// BenchmarkFeed feeds the events of a log, 100,000 by default, into an empty stream. It reports the rate, and the heap in use after a
-// tenth of the events and at the end: the feed's memory does not grow with the log. With -benchlog it reads the log in that folder.
-// go test ./projections/eventfeed -run - -bench Feed -benchtime 1x -feedpayments 100000
+// BenchmarkFeed feeds the events of a log, 100,000 by default, into an empty stream. It reports the
+// rate, and the heap in use after a tenth of the events and at the end: the feed's memory does not
+// grow with the log. With -benchlog it reads the log in that folder. go test
+// ./projections/eventfeed -run - -bench Feed -benchtime 1x -feedpayments 100000
 func BenchmarkFeed(b *testing.B) {
 	store := benchlog.Open(b, *benchPayments)
 	r := &rig{store, ordered.New(store)}

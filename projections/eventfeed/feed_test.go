@@ -13,7 +13,8 @@ import (
 	"payledger/projections/eventfeed"
 )
 
-// TestFeed: the stream has every event of the log at its position, and goes on after a restart of the feed and of the server.
+// TestFeed: the stream has every event of the log at its position, and goes on after a restart of
+// the feed and of the server.
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	r, dir := newRig(t), t.TempDir()
@@ -38,7 +39,8 @@ func TestFeed(t *testing.T) {
 	r.equal(t, server, 1)
 }
 
-// TestDamagedStream: a stream with damage that the server or a comparison notices is written again, with the same sequences.
+// TestDamagedStream: a stream with damage that the server or a comparison notices is written again,
+// with the same sequences.
 func TestDamagedStream(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -149,7 +151,8 @@ func TestFalseStream(t *testing.T) {
 	}
 }
 
-// TestTwoWriters: two feeds write one stream at the same time, without a failure, a second message or a gap.
+// TestTwoWriters: two feeds write one stream at the same time, without a failure, a second message
+// or a gap.
 func TestTwoWriters(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -183,8 +186,8 @@ func TestTwoWriters(t *testing.T) {
 	r.equal(t, server, 1)
 }
 
-// TestStoppedAtEachMoment checks that the next process completes the stream, whenever the process before it ends. The copy of the folder
-// is the state that a killed process leaves.
+// TestStoppedAtEachMoment checks that the next process completes the stream, whenever the process
+// before it ends. The copy of the folder is the state that a killed process leaves.
 func TestStoppedAtEachMoment(t *testing.T) {
 	t.Parallel()
 	r, dir := newRig(t), t.TempDir()
@@ -224,8 +227,8 @@ func copyFolder(to, from string) error {
 	return os.CopyFS(to, os.DirFS(from))
 }
 
-// TestRetention: a stream that is written anew begins with the first event that is young enough; events leave when they are too old,
-// and a restart then goes on behind them.
+// TestRetention: a stream that is written anew begins with the first event that is young enough;
+// events leave when they are too old, and a restart then goes on behind them.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	r, dir := newRig(t), t.TempDir()

@@ -63,7 +63,8 @@ func newRig(t testing.TB) *rig {
 	return &rig{store, ordered.New(store)}
 }
 
-// payments appends the events of n payments, and returns the number of events of the log when all have their positions.
+// payments appends the events of n payments, and returns the number of events of the log when all
+// have their positions.
 func (r *rig) payments(t testing.TB, n int) uint64 {
 	t.Helper()
 	if _, err := eventstoretest.Generate(t.Context(), r.store, account, n, 8); err != nil {
@@ -131,7 +132,8 @@ func fed(t testing.TB, f *eventfeed.Feed, position uint64) {
 	await(t, "the feed does not reach the end of the log", func() bool { return f.Position() >= position })
 }
 
-// equal checks that the stream has the log's events from first on, each at its position, and nothing else.
+// equal checks that the stream has the log's events from first on, each at its position, and
+// nothing else.
 func (r *rig) equal(t testing.TB, server *eventstream.Server, first uint64) {
 	t.Helper()
 	stream, err := server.Connect()

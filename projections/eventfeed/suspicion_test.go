@@ -14,7 +14,8 @@ import (
 	"payledger/projections/eventfeed"
 )
 
-// beforeRestart is a log whose writer calls a function when the feed has found damage, before it restarts the server.
+// beforeRestart is a log whose writer calls a function when the feed has found damage, before it
+// restarts the server.
 type beforeRestart func()
 
 func (b beforeRestart) Write(line []byte) (int, error) {
@@ -24,8 +25,9 @@ func (b beforeRestart) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestKilledBeforeTheRestart: the watch finds a message that is not the log's, and the process is killed before it has written the stream
-// again. The next start writes the stream, although the messages that a start compares are right.
+// TestKilledBeforeTheRestart: the watch finds a message that is not the log's, and the process is
+// killed before it has written the stream again. The next start writes the stream, although the
+// messages that a start compares are right.
 func TestKilledBeforeTheRestart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -92,8 +94,8 @@ func TestKilledBeforeTheRestart(t *testing.T) {
 	}
 }
 
-// TestDamageBesideAnotherEnd: damage is suspected, and the session ends because another process wrote first. The server restarts, and the next
-// session may admit readers.
+// TestDamageBesideAnotherEnd: damage is suspected, and the session ends because another process
+// wrote first. The server restarts, and the next session may admit readers.
 func TestDamageBesideAnotherEnd(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -123,8 +125,8 @@ func TestDamageBesideAnotherEnd(t *testing.T) {
 	}
 }
 
-// TestSecondLook: the watch takes a difference from the log for damage only if it sees it twice. The server answers as if a message did not
-// exist while it cannot open a file.
+// TestSecondLook: the watch takes a difference from the log for damage only if it sees it twice.
+// The server answers as if a message did not exist while it cannot open a file.
 func TestSecondLook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,8 +10,8 @@ import (
 	"payledger/eventstore/ordered"
 )
 
-// The pace of the watch: the time between two looks, the number of messages that each look compares with the log, and the time between
-// two passes over all messages.
+// The pace of the watch: the time between two looks, the number of messages that each look compares
+// with the log, and the time between two passes over all messages.
 const (
 	watchEvery = time.Second
 	slice      = 200
@@ -21,8 +21,9 @@ const (
 // errDamaged means that the stream was whole, and is not any more.
 var errDamaged = errors.New("the stream is damaged")
 
-// watch returns when the stream is found damaged, or when ctx ends. The NATS server reports what it meets for a reader. The watch looks at
-// the stream's state and its newest block each second, and compares the messages with the log, slowly, again and again.
+// watch returns when the stream is found damaged, or when ctx ends. The NATS server reports what it
+// meets for a reader. The watch looks at the stream's state and its newest block each second, and
+// compares the messages with the log, slowly, again and again.
 func (f *Feed) watch(ctx context.Context) error {
 	stream, err := f.Server.Connect()
 	if err != nil {

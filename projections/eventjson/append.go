@@ -10,7 +10,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Append appends the JSON of the event to b. With html it escapes <, > and &, as json.Marshal does; the values are the same.
+// Append appends the JSON of the event to b. With html it escapes <, > and &, as json.Marshal does;
+// the values are the same.
 func (e Event) Append(b []byte, html bool) ([]byte, error) {
 	return e.write(b, html, func(w *writer) error {
 		w.head(&e)
@@ -43,7 +44,8 @@ func (e Event) AppendFact(b []byte, html bool) ([]byte, error) {
 	})
 }
 
-// AppendState appends the JSON of the state after the event, for aggregates other than payments. It appends null if there is none.
+// AppendState appends the JSON of the state after the event, for aggregates other than payments. It
+// appends null if there is none.
 func (e Event) AppendState(b []byte, html bool) ([]byte, error) {
 	return e.write(b, html, func(w *writer) error {
 		if len(e.state) == 0 {

@@ -72,7 +72,8 @@ var operations = node{
 	}},
 }
 
-// cloudEvent describes the headers of a message: the binary mode of the CloudEvents binding for NATS.
+// cloudEvent describes the headers of a message: the binary mode of the CloudEvents binding for
+// NATS.
 var cloudEvent = node{{"contentType", "application/json"}, {"headers", node{
 	{"type", "object"},
 	{"required", list{"ce-specversion", "ce-id", "ce-type", "ce-source", "ce-subject", "ce-time", "ce-dataschema", "content-type", "Ledger-Position", "Ledger-Revision", "Ledger-Hash"}},

@@ -21,7 +21,8 @@ import (
 	"payledger/projections/eventjson"
 )
 
-// meanings are the texts of EVENTS.md. The key of a type is its name; the key of a field has the type's and the field's name.
+// meanings are the texts of EVENTS.md. The key of a type is its name; the key of a field has the
+// type's and the field's name.
 type meanings map[string]string
 
 func readMeanings(t *testing.T) meanings {
@@ -60,7 +61,8 @@ var dateTime = node{{"type", "string"}, {"format", "date-time"}, {"pattern", "^[
 // fingerprint is the schema of a credential's fingerprint.
 var fingerprint = node{{"type", "string"}, {"pattern", "^#[0-9a-f]{24}$"}, {"description", "stands for a credential: the same in all events"}}
 
-// enumerations are the values of string types. A processor's own codes have no schema, because any text is possible.
+// enumerations are the values of string types. A processor's own codes have no schema, because any
+// text is possible.
 var enumerations = map[reflect.Type]list{
 	reflect.TypeFor[processor.Name]():    texts(processor.Names),
 	reflect.TypeFor[processor.Outcome](): texts([]processor.Outcome{processor.Authenticated, processor.AuthenticationFailed}),
@@ -155,7 +157,8 @@ func sample(typ reflect.Type) any {
 	return nil
 }
 
-// of returns the schema of a type. With null, empty values are written too, and an empty list, map or pointer is written as null.
+// of returns the schema of a type. With null, empty values are written too, and an empty list, map
+// or pointer is written as null.
 func (s *schemas) of(typ reflect.Type, null bool) node {
 	switch {
 	case typ == reflect.TypeFor[time.Time]():
@@ -216,7 +219,8 @@ func nullable(schema node, null bool) node {
 
 var loadOpenAPI = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromFile("../../httpapi/openapi.yaml") })
 
-// addOpenAPI adds a schema of openapi.yaml, and the schemas that it refers to, converted to JSON Schema.
+// addOpenAPI adds a schema of openapi.yaml, and the schemas that it refers to, converted to JSON
+// Schema.
 func (s *schemas) addOpenAPI(name string) {
 	if _, known := s.objects[name]; known {
 		return

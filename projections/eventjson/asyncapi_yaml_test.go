@@ -92,7 +92,8 @@ func scalar(text string) string {
 	return strings.TrimSpace(quoted.String())
 }
 
-// ordered returns a decoded JSON value with its mappings as nodes. The fields are sorted, after the fields that readers need first.
+// ordered returns a decoded JSON value with its mappings as nodes. The fields are sorted, after the
+// fields that readers need first.
 func ordered(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

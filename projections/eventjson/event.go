@@ -87,8 +87,9 @@ func (e *Event) setPayment(ctx context.Context, s eventstore.Store, r *eventstor
 	return nil
 }
 
-// bodies returns an event and, if withState, the state after the event, as stored. It upgrades an event of an older schema, and folds
-// the state again, so that all events have the fields of the newest schema.
+// bodies returns an event and, if withState, the state after the event, as stored. It upgrades an
+// event of an older schema, and folds the state again, so that all events have the fields of the
+// newest schema.
 func bodies[S any, E domain.Event](ctx context.Context, s eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded, withState bool) (stored, state []byte, err error) {
 	if r.Schema == a.Schema {
 		stored, state, err = format.Bodies(r)

@@ -36,12 +36,14 @@ func NewFeed(s ordered.Store) *Feed { return &Feed{Store: s, Log: ordered.New(s)
 // errFull ends a page early. Page does not return it.
 var errFull = errors.New("eventjson: the page is full")
 
-// examined is the maximum number of events that one page reads. For a rare type in a long log the page ends there.
+// examined is the maximum number of events that one page reads. For a rare type in a long log the
+// page ends there.
 const examined = 50_000
 
-// Page calls emit with the selected events after a position, oldest first, at most limit of them (0: no limit). It reads at most
-// examined events. next is the position up to which the page has read, if more events may follow; else 0. ordered.ErrBeyond: the
-// log has no such position. For a payment that is unknown, or of another account, the error is the domain's PaymentError.
+// Page calls emit with the selected events after a position, oldest first, at most limit of them
+// (0: no limit). It reads at most examined events. next is the position up to which the page has
+// read, if more events may follow; else 0. ordered.ErrBeyond: the log has no such position. For a
+// payment that is unknown, or of another account, the error is the domain's PaymentError.
 func (f *Feed) Page(ctx context.Context, filter Filter, after uint64, limit int, emit func(Event) error) (next uint64, err error) {
 	emitted, looked, last := 0, 0, after
 	_, err = f.read(ctx, filter, after, func(e ordered.Event) error {
@@ -61,8 +63,9 @@ func (f *Feed) Page(ctx context.Context, filter Filter, after uint64, limit int,
 	return 0, err
 }
 
-// Follow calls emit with the selected events after a position, and then with new ones, until ctx ends or emit returns an error. It
-// calls passed with each position up to which it has emitted all selected events, also if none was selected.
+// Follow calls emit with the selected events after a position, and then with new ones, until ctx
+// ends or emit returns an error. It calls passed with each position up to which it has emitted all
+// selected events, also if none was selected.
 func (f *Feed) Follow(ctx context.Context, filter Filter, after uint64, emit func(Event) error, passed func(position uint64) error) error {
 	for {
 		through, err := f.read(ctx, filter, after, func(e ordered.Event) error {
@@ -86,7 +89,8 @@ func (f *Feed) Follow(ctx context.Context, filter Filter, after uint64, emit fun
 	}
 }
 
-// At returns the event of an account at a position; false: another account's event is there, or none.
+// At returns the event of an account at a position; false: another account's event is there, or
+// none.
 func (f *Feed) At(ctx context.Context, account domain.AccountID, position uint64) (found Event, is bool, err error) {
 	if position == 0 {
 		return found, false, nil
@@ -103,7 +107,8 @@ func (f *Feed) At(ctx context.Context, account domain.AccountID, position uint64
 	return found, is && err == nil, err
 }
 
-// read calls handle with the events after a position, of the filter's payment or of the log. It returns the position where it ended.
+// read calls handle with the events after a position, of the filter's payment or of the log. It
+// returns the position where it ended.
 func (f *Feed) read(ctx context.Context, filter Filter, after uint64, handle func(ordered.Event) error) (uint64, error) {
 	if filter.Payment == "" {
 		return f.Log.Read(ctx, after, handle)
@@ -127,7 +132,8 @@ func (f *Feed) emit(ctx context.Context, e ordered.Event, emit func(Event) error
 	return emit(rendered)
 }
 
-// Check returns the errors of Page: for a position that the log does not have, and a payment that the account does not have.
+// Check returns the errors of Page: for a position that the log does not have, and a payment that
+// the account does not have.
 func (f *Feed) Check(ctx context.Context, filter Filter, after uint64) error {
 	size, err := f.Log.Size(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"payledger/projections/eventjson/eventjsontest"
 )
 
-// TestFirstEvents: each event that can be the first one of its aggregate has a JSON with all fields that asyncapi.yaml requires, and
-// without an empty id or a zero time.
+// TestFirstEvents: each event that can be the first one of its aggregate has a JSON with all fields
+// that asyncapi.yaml requires, and without an empty id or a zero time.
 func TestFirstEvents(t *testing.T) {
 	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())

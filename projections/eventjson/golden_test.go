@@ -11,7 +11,9 @@ import (
 	"payledger/projections/eventjson/eventjsontest"
 )
 
-// TestGoldenEvents: an event of every type, with every field set, matches the schema of its type in asyncapi.yaml. The golden events have arbitrary values, so only fields and types are checked here.
+// TestGoldenEvents: an event of every type, with every field set, matches the schema of its type in
+// asyncapi.yaml. The golden events have arbitrary values, so only fields and types are checked
+// here.
 func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
 	schemas, err := eventjsontest.Events()

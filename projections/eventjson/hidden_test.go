@@ -8,7 +8,8 @@ import (
 	"payledger/domain/webhook"
 )
 
-// TestWebhookEventsAreWhole: no field of an event about webhooks has the name of a field that readers of events do not see.
+// TestWebhookEventsAreWhole: no field of an event about webhooks has the name of a field that
+// readers of events do not see.
 func TestWebhookEventsAreWhole(t *testing.T) {
 	for _, e := range webhook.Events() {
 		for field := range reflect.TypeOf(e).Fields() {

@@ -16,7 +16,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// modelShown is the plain form of the rules of hidden.go: it works on decoded values, and encoding/json writes its result.
+// modelShown is the plain form of the rules of hidden.go: it works on decoded values, and
+// encoding/json writes its result.
 func modelShown(v any) any {
 	switch v := v.(type) {
 	case time.Time:
@@ -110,7 +111,8 @@ type modelEvent struct {
 	Webhook     map[string]any       `json:"webhook,omitempty"`
 }
 
-// same checks an event against the model: its JSON, its fact and its state, with and without escaped HTML.
+// same checks an event against the model: its JSON, its fact and its state, with and without
+// escaped HTML.
 func same(t *testing.T, e Event) {
 	t.Helper()
 	m := modelEvent{
@@ -167,7 +169,8 @@ func TestModelGolden(t *testing.T) {
 	}
 }
 
-// TestModelRandom checks that random values with any names and kinds have the same JSON as in the model.
+// TestModelRandom checks that random values with any names and kinds have the same JSON as in the
+// model.
 func TestModelRandom(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

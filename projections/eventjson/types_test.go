@@ -18,7 +18,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestShown: hidden fields are left out at any depth, credentials have a fingerprint, a merchant's metadata stays.
+// TestShown: hidden fields are left out at any depth, credentials have a fingerprint, a merchant's
+// metadata stays.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	stored, err := codec.Marshal(map[string]any{

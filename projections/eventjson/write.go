@@ -17,7 +17,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// writer writes stored values as JSON, without the hidden fields, as encoding/json writes the decoded values.
+// writer writes stored values as JSON, without the hidden fields, as encoding/json writes the
+// decoded values.
 type writer struct {
 	b      []byte
 	html   bool    // <, > and & are escaped, as json.Marshal does
@@ -40,7 +41,8 @@ func write(b []byte, html bool, use func(*writer) error) ([]byte, error) {
 	return b, err
 }
 
-// body writes an event or a state, and reports whether it has a field. id replaces its own field "id" if that is a credential, else "".
+// body writes an event or a state, and reports whether it has a field. id replaces its own field
+// "id" if that is a credential, else "".
 func (w *writer) body(stored []byte, id string) (some bool, err error) {
 	t, rest, err := codec.Next(stored)
 	switch {
@@ -57,7 +59,8 @@ func (w *writer) body(stored []byte, id string) (some bool, err error) {
 	return len(w.b) > begin+len("{}"), err
 }
 
-// value writes the value at the start of data, with the hidden fields of its maps left out, and returns the bytes behind it.
+// value writes the value at the start of data, with the hidden fields of its maps left out, and
+// returns the bytes behind it.
 func (w *writer) value(data []byte) (rest []byte, err error) {
 	t, rest, err := codec.Next(data)
 	if err != nil {
@@ -144,7 +147,8 @@ func (w *writer) object(t codec.Token, data []byte, id string) (rest []byte, err
 	})
 }
 
-// mapOf calls one with each field of a map, in the order of names. Of fields with the same name the last one counts.
+// mapOf calls one with each field of a map, in the order of names. Of fields with the same name the
+// last one counts.
 func (w *writer) mapOf(t codec.Token, data []byte, one func(name, value []byte) error) (rest []byte, err error) {
 	begin := len(w.fields)
 	for range t.N {

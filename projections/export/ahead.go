@@ -2,7 +2,8 @@ package export
 
 import "context"
 
-// readAhead and readBatches bound the events that are read before they are needed: so many batches of so many events.
+// readAhead and readBatches bound the events that are read before they are needed: so many batches
+// of so many events.
 const (
 	readAhead   = 250
 	readBatches = 4
@@ -13,8 +14,9 @@ type read struct {
 	newest uint64
 }
 
-// read calls handle with each event after a position, up to the newest one now. The source reads on another goroutine meanwhile, a few
-// batches ahead. If the source fails, handle first gets the events before the failure.
+// read calls handle with each event after a position, up to the newest one now. The source reads on
+// another goroutine meanwhile, a few batches ahead. If the source fails, handle first gets the
+// events before the failure.
 func (c Config) read(ctx context.Context, after uint64, s *Summary, handle func(Event) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -11,9 +11,11 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// books is the SQLite file of an export, inside one transaction, which only close and commit end: database/sql would roll back on a
-// goroutine of its own when a context ends, and the file is removed then. It has the newest rows of payments, disputes and deliveries, and the
-// position and the place up to which events and deliveries were folded. For the format SQLite it is the export itself.
+// books is the SQLite file of an export, inside one transaction, which only close and commit end:
+// database/sql would roll back on a goroutine of its own when a context ends, and the file is
+// removed then. It has the newest rows of payments, disputes and deliveries, and the position and
+// the place up to which events and deliveries were folded. For the format SQLite it is the export
+// itself.
 type books struct {
 	db       *sql.DB
 	tx       *sql.Tx
@@ -26,7 +28,8 @@ type books struct {
 
 const stateTable = "payledger_export"
 
-// openBooks opens or creates the file and begins the transaction. Another export that writes to the file is an error.
+// openBooks opens or creates the file and begins the transaction. Another export that writes to the
+// file is an error.
 func openBooks(ctx context.Context, path string, all bool) (*books, error) {
 	db, err := sql.Open("sqlite", fileURL(path)+"?_pragma=synchronous(FULL)&_txlock=immediate")
 	if err != nil {
@@ -186,8 +189,9 @@ func insertRows[T any](ctx context.Context, b *books, t table[T], rows []T) erro
 	return nil
 }
 
-// dropUnchanged removes the payments and disputes without an event in the export's window, with their rows in other tables, and the deliveries
-// without a record in it. The balances of the earlier events were needed until here.
+// dropUnchanged removes the payments and disputes without an event in the export's window, with
+// their rows in other tables, and the deliveries without a record in it. The balances of the
+// earlier events were needed until here.
 func (b *books) dropUnchanged(ctx context.Context) error {
 	for table, id := range map[string]string{payments.name: "id", transactions.name: "payment_id", refunds.name: "payment_id", disputes.name: "id", webhooks.name: "id"} {
 		if err := b.exec(ctx, "DELETE FROM "+table+" WHERE "+id+" NOT IN (SELECT id FROM changed)"); err != nil {
@@ -210,7 +214,8 @@ func (b *books) mark(ctx context.Context, ids map[string]bool) error {
 	return nil
 }
 
-// changedDeliveries returns the number of deliveries that belong to this export. Call it before payments are marked.
+// changedDeliveries returns the number of deliveries that belong to this export. Call it before
+// payments are marked.
 func (b *books) changedDeliveries(ctx context.Context) (n uint64, err error) {
 	query := "SELECT count(*) FROM changed"
 	if !b.marks {
@@ -222,7 +227,8 @@ func (b *books) changedDeliveries(ctx context.Context) (n uint64, err error) {
 	return n, nil
 }
 
-// writeChanged writes the rows of a table whose payment, dispute or delivery is marked, or all rows; id is the column with its id.
+// writeChanged writes the rows of a table whose payment, dispute or delivery is marked, or all
+// rows; id is the column with its id.
 func writeChanged[T any](ctx context.Context, b *books, t table[T], id string, w writer[T]) error {
 	query := fmt.Sprintf("SELECT %s FROM %s", strings.Join(t.names(), ", "), t.name) //nolint:gosec // the names are those of our own tables
 	if b.marks {

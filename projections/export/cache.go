@@ -7,7 +7,8 @@ import (
 
 type known struct {
 	row PaymentRow
-	// The numbers of the payment's rows in the other tables. unknown: another export wrote them, or they are no longer in memory.
+	// The numbers of the payment's rows in the other tables. unknown: another export wrote them, or
+	// they are no longer in memory.
 	unknown               bool
 	transactions, refunds []int64
 }
@@ -28,7 +29,8 @@ func (c *cache) get(id string) (known, bool) {
 	return k, found
 }
 
-// put keeps a payment. When the young half is full, it becomes the old half, and the former old half is dropped.
+// put keeps a payment. When the young half is full, it becomes the old half, and the former old
+// half is dropped.
 func (c *cache) put(k known) {
 	if c.young == nil || len(c.young) >= cachedPayments {
 		c.young, c.old = make(map[string]known, cachedPayments), c.young

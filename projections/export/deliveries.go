@@ -13,7 +13,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// The states of the books with the place up to which the deliveries were read, and with the record at it.
+// The states of the books with the place up to which the deliveries were read, and with the record
+// at it.
 const statePlace, stateRecord = "deliveries", "delivery"
 
 // nameOf returns the text that tells a record from others that a ledger may have at its place.
@@ -21,8 +22,8 @@ func nameOf(d deliveries.Recorded) string {
 	return d.ID + " " + d.RecordedAt.Time.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 }
 
-// sameRecord returns an error if the source has another record at the place with which the books end. A record that retention has dropped is no
-// other one.
+// sameRecord returns an error if the source has another record at the place with which the books
+// end. A record that retention has dropped is no other one.
 func (c Config) sameRecord(ctx context.Context, b *books, place uint64) error {
 	name, err := b.state(ctx, stateRecord)
 	if err != nil || name == "" || place == 0 {
@@ -57,8 +58,9 @@ func deliveryRow(d deliveries.Recorded) DeliveryRow {
 	return row
 }
 
-// within reports whether a record belongs to the export. To an export of a limited time it does if the delivery was planned, tried or ended in
-// that time: a record that only names another node as the sender, or repeats an older one whose segment is dropped, changes nothing.
+// within reports whether a record belongs to the export. To an export of a limited time it does if
+// the delivery was planned, tried or ended in that time: a record that only names another node as
+// the sender, or repeats an older one whose segment is dropped, changes nothing.
 func (c Config) within(ctx context.Context, b *books, rows map[string]DeliveryRow, row DeliveryRow, d deliveries.Recorded) (bool, error) {
 	switch {
 	case c.Window.From.IsZero():
@@ -80,8 +82,9 @@ func (c Config) within(ctx context.Context, b *books, rows map[string]DeliveryRo
 	return before != row, nil
 }
 
-// foldDeliveries brings the deliveries of the books up to date, and marks those that changed. It runs before the events are read: see
-// the package comment. It returns the place up to which the books had read before.
+// foldDeliveries brings the deliveries of the books up to date, and marks those that changed. It
+// runs before the events are read: see the package comment. It returns the place up to which the
+// books had read before.
 func (c Config) foldDeliveries(ctx context.Context, b *books, s *Summary) (before uint64, err error) {
 	if before, err = b.number(ctx, statePlace); err != nil || c.Deliveries == nil {
 		return before, err

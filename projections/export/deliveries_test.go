@@ -16,7 +16,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// sent is the stream of random delivery records in memory. A delivery is planned, and then tried until it succeeds or is exhausted.
+// sent is the stream of random delivery records in memory. A delivery is planned, and then tried
+// until it succeeds or is exhausted.
 type sent struct {
 	all    []deliveries.Recorded
 	newest map[string]deliveries.Recorded
@@ -70,8 +71,9 @@ func (s *sent) grow(n int) {
 	}
 }
 
-// TestDeliveries checks that increments plus the earlier export have the deliveries of a full export, in every format: also increments in which
-// deliveries changed and no event is new, and those without a changed delivery.
+// TestDeliveries checks that increments plus the earlier export have the deliveries of a full
+// export, in every format: also increments in which deliveries changed and no event is new, and
+// those without a changed delivery.
 func TestDeliveries(t *testing.T) {
 	const events, records = 60, 6_000
 	f, s := newFeed(7), newSent(5)
@@ -112,7 +114,8 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// TestDeliveriesRow checks every column of two rows: a webhook that arrived at the second attempt, and a webhook without an attempt.
+// TestDeliveriesRow checks every column of two rows: a webhook that arrived at the second attempt,
+// and a webhook without an attempt.
 func TestDeliveriesRow(t *testing.T) {
 	t.Parallel()
 	at := func(minutes int) paymentjson.Time {
@@ -142,7 +145,8 @@ func TestDeliveriesRow(t *testing.T) {
 	}
 }
 
-// TestDeliveriesWindow checks that an export of a limited time has the deliveries with a record in it, as they were at its end.
+// TestDeliveriesWindow checks that an export of a limited time has the deliveries with a record in
+// it, as they were at its end.
 func TestDeliveriesWindow(t *testing.T) {
 	t.Parallel()
 	f, s := newFeed(7), newSent(5)
@@ -173,8 +177,8 @@ func TestDeliveriesWindow(t *testing.T) {
 	}
 }
 
-// TestDeliveriesElsewhere checks that an export behind a position into another folder has all deliveries: the place that the earlier export
-// reached is known in its own folder only.
+// TestDeliveriesElsewhere checks that an export behind a position into another folder has all
+// deliveries: the place that the earlier export reached is known in its own folder only.
 func TestDeliveriesElsewhere(t *testing.T) {
 	t.Parallel()
 	f, s := newFeed(7), newSent(5)
@@ -188,8 +192,9 @@ func TestDeliveriesElsewhere(t *testing.T) {
 	}
 }
 
-// TestDeliveriesWithoutChange checks that an export of a limited time has the deliveries that were planned, tried or ended in it. A record that
-// names another node as the sender does not count, and the repeated record of a delivery whose earlier records are dropped neither.
+// TestDeliveriesWithoutChange checks that an export of a limited time has the deliveries that were
+// planned, tried or ended in it. A record that names another node as the sender does not count, and
+// the repeated record of a delivery whose earlier records are dropped neither.
 func TestDeliveriesWithoutChange(t *testing.T) {
 	t.Parallel()
 	minute := func(n int) paymentjson.Time { return paymentjson.Time{Time: start.Add(time.Duration(n) * time.Minute)} }
@@ -232,8 +237,8 @@ func TestDeliveriesWithoutChange(t *testing.T) {
 	}
 }
 
-// TestDeliveriesRestored checks that an export is not continued with a ledger that has another record at the place where it ends; a record that
-// retention has dropped is no other one.
+// TestDeliveriesRestored checks that an export is not continued with a ledger that has another
+// record at the place where it ends; a record that retention has dropped is no other one.
 func TestDeliveriesRestored(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

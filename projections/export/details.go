@@ -7,8 +7,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// setDetails sets the columns that other systems ask for beside the money: where the payment comes from, and what was checked. The session
-// is in the payment's first event only.
+// setDetails sets the columns that other systems ask for beside the money: where the payment comes
+// from, and what was checked. The session is in the payment's first event only.
 func (row *PaymentRow) setDetails(e Event, before PaymentRow) error {
 	if row.SessionID = before.SessionID; before.ID == "" {
 		var created struct {

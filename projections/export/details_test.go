@@ -12,8 +12,9 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// TestDetails: a payment's row has its session, country, metadata, 3-D Secure outcome and checks, in every format, also after an event that
-// does not repeat the session, and in an appended export. A payment without them has nulls.
+// TestDetails: a payment's row has its session, country, metadata, 3-D Secure outcome and checks,
+// in every format, also after an event that does not repeat the session, and in an appended export.
+// A payment without them has nulls.
 func TestDetails(t *testing.T) {
 	f := newFeed(1)
 	f.grow(1)

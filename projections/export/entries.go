@@ -15,9 +15,10 @@ import (
 //	chargeback withheld            disputes         receivable
 //	chargeback given back          receivable       disputes
 //
-// A capture also releases its part of the hold. holds minus authorizations is 0 at any time: a hold is no money yet. receivable
-// is the money that the processors owe the merchant: sales minus refunds minus disputes. If the currency of a chargeback
-// changes, the former amount is given back in the former currency.
+// A capture also releases its part of the hold. holds minus authorizations is 0 at any time: a hold
+// is no money yet. receivable is the money that the processors owe the merchant: sales minus
+// refunds minus disputes. If the currency of a chargeback changes, the former amount is given back
+// in the former currency.
 const (
 	ledgerHolds          = "holds"
 	ledgerAuthorizations = "authorizations"
@@ -27,7 +28,8 @@ const (
 	ledgerDisputes       = "disputes"
 )
 
-// move is a change of a balance. debit and credit are the accounts when it grows; when it shrinks, the other way round.
+// move is a change of a balance. debit and credit are the accounts when it grows; when it shrinks,
+// the other way round.
 type move struct {
 	debit, credit string
 	by            int64 // minor units
@@ -69,8 +71,9 @@ func (b balance) opposite() balance {
 	return b
 }
 
-// rebook returns the postings that change a balance from before to after. An amount is never the difference of two currencies: if the
-// currency or the processor changes, the whole former balance is posted back, in its own currency, before the new one is posted.
+// rebook returns the postings that change a balance from before to after. An amount is never the
+// difference of two currencies: if the currency or the processor changes, the whole former balance
+// is posted back, in its own currency, before the new one is posted.
 func rebook(at EntryRow, before, after balance) (lines []EntryRow) {
 	former := before.opposite()
 	if before.processor == after.processor && before.currency == after.currency && before.exponent == after.exponent {
@@ -89,7 +92,8 @@ func (r EntryRow) in(b balance) EntryRow {
 	return r
 }
 
-// paymentEntries returns the postings of an event that changed a payment from before to after. A new payment has an empty before.
+// paymentEntries returns the postings of an event that changed a payment from before to after. A
+// new payment has an empty before.
 func paymentEntries(position int64, at time.Time, before, after PaymentRow) []EntryRow {
 	of := func(p PaymentRow) balance {
 		return balance{p.Processor, p.Currency, p.Exponent, []move{
@@ -101,7 +105,8 @@ func paymentEntries(position int64, at time.Time, before, after PaymentRow) []En
 	return rebook(EntryRow{Position: position, Time: at, Account: after.Account, Payment: after.ID}, of(before), of(after))
 }
 
-// disputeEntries does the same for a dispute. Its processor may report another amount, in another currency, at any time (D16).
+// disputeEntries does the same for a dispute. Its processor may report another amount, in another
+// currency, at any time (D16).
 func disputeEntries(position int64, at time.Time, before, after DisputeRow) []EntryRow {
 	of := func(d DisputeRow) balance {
 		return balance{d.Processor, d.Currency, d.Exponent, []move{{ledgerDisputes, ledgerReceivable, d.AmountWithheld}}}

@@ -9,7 +9,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Event is one event of the feed, as package eventjson writes it (I2), with the payment or the dispute after it.
+// Event is one event of the feed, as package eventjson writes it (I2), with the payment or the
+// dispute after it.
 type Event struct {
 	Position    uint64               `json:"position"`
 	ID          string               `json:"id"`
@@ -126,7 +127,8 @@ func (e Event) disputeRow() DisputeRow {
 	return row
 }
 
-// withheld reports whether the processor withholds the disputed amount: from the chargeback on, unless it was won or cancelled.
+// withheld reports whether the processor withholds the disputed amount: from the chargeback on,
+// unless it was won or cancelled.
 func withheld(p dispute.Place) bool {
 	return p.Type != processor.Retrieval && p.Status != processor.DisputeWon && p.Status != processor.DisputeCancelled
 }

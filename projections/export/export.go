@@ -19,28 +19,34 @@ var ErrBeyond = errors.New("export: no event has this position")
 
 // Source reads the feed of events.
 type Source interface {
-	// Events calls handle with each event after a position, up to the newest one now, in order. newest is the newest position, or 0
-	// if the source does not know it. ErrBeyond: no event has the position yet.
+	// Events calls handle with each event after a position, up to the newest one now, in order.
+	// newest is the newest position, or 0 if the source does not know it. ErrBeyond: no event has
+	// the position yet.
 	Events(ctx context.Context, after uint64, handle func(e Event, newest uint64) error) error
 }
 
 // Config configures an export.
 type Config struct {
 	Source Source
-	// Deliveries calls handle with the webhook deliveries as their records after a place have them, in the order of places; nil: there are none.
+	// Deliveries calls handle with the webhook deliveries as their records after a place have them,
+	// in the order of places; nil: there are none.
 	Deliveries func(ctx context.Context, after uint64, handle func(deliveries.Recorded) error) error
 	Format     Format
-	// Out is the folder of the files, or the file of the format SQLite. "" writes the events to Stdout: CSV and JSON lines only.
+	// Out is the folder of the files, or the file of the format SQLite. "" writes the events to
+	// Stdout: CSV and JSON lines only.
 	Out    string
 	Stdout io.Writer
-	// After is a position: only events after it are exported. nil exports all of them into a new folder.
+	// After is a position: only events after it are exported. nil exports all of them into a new
+	// folder.
 	After  *uint64
 	Window Window
 	// Once leaves no file beside the tables of a folder. No export can be appended to them.
 	Once bool
-	// EscapeFormulas writes texts that a spreadsheet could take for formulas with an apostrophe before them: CSV only.
+	// EscapeFormulas writes texts that a spreadsheet could take for formulas with an apostrophe
+	// before them: CSV only.
 	EscapeFormulas bool
-	// Progress is called with the position of each event, and with the newest one, 0 if it is unknown; nil: with nothing.
+	// Progress is called with the position of each event, and with the newest one, 0 if it is
+	// unknown; nil: with nothing.
 	Progress func(position, newest uint64)
 }
 
@@ -63,7 +69,8 @@ func (s *Summary) add(position uint64) {
 	s.Events++
 }
 
-// Run exports the events. An error leaves the folder as it was before, unless it comes behind the commit: see folder.
+// Run exports the events. An error leaves the folder as it was before, unless it comes behind the
+// commit: see folder.
 func Run(ctx context.Context, c Config) (Summary, error) {
 	if c.Progress == nil {
 		c.Progress = func(uint64, uint64) {}
@@ -125,7 +132,8 @@ func (c Config) intoFile(ctx context.Context) (Summary, error) {
 	return s, rename(path, c.Out)
 }
 
-// intoBooks folds the events into the SQLite file at path. files writes a folder's files; nil: the SQLite file has every table.
+// intoBooks folds the events into the SQLite file at path. files writes a folder's files; nil: the
+// SQLite file has every table.
 func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Summary, err error) {
 	b, err := openBooks(ctx, path, files == nil)
 	if err != nil {
@@ -182,13 +190,15 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 	return s, files.rename(s.Files)
 }
 
-// starting says where an export begins: it folds the events after fold, and shows those after show. again: it continues a committed one.
+// starting says where an export begins: it folds the events after fold, and shows those after show.
+// again: it continues a committed one.
 type starting struct {
 	fold, show uint64
 	again      bool
 }
 
-// start returns where the export begins. The first one folds the whole log: the entries need each payment's former balances.
+// start returns where the export begins. The first one folds the whole log: the entries need each
+// payment's former balances.
 func (c Config) start(ctx context.Context, b *books) (starting, error) {
 	done, err := b.number(ctx, "position")
 	if err != nil {
@@ -221,8 +231,9 @@ func (c Config) start(ctx context.Context, b *books) (starting, error) {
 // stateHash is the state of the books with the hash of the event at their position.
 const stateHash = "hash"
 
-// unchanged returns an error unless the source has the event with which the books end: after the restore of an older back-up, or of another
-// ledger, the position may be that of another event, and the files have events that no ledger has any more (D22.10).
+// unchanged returns an error unless the source has the event with which the books end: after the
+// restore of an older back-up, or of another ledger, the position may be that of another event, and
+// the files have events that no ledger has any more (D22.10).
 func (c Config) unchanged(ctx context.Context, b *books, position uint64) error {
 	hash, err := b.state(ctx, stateHash)
 	if err != nil || hash == "" || position == 0 { // an earlier version recorded no hash

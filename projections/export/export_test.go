@@ -206,8 +206,8 @@ func readSQLite(t *testing.T, path, table string) (rows []record) {
 	return rows
 }
 
-// newest returns the rows that count: of each key those with the highest position of their payment or dispute, or with the delivery's highest
-// place.
+// newest returns the rows that count: of each key those with the highest position of their payment
+// or dispute, or with the delivery's highest place.
 func newest(table string, rows []record) (kept []string) {
 	owner := map[string]string{"payments": "id", "disputes": "id", "transactions": "payment_id", "refunds": "payment_id", "deliveries": "id"}[table]
 	order := "position"
@@ -255,7 +255,8 @@ func target(t *testing.T, f export.Format) string {
 	return filepath.Join(t.TempDir(), "export")
 }
 
-// TestFormatsAgree: every format has the same rows, and the same after appended exports and failures in between as after one export.
+// TestFormatsAgree: every format has the same rows, and the same after appended exports and
+// failures in between as after one export.
 func TestFormatsAgree(t *testing.T) {
 	f := newFeed(7)
 	f.grow(5_000)
@@ -299,7 +300,8 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// TestExportsAreEqual: exports of the same events are the same bytes, so that their hashes can be compared.
+// TestExportsAreEqual: exports of the same events are the same bytes, so that their hashes can be
+// compared.
 func TestExportsAreEqual(t *testing.T) {
 	f := newFeed(7)
 	f.grow(500)
@@ -389,7 +391,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestCrashBeforeNames: after a crash behind the commit and before the files have their names, the next export names them.
+// TestCrashBeforeNames: after a crash behind the commit and before the files have their names, the
+// next export names them.
 func TestCrashBeforeNames(t *testing.T) {
 	f := newFeed(3)
 	f.grow(500)
@@ -411,8 +414,8 @@ func TestCrashBeforeNames(t *testing.T) {
 	checkNoHalfFile(t, out)
 }
 
-// TestNamesFail checks that if files cannot be renamed after the commit, the next export renames them, both for a first export and for a
-// further one.
+// TestNamesFail checks that if files cannot be renamed after the commit, the next export renames
+// them, both for a first export and for a further one.
 func TestNamesFail(t *testing.T) {
 	for _, format := range folders {
 		f := newFeed(4)
@@ -494,8 +497,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRestored checks that an export is continued only with a ledger that has the event at its end: after the restore of an older back-up, the
-// position may be that of another event, or of none. The files stay as they are (D22.10).
+// TestRestored checks that an export is continued only with a ledger that has the event at its end:
+// after the restore of an older back-up, the position may be that of another event, or of none. The
+// files stay as they are (D22.10).
 func TestRestored(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -533,7 +537,8 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestUnknownPosition: a first export behind a position that no event has yet is the source's error, and leaves no file.
+// TestUnknownPosition: a first export behind a position that no event has yet is the source's
+// error, and leaves no file.
 func TestUnknownPosition(t *testing.T) {
 	f := newFeed(5)
 	f.grow(50)
@@ -585,7 +590,8 @@ func strangers(t *testing.T) string {
 	return dir
 }
 
-// TestWindowEnds: an export of a window cannot be continued: events behind the window would be missing.
+// TestWindowEnds: an export of a window cannot be continued: events behind the window would be
+// missing.
 func TestWindowEnds(t *testing.T) {
 	for _, format := range []export.Format{export.CSV, export.SQLite} {
 		f := newFeed(7)
@@ -629,7 +635,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestOnce: an export that nothing will be appended to leaves the tables and nothing else, also after an appended one.
+// TestOnce: an export that nothing will be appended to leaves the tables and nothing else, also
+// after an appended one.
 func TestOnce(t *testing.T) {
 	f := newFeed(9)
 	f.grow(100)
@@ -671,7 +678,8 @@ func TestEmptyWindow(t *testing.T) {
 	}
 }
 
-// TestFormulas: with the option, a text that a spreadsheet could run has an apostrophe before it, in CSV files and on stdout.
+// TestFormulas: with the option, a text that a spreadsheet could run has an apostrophe before it,
+// in CSV files and on stdout.
 func TestFormulas(t *testing.T) {
 	f := newFeed(9)
 	f.grow(50)

@@ -13,7 +13,8 @@ import (
 	"payledger/projections/export"
 )
 
-// TestFirstEvents: the tables of an export of a log whose aggregates have one event each have no zero time and no empty id.
+// TestFirstEvents: the tables of an export of a log whose aggregates have one event each have no
+// zero time and no empty id.
 func TestFirstEvents(t *testing.T) {
 	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())

@@ -39,7 +39,8 @@ func (a *batch) clear() {
 	a.events, a.entries = a.events[:0], a.entries[:0]
 }
 
-// add folds an event. shown reports whether the event's own rows belong to the export; if not, it changes the balances only.
+// add folds an event. shown reports whether the event's own rows belong to the export; if not, it
+// changes the balances only.
 func (a *batch) add(ctx context.Context, b *books, e Event, shown bool) error {
 	var lines []EntryRow
 	switch {

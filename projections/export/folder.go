@@ -15,12 +15,14 @@ const (
 	partSuffix = ".part"                    // of a file that is not complete
 )
 
-// folder writes the files of an export: TABLE.EXTENSION at first, TABLE-POSITION.EXTENSION for appended ones, with the first
-// position that they may have. For deliveries it is the first place: deliveries also change without an event.
+// folder writes the files of an export: TABLE.EXTENSION at first, TABLE-POSITION.EXTENSION for
+// appended ones, with the first position that they may have. For deliveries it is the first place:
+// deliveries also change without an event.
 //
-// Crash safety: files are written under a name that ends with .part and synced. The commit of the books records the position and
-// the names. Then the files get their final names. After a crash before the commit, the next export writes the parts again; after
-// a crash or an error behind it, the next export first renames them. So no event is missing or written twice.
+// Crash safety: files are written under a name that ends with .part and synced. The commit of the
+// books records the position and the names. Then the files get their final names. After a crash
+// before the commit, the next export writes the parts again; after a crash or an error behind it,
+// the next export first renames them. So no event is missing or written twice.
 type folder struct {
 	dir    string
 	form   form
@@ -111,7 +113,8 @@ func (f *folder) write(first uint64, rows *batch) (err error) {
 	return f.entries.write(rows.entries)
 }
 
-// complete writes the files of the other tables, syncs all files, and records their names. It returns the names.
+// complete writes the files of the other tables, syncs all files, and records their names. It
+// returns the names.
 func (f *folder) complete(ctx context.Context, b *books) ([]string, error) {
 	var tables []func() error
 	if f.events != nil {

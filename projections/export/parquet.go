@@ -11,10 +11,12 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// rowGroup is the number of rows of a Parquet row group, which is held in memory until it is written.
+// rowGroup is the number of rows of a Parquet row group, which is held in memory until it is
+// written.
 const rowGroup = 20_000
 
-// codec compresses the pages of all tables with one encoder: the library's own codec has encoders of 16 MB for each table.
+// codec compresses the pages of all tables with one encoder: the library's own codec has encoders
+// of 16 MB for each table.
 type codec struct {
 	zstd.Codec
 	encoder func() *fast.Encoder
@@ -38,8 +40,9 @@ func (c *codec) Encode(dst, src []byte) ([]byte, error) {
 
 var compression = newCodec()
 
-// parquetWriter writes rows as lists of values, each with its definition level. The library can also write structs, but takes some
-// nulls of optional fields for zero values then (v0.32.0: a comparison in writeRowsFuncOfOptional has the wrong mask).
+// parquetWriter writes rows as lists of values, each with its definition level. The library can
+// also write structs, but takes some nulls of optional fields for zero values then (v0.32.0: a
+// comparison in writeRowsFuncOfOptional has the wrong mask).
 type parquetWriter[T any] struct {
 	table  table[T]
 	to     *parquet.GenericWriter[T]

@@ -26,8 +26,8 @@ type kindRow struct {
 	Empty  string    `parquet:"empty"`
 }
 
-// nullPatterns are blocks of 64 rows; a 1 is a row with values. They are all runs of values, from every row on, and some random
-// blocks.
+// nullPatterns are blocks of 64 rows; a 1 is a row with values. They are all runs of values, from
+// every row on, and some random blocks.
 func nullPatterns(random *rand.Rand) (all []uint64) {
 	for from := range 64 {
 		for length := range 65 - from {
@@ -41,8 +41,8 @@ func nullPatterns(random *rand.Rand) (all []uint64) {
 	return all
 }
 
-// TestParquetNulls: in blocks of 64 rows of every pattern, a null is null and never the zero value, whatever surrounds it. The values are
-// read with their definition levels.
+// TestParquetNulls: in blocks of 64 rows of every pattern, a null is null and never the zero value,
+// whatever surrounds it. The values are read with their definition levels.
 func TestParquetNulls(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(seedtest.Seed(t), 64))
@@ -120,7 +120,8 @@ func plainValue(v parquet.Value) any {
 	}
 }
 
-// TestParquetSchema: the columns of a file are those of the table, in its order, and null where the table has null.
+// TestParquetSchema: the columns of a file are those of the table, in its order, and null where the
+// table has null.
 func TestParquetSchema(t *testing.T) {
 	t.Parallel()
 	check := func(name string, columns []Column, row reflect.Type) {

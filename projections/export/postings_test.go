@@ -99,7 +99,8 @@ func (h *history) answer(s payment.State, request payment.Request, decided func(
 	decided(payment.DecideAnswer(s, payment.RecordAnswer{At: request.At, EventID: request.EventID, Request: op.Revision, Answer: answer}))
 }
 
-// outOfBand records an out-of-band operation: a void, or a capture, refund or adjustment that the amounts allow.
+// outOfBand records an out-of-band operation: a void, or a capture, refund or adjustment that the
+// amounts allow.
 func (h *history) outOfBand(s payment.State, request payment.Request, decided func(payment.Event, error)) {
 	record := processor.Record{
 		Kind: []processor.Kind{processor.Capture, processor.Void, processor.Refund, processor.Adjust}[h.IntN(4)], ID: request.EventID,
@@ -119,7 +120,8 @@ func (h *history) outOfBand(s payment.State, request payment.Request, decided fu
 	decided(payment.DecideOutOfBand(s, payment.RecordOutOfBand{At: request.At, EventID: request.EventID, Record: record}))
 }
 
-// argue adds a dispute with random notifications: amounts in several currencies, newer and older ones, impossible ones.
+// argue adds a dispute with random notifications: amounts in several currencies, newer and older
+// ones, impossible ones.
 func (h *history) argue(notifications int) {
 	id := domain.DisputeID(fmt.Sprintf("dispute-%04d", len(h.disputes)))
 	begin := h.at()
@@ -147,7 +149,8 @@ func (h *history) argue(notifications int) {
 	h.disputes = append(h.disputes, s)
 }
 
-// sums are debits minus credits, by payment or dispute, ledger account and currency. A sum of 0 is absent.
+// sums are debits minus credits, by payment or dispute, ledger account and currency. A sum of 0 is
+// absent.
 type sums map[string]int64
 
 func (s sums) add(of, ledger string, currency domain.Currency, by domain.Amount) {
@@ -156,8 +159,9 @@ func (s sums) add(of, ledger string, currency domain.Currency, by domain.Amount)
 
 func (s sums) drop() { maps.DeleteFunc(s, func(_ string, sum int64) bool { return sum == 0 }) }
 
-// TestPostings: in random histories of payments and disputes, the only aggregates with postings, the postings of each add up to its
-// newest state, in each currency. So those of a void, of a full refund, and of a dispute that was won or cancelled, add up to 0.
+// TestPostings: in random histories of payments and disputes, the only aggregates with postings,
+// the postings of each add up to its newest state, in each currency. So those of a void, of a full
+// refund, and of a dispute that was won or cancelled, add up to 0.
 func TestPostings(t *testing.T) {
 	h := &history{Rand: rand.New(rand.NewPCG(seedtest.Seed(t), 38))}
 	for range 250 {
@@ -210,7 +214,8 @@ func TestPostings(t *testing.T) {
 	t.Logf("%d events, ends %v", len(h.all), seen)
 }
 
-// held is the model of the hold: the authorized amount, less confirmed captures. A void and a final capture release all but accepted captures.
+// held is the model of the hold: the authorized amount, less confirmed captures. A void and a final
+// capture release all but accepted captures.
 func held(s payment.State) domain.Amount {
 	var captured, accepted domain.Amount
 	authorized, released := false, false

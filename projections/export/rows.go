@@ -2,12 +2,12 @@ package export
 
 import "time"
 
-// Row types are the tables of an export. The tag parquet names a column and its logical type; a column that is optional is
-// null, or empty in CSV, where its Go value is zero. The tag doc is the column's meaning in TABLES.md. A field tagged key
-// belongs to the row's primary key.
+// Row types are the tables of an export. The tag parquet names a column and its logical type; a
+// column that is optional is null, or empty in CSV, where its Go value is zero. The tag doc is the
+// column's meaning in TABLES.md. A field tagged key belongs to the row's primary key.
 //
-// Amounts are minor units of currency, which has exponent decimal digits: 1050 EUR with exponent 2 is 10.50 EUR. Times are
-// UTC. Position is the place of an event in the log.
+// Amounts are minor units of currency, which has exponent decimal digits: 1050 EUR with exponent 2
+// is 10.50 EUR. Times are UTC. Position is the place of an event in the log.
 
 // EventRow is one event of the log.
 type EventRow struct {

@@ -9,7 +9,8 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// Share has the numbers of a processor's authorizations, of all and of those not refused. An unknown outcome is no refusal.
+// Share has the numbers of a processor's authorizations, of all and of those not refused. An
+// unknown outcome is no refusal.
 type Share struct {
 	Processor      string
 	Granted, Asked int

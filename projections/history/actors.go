@@ -21,7 +21,8 @@ type actors struct {
 	runs    map[domain.RunID]workflow.RunState
 }
 
-// name returns the name of the API key, the dashboard user or the workflow that caused an event; "" for other actors.
+// name returns the name of the API key, the dashboard user or the workflow that caused an event; ""
+// for other actors.
 func (a *actors) name(ctx context.Context, e *eventstore.Recorded) (string, error) {
 	switch kind, _, _ := strings.Cut(e.Actor, ":"); kind {
 	case "api_key", "user":
@@ -37,7 +38,8 @@ func (a *actors) name(ctx context.Context, e *eventstore.Recorded) (string, erro
 func keyActor(id domain.APIKeyID) string { return "api_key:" + string(id) }
 func userActor(id domain.UserID) string  { return "user:" + string(id) }
 
-// named returns the name of an API key or a user. If the account's state lacks a gone one, it reads the account's events.
+// named returns the name of an API key or a user. If the account's state lacks a gone one, it reads
+// the account's events.
 func (a *actors) named(ctx context.Context, actor string) (string, error) {
 	if a.names == nil {
 		tip, err := a.tip(ctx)
@@ -70,7 +72,8 @@ func (a *actors) tip(ctx context.Context) (eventstore.Tip[account.State], error)
 	return tip, err
 }
 
-// readAccount reads all keys, users and endpoints that the account ever had. Later calls do nothing.
+// readAccount reads all keys, users and endpoints that the account ever had. Later calls do
+// nothing.
 func (a *actors) readAccount(ctx context.Context) error {
 	if a.every {
 		return nil
@@ -108,7 +111,8 @@ func (a *actors) accountEvent(ctx context.Context, r *eventstore.Recorded) error
 	return err
 }
 
-// run returns the workflow run whose action led to an event, by the event's correlation id; the zero value if there is none.
+// run returns the workflow run whose action led to an event, by the event's correlation id; the
+// zero value if there is none.
 func (a *actors) run(ctx context.Context, correlationID string) (workflow.RunState, error) {
 	id, is := workflow.CausedBy(correlationID)
 	if !is {

@@ -33,8 +33,8 @@ func event[S any, E domain.Event](t *testing.T, store *engine.Store, a *eventsto
 // byID reads the names of the owner's actors.
 func byID(store *engine.Store) *actors { return &actors{store: store, account: owner} }
 
-// TestActors: entries have the names of API keys, also revoked ones, and of workflows. A browser's actor and the event show a
-// fingerprint of the session; only the raw bytes contain the session id.
+// TestActors: entries have the names of API keys, also revoked ones, and of workflows. A browser's
+// actor and the event show a fingerprint of the session; only the raw bytes contain the session id.
 func TestActors(t *testing.T) {
 	const session, run = "01session1", "01run1"
 	store, vault := ledger(t)
@@ -116,8 +116,9 @@ func TestActors(t *testing.T) {
 	}
 }
 
-// TestMoved: every entry has the changes of the amounts, also in a part of a history. The sums of the changes are the payment's
-// amounts. A void releases everything but the capture that is accepted.
+// TestMoved: every entry has the changes of the amounts, also in a part of a history. The sums of
+// the changes are the payment's amounts. A void releases everything but the capture that is
+// accepted.
 func TestMoved(t *testing.T) {
 	checkMoved(t, []Moved{{}, {Held: 1250}, {}, {Held: -1000, Captured: 1000}, {}, {Refunded: 300}},
 		create, answer(1, processor.Succeeded), capture(1000), answer(3, processor.Succeeded), refund(300), answer(5, processor.Succeeded))

@@ -10,13 +10,15 @@ import (
 // ErrNotThere means that the payment has no such revision, or did not exist at that time.
 var ErrNotThere = errors.New("the payment has no such revision")
 
-// At is the end of a replay: a revision, or the last event at or before a time. The zero value is the newest event.
+// At is the end of a replay: a revision, or the last event at or before a time. The zero value is
+// the newest event.
 type At struct {
 	Revision uint64
 	Time     time.Time
 }
 
-// ParseAt reads a revision ("3") or a date: RFC 3339 with any offset, or in UTC without one (D1). "" gives the zero value.
+// ParseAt reads a revision ("3") or a date: RFC 3339 with any offset, or in UTC without one (D1).
+// "" gives the zero value.
 func ParseAt(text string) (At, error) {
 	if text == "" {
 		return At{}, nil

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// Change is one difference between two Payment JSONs. An added field has no From, a removed field no To; null is a value.
+// Change is one difference between two Payment JSONs. An added field has no From, a removed field
+// no To; null is a value.
 type Change struct {
 	Path string          `json:"path"` // of a leaf: $.transactions[0].processorStatus
 	From json.RawMessage `json:"from,omitempty"`

@@ -91,7 +91,8 @@ type Trigger struct {
 	EventID   string `json:"eventId"`
 }
 
-// beside returns the requested parts of an event. generic is the decoded event, and r.state is the state after the event.
+// beside returns the requested parts of an event. generic is the decoded event, and r.state is the
+// state after the event.
 func (r *replay) beside(ctx context.Context, e *eventstore.Recorded, fact payment.Event, generic map[string]any) (b Beside, err error) {
 	if slices.Contains(r.expand, ExpandProcessor) {
 		if b.Processor, err = r.calls(ctx, e.Revision, generic); err != nil {

@@ -45,8 +45,9 @@ type Reader struct {
 	Secrets *secrets.Store
 	// First6Digits reports whether an account opted in to first6Digits (§2.2); nil: no account did.
 	First6Digits func(context.Context, domain.AccountID) (bool, error)
-	// NextLookup returns the time at which a running server sends its next query about an operation to the processor; requested
-	// is zero for an operation that waits for its customer. nil: no server runs.
+	// NextLookup returns the time at which a running server sends its next query about an operation
+	// to the processor; requested is zero for an operation that waits for its customer. nil: no
+	// server runs.
 	NextLookup func(key domain.OperationKey, requested time.Time) (time.Time, bool)
 	Deliveries Deliveries // nil: no event has its webhooks
 }
@@ -63,10 +64,11 @@ type Part struct {
 // ErrFull of an emit function ends the part behind the entry that it took.
 var ErrFull = errors.New("history: the part is full")
 
-// Payment replays a payment and calls emit with each entry of a part, oldest first. An error of emit ends the replay. next is
-// the revision after which more entries follow; 0: there are no more. For a payment that is unknown or of another account, and
-// for the claim of an idempotency key (D9), the error is the domain's PaymentError. ErrNotThere: the payment has no revision for
-// At. Both errors come before the first entry.
+// Payment replays a payment and calls emit with each entry of a part, oldest first. An error of
+// emit ends the replay. next is the revision after which more entries follow; 0: there are no more.
+// For a payment that is unknown or of another account, and for the claim of an idempotency key
+// (D9), the error is the domain's PaymentError. ErrNotThere: the payment has no revision for At.
+// Both errors come before the first entry.
 func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part Part, emit func(Entry) error) (next uint64, err error) {
 	tip, err := eventstore.Load(ctx, h.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.Latest)
 	if err != nil {
@@ -212,7 +214,8 @@ func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, erro
 	return entry, nil
 }
 
-// dates converts the times in a decoded event to the format of D1, and leaves out the fields without a value.
+// dates converts the times in a decoded event to the format of D1, and leaves out the fields
+// without a value.
 func dates(v any) any {
 	switch v := v.(type) {
 	case time.Time:

@@ -52,7 +52,8 @@ func ledger(t *testing.T) (*engine.Store, *secrets.Store) {
 	return store, eventstoretest.Secrets(t, store)
 }
 
-// played appends the events of one payment: created, timed out, pending at the processor, authorized.
+// played appends the events of one payment: created, timed out, pending at the processor,
+// authorized.
 func played(t *testing.T, store *engine.Store, personal *domain.Sealed) []time.Time {
 	t.Helper()
 	ctx := context.Background()
@@ -140,8 +141,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestAt: a replay ends after a revision, or with the last event at or before a time. An unknown revision, or a time before the
-// first event, is an error.
+// TestAt: a replay ends after a revision, or with the last event at or before a time. An unknown
+// revision, or a time before the first event, is an error.
 func TestAt(t *testing.T) {
 	store, vault := ledger(t)
 	times := played(t, store, nil)
@@ -173,7 +174,8 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestPersonalData: the payment shows personal data while its key exists. The event shows only sealed data.
+// TestPersonalData: the payment shows personal data while its key exists. The event shows only
+// sealed data.
 func TestPersonalData(t *testing.T) {
 	ctx := context.Background()
 	store, vault := ledger(t)
@@ -207,8 +209,8 @@ func TestPersonalData(t *testing.T) {
 	}
 }
 
-// TestPositions: an event is shown at once, first without its position. After a checkpoint covers the event, it is shown with its
-// position in the whole log.
+// TestPositions: an event is shown at once, first without its position. After a checkpoint covers
+// the event, it is shown with its position in the whole log.
 func TestPositions(t *testing.T) {
 	store, vault := ledger(t)
 	h := Reader{Store: store, Secrets: vault}
@@ -272,7 +274,8 @@ func covered(t *testing.T, store *engine.Store, vault *secrets.Store) {
 	}
 }
 
-// TestDiff: each path names a leaf. Additions, removals and changes are distinguished, also for null.
+// TestDiff: each path names a leaf. Additions, removals and changes are distinguished, also for
+// null.
 func TestDiff(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{`{"a":1}`, `{"a":1}`, ``},

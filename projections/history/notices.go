@@ -31,8 +31,9 @@ type Notice struct {
 	Hash       string            `json:"hash"`                 // of its event, in the chain of the payment's inbox
 }
 
-// notifications returns the part's notifications about a payment in the order of their arrival, by the revision of the newest event at
-// that time, the first one at least. times are those of the payment's events.
+// notifications returns the part's notifications about a payment in the order of their arrival, by
+// the revision of the newest event at that time, the first one at least. times are those of the
+// payment's events.
 func (r *replay) notifications(ctx context.Context, id domain.PaymentID, times []time.Time) (map[uint64][]Notice, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(id)), eventstore.Latest)
 	if err != nil {
@@ -78,7 +79,8 @@ type inboxReplay struct {
 	at   map[string]*Notice
 }
 
-// event folds one event. It keeps a notification if wanted returns true for its time of arrival. open decrypts sealed fields.
+// event folds one event. It keeps a notification if wanted returns true for its time of arrival.
+// open decrypts sealed fields.
 func (i *inboxReplay) event(r *eventstore.Recorded, open func(*domain.Sealed) (string, error), wanted func(time.Time) bool) error {
 	fact, err := eventstore.Inboxes.Event(r)
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"payledger/eventstore"
 )
 
-// TestNotices: an entry has the notifications that arrived after its event, with their bodies and effects. Notifications that
-// arrived before the payment are in the first entry. A replay that ends earlier does not have them (D14).
+// TestNotices: an entry has the notifications that arrived after its event, with their bodies and
+// effects. Notifications that arrived before the payment are in the first entry. A replay that ends
+// earlier does not have them (D14).
 func TestNotices(t *testing.T) {
 	store, vault := ledger(t)
 	times := played(t, store, nil)

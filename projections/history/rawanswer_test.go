@@ -9,8 +9,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestRawAnswer: a call shows the body of its answer, and the body's additional fields until their key is destroyed. An answer
-// that was recorded without a body shows none.
+// TestRawAnswer: a call shows the body of its answer, and the body's additional fields until their
+// key is destroyed. An answer that was recorded without a body shows none.
 func TestRawAnswer(t *testing.T) {
 	ctx := context.Background()
 	store, vault := ledger(t)

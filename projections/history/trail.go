@@ -10,8 +10,9 @@ import (
 // piece is the number of events in memory at a time. An event takes at most 512 KiB.
 const piece = 32
 
-// trail visits an aggregate's events from the first one. It finds them by reading backwards from the newest event, in pieces. Of
-// each piece it keeps only the event after the piece, without its body, and reads the piece again when it visits the events.
+// trail visits an aggregate's events from the first one. It finds them by reading backwards from
+// the newest event, in pieces. Of each piece it keeps only the event after the piece, without its
+// body, and reads the piece again when it visits the events.
 type trail struct {
 	store eventstore.Store
 	ends  []*eventstore.Recorded // the event after each piece, newest first; ends[0] is the tip

@@ -17,7 +17,8 @@ import (
 	"payledger/eventstore/engine"
 )
 
-// longLife appends the events of a payment with many refunds, and a notification after each tenth event.
+// longLife appends the events of a payment with many refunds, and a notification after each tenth
+// event.
 func longLife(t *testing.T, store *engine.Store, refunds int) {
 	t.Helper()
 	moves := []move{create, answer(1, processor.Succeeded), capture(1250), answer(3, processor.Succeeded)}
@@ -42,8 +43,8 @@ func longLife(t *testing.T, store *engine.Store, refunds int) {
 	}
 }
 
-// TestParts: the parts of a history, of any length, together equal the whole history, including changes, positions and
-// notifications.
+// TestParts: the parts of a history, of any length, together equal the whole history, including
+// changes, positions and notifications.
 func TestParts(t *testing.T) {
 	store, vault := ledger(t)
 	longLife(t, store, 40)
@@ -97,7 +98,8 @@ func text(t *testing.T, entries []Entry) string {
 	return string(data)
 }
 
-// TestFull checks that a part ends behind the entry with which it is full, and that the next part continues there.
+// TestFull checks that a part ends behind the entry with which it is full, and that the next part
+// continues there.
 func TestFull(t *testing.T) {
 	store, vault := ledger(t)
 	longLife(t, store, 4)
@@ -145,7 +147,8 @@ func TestEmitFails(t *testing.T) {
 	}
 }
 
-// TestTrailMemory checks that the trail has one piece in memory, for a history of any length. The store's caches have their own bounds.
+// TestTrailMemory checks that the trail has one piece in memory, for a history of any length. The
+// store's caches have their own bounds.
 func TestTrailMemory(t *testing.T) {
 	store, _ := ledger(t)
 	longLife(t, store, 150)

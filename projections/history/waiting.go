@@ -10,7 +10,8 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Waiting is an open operation after an event. It waits for its processor (D8) or, in the state ACTION, for the customer (D7).
+// Waiting is an open operation after an event. It waits for its processor (D8) or, in the state
+// ACTION, for the customer (D7).
 type Waiting struct {
 	Operation processor.Kind         `json:"operation"`
 	Key       domain.OperationKey    `json:"key"`      // of the operation at its processor (D14.2)

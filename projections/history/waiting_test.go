@@ -86,7 +86,8 @@ func timeOut(revision uint64) move {
 	}
 }
 
-// TestWaiting: every entry of a lifecycle has the open operations with the time since each is open, and the changes.
+// TestWaiting: every entry of a lifecycle has the open operations with the time since each is open,
+// and the changes.
 func TestWaiting(t *testing.T) {
 	store, vault := ledger(t)
 	lead(t, store, id,

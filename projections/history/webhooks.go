@@ -17,7 +17,8 @@ import (
 
 // Deliveries reads the records of webhooks.
 type Deliveries interface {
-	// Find returns the delivery of an event's webhook to an endpoint, with its attempts. It returns false if there is no record.
+	// Find returns the delivery of an event's webhook to an endpoint, with its attempts. It returns
+	// false if there is no record.
 	Find(ctx context.Context, e *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind) (deliveries.Detail, bool, error)
 	// MayBeDropped reports whether records of an event's webhooks may have been dropped.
 	MayBeDropped(e *eventstore.Recorded) bool
@@ -48,7 +49,8 @@ type WebhookAttempt struct {
 	Keys       []string         `json:"keys"`    // names of the secrets that signed the request
 }
 
-// HideAnswers removes the receivers' answers and the names of secrets from the entry's webhooks: events:read does not show them (D2, D20).
+// HideAnswers removes the receivers' answers and the names of secrets from the entry's webhooks:
+// events:read does not show them (D2, D20).
 func (e *Entry) HideAnswers() {
 	for _, w := range e.Webhooks {
 		for i := range w.Attempts {

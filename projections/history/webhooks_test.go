@@ -21,8 +21,8 @@ func (droppedAll) Find(context.Context, *eventstore.Recorded, domain.EndpointID,
 }
 func (d droppedAll) MayBeDropped(*eventstore.Recorded) bool { return d.may }
 
-// TestDroppedWebhooks: a webhook without a record is shown as dropped if its event caused the webhook, an endpoint subscribed to
-// it at that time, and records of that time were dropped.
+// TestDroppedWebhooks: a webhook without a record is shown as dropped if its event caused the
+// webhook, an endpoint subscribed to it at that time, and records of that time were dropped.
 func TestDroppedWebhooks(t *testing.T) {
 	store, vault := ledger(t)
 	at := func(second int, e account.Event) {

@@ -4,7 +4,8 @@ import "unicode/utf8"
 
 const digits = "0123456789abcdef"
 
-// plain are the bytes of ASCII that stand in JSON as they are; <, > and & only if HTML is not escaped.
+// plain are the bytes of ASCII that stand in JSON as they are; <, > and & only if HTML is not
+// escaped.
 var plain = func() (plain [utf8.RuneSelf]bool) {
 	for c := range plain {
 		plain[c] = c >= ' ' && c != '"' && c != '\\'

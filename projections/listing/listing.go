@@ -2,8 +2,8 @@ package listing
 
 import "time"
 
-// Place is a place in a list, next to the element with this time and id, and a direction. The time never changes, so that a place stays
-// valid while elements are added.
+// Place is a place in a list, next to the element with this time and id, and a direction. The time
+// never changes, so that a place stays valid while elements are added.
 type Place struct {
 	At    time.Time
 	ID    string
@@ -17,7 +17,8 @@ type Page[T any] struct {
 	Next *Place
 }
 
-// PageOf returns the page of at most limit of the elements found. If there are more, another page follows.
+// PageOf returns the page of at most limit of the elements found. If there are more, another page
+// follows.
 func PageOf[T any](found []T, limit int, place func(T) *Place) (page Page[T]) {
 	page.Data = found[:min(limit, len(found))]
 	if len(found) > limit {

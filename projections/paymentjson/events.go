@@ -7,7 +7,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// eventTypes is the transaction event of an answer, by operation and resulting state (D6). An adjustment only accepted has none.
+// eventTypes is the transaction event of an answer, by operation and resulting state (D6). An
+// adjustment only accepted has none.
 var eventTypes = map[processor.Kind]map[payment.OperationState]string{
 	processor.Authorize: {
 		payment.StatePending:   "AUTHORIZATION_PENDING",
@@ -38,7 +39,8 @@ var eventTypes = map[processor.Kind]map[payment.OperationState]string{
 	},
 }
 
-// renderEvents renders the answers of some operations by time, and those of one time by operation. The list is never nil.
+// renderEvents renders the answers of some operations by time, and those of one time by operation.
+// The list is never nil.
 func renderEvents(operations ...payment.Operation) []TransactionEvent {
 	events := []TransactionEvent{}
 	for _, op := range operations {

@@ -43,9 +43,10 @@ func TestLifecycles(t *testing.T) {
 	}
 }
 
-// TestTransactionsAgree checks that at every moment of every life the JSON agrees with itself and with the domain: one SALE per try, the
-// newest with the payment's status; one REFUND per refund that was sent to a processor; confirmed amounts are those of the events; each
-// event appears once, in the order of time.
+// TestTransactionsAgree checks that at every moment of every life the JSON agrees with itself and
+// with the domain: one SALE per try, the newest with the payment's status; one REFUND per refund
+// that was sent to a processor; confirmed amounts are those of the events; each event appears once,
+// in the order of time.
 func TestTransactionsAgree(t *testing.T) {
 	for name, lead := range lifecycles {
 		t.Run(name, func(t *testing.T) {
@@ -158,8 +159,8 @@ func TestRefusedRefund(t *testing.T) {
 	}
 }
 
-// TestRequiredAction: it is there only while the customer is waited for, with the token that the caller gave,
-// and never in a webhook (D6, D17).
+// TestRequiredAction: it is there only while the customer is waited for, with the token that the
+// caller gave, and never in a webhook (D6, D17).
 func TestRequiredAction(t *testing.T) {
 	action := func(s payment.State, o Options) *RequiredAction {
 		return Render(s, customer, o).RequiredAction

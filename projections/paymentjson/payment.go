@@ -10,8 +10,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// Payment is the Payment JSON of §2.1 and D6. Amounts are minor units of CurrencyCode. Absent optional fields are left out;
-// first6Digits is null instead (§2.2).
+// Payment is the Payment JSON of §2.1 and D6. Amounts are minor units of CurrencyCode. Absent
+// optional fields are left out; first6Digits is null instead (§2.2).
 type Payment struct {
 	ID             domain.PaymentID  `json:"id"`
 	Date           Time              `json:"date"`
@@ -33,8 +33,8 @@ type Payment struct {
 	RiskData       *RiskData         `json:"riskData,omitempty"`
 }
 
-// StatusReason explains a status that is not a success (D6). DeclineType, Code and the payment method's result are set for
-// ISSUER_DECLINED only: other failures did not reach the issuer.
+// StatusReason explains a status that is not a success (D6). DeclineType, Code and the payment
+// method's result are set for ISSUER_DECLINED only: other failures did not reach the issuer.
 type StatusReason struct {
 	Type                       domain.Failure `json:"type"`
 	DeclineType                string         `json:"declineType,omitempty"`
@@ -45,7 +45,8 @@ type StatusReason struct {
 	AdvisedAction              string         `json:"advisedAction,omitempty"`
 }
 
-// RequiredAction is the action that the customer must take before the payment continues; set only while it is pending (D6).
+// RequiredAction is the action that the customer must take before the payment continues; set only
+// while it is pending (D6).
 type RequiredAction struct {
 	Name        string `json:"name"` // enums: requiredActionName
 	Description string `json:"description"`
@@ -95,8 +96,8 @@ type PaymentProcessor struct {
 	AmountRefunded      domain.Amount  `json:"amountRefunded"`
 }
 
-// Transaction is an element of transactions (§2.3, D6). An answer of the API has the kind as type and as transactionType, a
-// webhook as transactionType only (D17).
+// Transaction is an element of transactions (§2.3, D6). An answer of the API has the kind as type
+// and as transactionType, a webhook as transactionType only (D17).
 type Transaction struct {
 	Type                   string             `json:"type,omitempty"`
 	TransactionType        string             `json:"transactionType"`
@@ -115,7 +116,8 @@ type Transaction struct {
 	Events                 []TransactionEvent `json:"events,omitzero"` // [] if requested and there is none
 }
 
-// TransactionEvent is an element of a transaction's events (D6), present with expand=transactions.events.
+// TransactionEvent is an element of a transaction's events (D6), present with
+// expand=transactions.events.
 type TransactionEvent struct {
 	ID               string        `json:"id"` // uuid; a capture's is its transactionEventId (D10)
 	Type             string        `json:"type"`
@@ -175,7 +177,8 @@ type AVSResult struct {
 // dateLayout is the format of dates: RFC 3339 in UTC with six digits and "Z" (D1).
 const dateLayout = "2006-01-02T15:04:05.000000Z"
 
-// Time is a date in the JSON of an answer or a webhook, in the format of D1. The zero Time is null: it is no date.
+// Time is a date in the JSON of an answer or a webhook, in the format of D1. The zero Time is null:
+// it is no date.
 type Time struct{ time.Time }
 
 // AppendTime appends a date in UTC to the microsecond.

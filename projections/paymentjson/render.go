@@ -26,8 +26,8 @@ type Options struct {
 	ActionToken  string // clientToken of a required action; "" leaves it out
 }
 
-// Render returns the Payment JSON of a state. p is the state's opened personal data; the fields of erased data are left out.
-// The result shares order, metadata and addresses with its arguments.
+// Render returns the Payment JSON of a state. p is the state's opened personal data; the fields of
+// erased data are left out. The result shares order, metadata and addresses with its arguments.
 func Render(s payment.State, p domain.Personal, o Options) Payment {
 	out := Payment{
 		ID: s.ID, Date: Time{s.CreatedAt}, DateUpdated: Time{s.UpdatedAt},
@@ -94,7 +94,8 @@ func renderMethod(s payment.State, cardholder string, o Options) PaymentMethod {
 	return out
 }
 
-// RenderCard renders the parts of a card that may be shown (§2.2), with the processor's bin data or nil.
+// RenderCard renders the parts of a card that may be shown (§2.2), with the processor's bin data or
+// nil.
 func RenderCard(c domain.Card, answered *processor.BinData, cardholder string, first6Digits bool) CardData {
 	out := CardData{
 		FirstDigits: c.FirstDigits, Last4Digits: c.Last4Digits,
@@ -115,8 +116,9 @@ const (
 	fundingPrepaid   = "PREPAID"
 )
 
-// renderBin returns the bin data of the processor's answer (D6). Strict clients need all fields but the issuer's: those that the answer has
-// not are UNKNOWN; the network is that of the card's number then, and the indicator of prepaid cards applies to no other card.
+// renderBin returns the bin data of the processor's answer (D6). Strict clients need all fields but
+// the issuer's: those that the answer has not are UNKNOWN; the network is that of the card's number
+// then, and the indicator of prepaid cards applies to no other card.
 func renderBin(c domain.Card, answered *processor.BinData) processor.BinData {
 	var bin processor.BinData
 	if answered != nil {
@@ -136,7 +138,8 @@ func renderBin(c domain.Card, answered *processor.BinData) processor.BinData {
 	return bin
 }
 
-// renderProcessor renders the processor of the newest authorization, with the amounts that it confirmed (D6).
+// renderProcessor renders the processor of the newest authorization, with the amounts that it
+// confirmed (D6).
 func renderProcessor(s payment.State) *PaymentProcessor {
 	op := s.Authorization()
 	if op == nil {

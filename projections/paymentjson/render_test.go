@@ -51,7 +51,8 @@ func answered(t *testing.T, s payment.State, a processor.Answer) payment.State {
 	return payment.Evolve(s, e)
 }
 
-// TestPaymentJSON compares every shape of the Payment JSON of this build with a reviewed file (§2.1–§2.4, D6, D17).
+// TestPaymentJSON compares every shape of the Payment JSON of this build with a reviewed file
+// (§2.1–§2.4, D6, D17).
 func TestPaymentJSON(t *testing.T) {
 	created := whole(t)
 	bare := created

@@ -10,9 +10,10 @@ import (
 	"payledger/domain/processor"
 )
 
-// renderTransactions renders the payment's transactions. Each authorization at a processor is a SALE (D6, D15), oldest request
-// first. Each refund is a REFUND after them, in the order of their last answers, so that PAYMENT.REFUND is about the last
-// one (§6.2). Operations on a sale are its events; so is a refund that our own rules refused (D7).
+// renderTransactions renders the payment's transactions. Each authorization at a processor is a
+// SALE (D6, D15), oldest request first. Each refund is a REFUND after them, in the order of their
+// last answers, so that PAYMENT.REFUND is about the last one (§6.2). Operations on a sale are its
+// events; so is a refund that our own rules refused (D7).
 func renderTransactions(s payment.State, o Options) []Transaction {
 	var sales, refunds []payment.Operation
 	for op := range s.Each {
@@ -49,7 +50,8 @@ func lastAnswered(op payment.Operation) time.Time {
 	return op.RequestedAt
 }
 
-// renderSale renders one authorization. The newest has the payment's status, an earlier one the status that it alone ended with.
+// renderSale renders one authorization. The newest has the payment's status, an earlier one the
+// status that it alone ended with.
 func renderSale(s payment.State, op payment.Operation, o Options) Transaction {
 	parts := saleOperations(s, op)
 	alone := payment.State{Amount: s.Amount, Totals: s.Totals, Operations: parts} // the domain derives the status of this sale alone
@@ -76,7 +78,8 @@ func saleOperations(s payment.State, sale payment.Operation) []payment.Operation
 	return parts
 }
 
-// saleOf returns the revision of the authorization that an operation acts upon, directly or through a capture.
+// saleOf returns the revision of the authorization that an operation acts upon, directly or through
+// a capture.
 func saleOf(s payment.State, op payment.Operation) uint64 {
 	for op.Kind != processor.Authorize {
 		parent, found := s.Operation(op.Parent)
@@ -88,7 +91,8 @@ func saleOf(s payment.State, op payment.Operation) uint64 {
 	return op.Revision
 }
 
-// renderRefund renders a refund, from its request on. A refund without an order id has the payment's (D10).
+// renderRefund renders a refund, from its request on. A refund without an order id has the
+// payment's (D10).
 func renderRefund(s payment.State, op payment.Operation, o Options) Transaction {
 	t := renderTransaction(s, op, o, transactionRefund)
 	t.OrderID, t.Reason = cmp.Or(op.OrderID, s.OrderID), op.Reason

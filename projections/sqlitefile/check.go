@@ -10,7 +10,8 @@ import (
 
 const selectSchema = `SELECT type || ' ' || name || ' of ' || tbl_name || ': ' || coalesce(sql, '') FROM sqlite_schema ORDER BY type, name`
 
-// Check returns a fault of a file, or "": its tables and indexes are those of tables, and SQLite's own check finds no fault.
+// Check returns a fault of a file, or "": its tables and indexes are those of tables, and SQLite's
+// own check finds no fault.
 func Check(ctx context.Context, file *sql.DB, tables string) (fault string, err error) {
 	fresh, err := sql.Open("sqlite", ":memory:")
 	if err != nil {

@@ -23,10 +23,11 @@ var ErrStale = errors.New("the file has to be rebuilt")
 const (
 	// writerCache is the writer's page cache in KiB: the index on ids is read at random places.
 	writerCache = 32 << 10
-	// checkpointPages is the size of the write-ahead log at which it is copied into the file. Only then is the disk
-	// synced, which the log of events needs more.
+	// checkpointPages is the size of the write-ahead log at which it is copied into the file. Only
+	// then is the disk synced, which the log of events needs more.
 	checkpointPages = 8192
-	// busyMilliseconds bounds the wait for a lock of SQLite. There is one writer, so that the wait is short.
+	// busyMilliseconds bounds the wait for a lock of SQLite. There is one writer, so that the wait
+	// is short.
 	busyMilliseconds = 10_000
 )
 
@@ -54,7 +55,8 @@ const (
 	rollback = "ROLLBACK"
 )
 
-// Open opens the file at path, or creates it. identity names everything that a row depends on; a damaged or other file is created again.
+// Open opens the file at path, or creates it. identity names everything that a row depends on; a
+// damaged or other file is created again.
 func Open(ctx context.Context, path, identity, tables string, log zerolog.Logger) (*File, error) {
 	return Rebuilt(path, log, func() (*File, error) { return openOnce(ctx, path, identity, tables) })
 }
@@ -183,7 +185,8 @@ func (f *File) Prepare(ctx context.Context, texts ...string) error {
 	return nil
 }
 
-// Transact runs write in one transaction on the writer. COMMIT is the commit point: before it, nothing of write counts.
+// Transact runs write in one transaction on the writer. COMMIT is the commit point: before it,
+// nothing of write counts.
 func (f *File) Transact(ctx context.Context, write func() error) error {
 	_, err := f.Statements[begin].ExecContext(ctx)
 	if err != nil {
@@ -230,7 +233,8 @@ type Result struct {
 // Rows returns the result of a query, given what QueryContext returns.
 func Rows(rows *sql.Rows, err error) Result { return Result{rows, err} }
 
-// Each calls read with each row, until read returns an error. It returns that error, or that of the query.
+// Each calls read with each row, until read returns an error. It returns that error, or that of the
+// query.
 func (r Result) Each(read func(Scan) error) error {
 	if r.err != nil {
 		return r.err
@@ -252,7 +256,8 @@ func (f *File) Noticed(err error) error {
 	return err
 }
 
-// Healthy returns an error after Noticed was called with an error that shows that the file is damaged.
+// Healthy returns an error after Noticed was called with an error that shows that the file is
+// damaged.
 func (f *File) Healthy() error {
 	if !f.corrupt.Load() {
 		return nil
@@ -294,13 +299,15 @@ func WhenRoom(ctx context.Context, write func() error) error {
 	}
 }
 
-// diskFull reports whether a write failed because the disk is full. Some of SQLite's files fail with the system's error behind another.
+// diskFull reports whether a write failed because the disk is full. Some of SQLite's files fail
+// with the system's error behind another.
 func diskFull(err error) bool {
 	return primaryCode(err) == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
 }
 
-// Close closes the file and the prepared statements, and removes the file if it is damaged. SQLite keeps a connection and its
-// write-ahead log while a statement is open, and database/sql does not close statements that were prepared on a connection.
+// Close closes the file and the prepared statements, and removes the file if it is damaged. SQLite
+// keeps a connection and its write-ahead log while a statement is open, and database/sql does not
+// close statements that were prepared on a connection.
 func (f *File) Close() error {
 	var errs []error
 	for _, s := range f.Statements {

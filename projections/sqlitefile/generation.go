@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// A file that is built anew while another one is in use is the next generation: path.2, path.3, … Its identity says that it is not
-// whole until Finish. The newest whole generation counts. A start removes all others.
+// A file that is built anew while another one is in use is the next generation: path.2, path.3, …
+// Its identity says that it is not whole until Finish. The newest whole generation counts. A start
+// removes all others.
 
 // unfinished begins the identity of a file that is being built.
 const unfinished = "unfinished: "
@@ -41,7 +42,8 @@ func generations(path string) (paths []string, err error) {
 	return paths, nil
 }
 
-// Settle returns the path of the newest whole generation of the file at path, and removes all others. No process may use the file.
+// Settle returns the path of the newest whole generation of the file at path, and removes all
+// others. No process may use the file.
 func Settle(ctx context.Context, path, identity string) (string, error) {
 	later, err := generations(path)
 	if err != nil {
@@ -78,7 +80,8 @@ func identityOf(ctx context.Context, path string) (identity string, err error) {
 	return identity, errors.Join(err, db.Close())
 }
 
-// OpenNext creates the next generation of the file at path, which may be in use. Finish makes it count.
+// OpenNext creates the next generation of the file at path, which may be in use. Finish makes it
+// count.
 func OpenNext(ctx context.Context, path, identity, tables string) (*File, error) {
 	later, err := generations(path)
 	if err != nil {

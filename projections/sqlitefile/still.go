@@ -17,8 +17,9 @@ type Still struct {
 	copied string // the folder of a copy, or ""
 }
 
-// OpenStill opens the newest whole generation of the file of a stopped service. A file with a write-ahead log, which a killed service leaves, is copied into a
-// folder below temp: SQLite would write to it. ErrStale means that the file has another identity.
+// OpenStill opens the newest whole generation of the file of a stopped service. A file with a
+// write-ahead log, which a killed service leaves, is copied into a folder below temp: SQLite would
+// write to it. ErrStale means that the file has another identity.
 func OpenStill(ctx context.Context, path, identity, temp string) (*Still, error) {
 	later, err := generations(path)
 	if err != nil {

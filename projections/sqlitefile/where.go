@@ -42,7 +42,8 @@ func (w *Where) Between(column string, from, to *time.Time) {
 	}
 }
 
-// After adds the condition that a row comes after a place, in a list by a column of times and by id, newest first; nil is the newest end.
+// After adds the condition that a row comes after a place, in a list by a column of times and by
+// id, newest first; nil is the newest end.
 func (w *Where) After(column string, from *listing.Place) {
 	if from != nil { // an index can use the first comparison
 		at := from.At.UnixMicro()

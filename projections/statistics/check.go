@@ -8,7 +8,8 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// selectDifferences selects the groups with wrong counts. The sums of parts cannot overflow: 32 bits each, of fewer than 2^31 payments.
+// selectDifferences selects the groups with wrong counts. The sums of parts cannot overflow: 32
+// bits each, of fewer than 2^31 payments.
 const selectDifferences = `WITH wanted AS (
 	SELECT account, created_at / 86400000000 AS day, currency, status, processor, tries, count(*) AS payments,
 		sum(amount >> 32) AS amount_high, sum(amount & 4294967295) AS amount_low,
@@ -19,7 +20,8 @@ SELECT account, day, currency, status, processor FROM (SELECT * FROM wanted EXCE
 UNION SELECT account, day, currency, status, processor FROM (SELECT * FROM statistics EXCEPT SELECT * FROM wanted)
 ORDER BY 1, 2, 3, 4, 5`
 
-// Check compares the counts with the rows of payments, in one read. It calls fault with each difference.
+// Check compares the counts with the rows of payments, in one read. It calls fault with each
+// difference.
 func Check(ctx context.Context, db *sql.DB, fault func(difference string) error) error {
 	rows, err := db.QueryContext(ctx, selectDifferences) //nolint:rowserrcheck // Each checks it
 	if err != nil {

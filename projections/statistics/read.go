@@ -32,7 +32,8 @@ func (d Day) String() string { return time.Unix(int64(d)*24*60*60, 0).UTC().Form
 // MarshalText writes the day as ParseDay reads it.
 func (d Day) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// Report has the counts of an account's payments that were created from one day to another, both included.
+// Report has the counts of an account's payments that were created from one day to another, both
+// included.
 type Report struct {
 	From        Day           `json:"from"`
 	To          Day           `json:"to"`
@@ -63,19 +64,22 @@ type OfStatus struct {
 	Count
 }
 
-// OfProcessor has the payments whose newest authorization was sent to a processor, and the outcomes of all authorizations there.
+// OfProcessor has the payments whose newest authorization was sent to a processor, and the outcomes
+// of all authorizations there.
 type OfProcessor struct {
 	Processor processor.Name `json:"processor"`
 	Count
 	Authorizations Authorizations `json:"authorizations"`
 }
 
-// Authorizations are the outcomes of authorizations at a processor. A payment that was tried at two processors counts at both.
+// Authorizations are the outcomes of authorizations at a processor. A payment that was tried at two
+// processors counts at both.
 type Authorizations struct {
 	Approved int64 `json:"approved"`
 	Declined int64 `json:"declined"`
 	Failed   int64 `json:"failed"`
-	// Rate is approved among all three, from 0 to 1 with four decimals; nil: the processor has decided nothing.
+	// Rate is approved among all three, from 0 to 1 with four decimals; nil: the processor has
+	// decided nothing.
 	Rate *float64 `json:"rate,omitempty"`
 }
 
@@ -218,7 +222,8 @@ func (t *tally) report(from, to Day) Report {
 
 const rateDecimals = 10_000
 
-// rated returns the outcomes with their rate, rounded down: a rate of 1 means that everything was approved.
+// rated returns the outcomes with their rate, rounded down: a rate of 1 means that everything was
+// approved.
 func (a Authorizations) rated() Authorizations {
 	if decided := a.Approved + a.Declined + a.Failed; decided > 0 {
 		a.Rate = new(float64(a.Approved*rateDecimals/decided) / rateDecimals)

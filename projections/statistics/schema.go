@@ -9,7 +9,8 @@ import (
 
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
-// Tables is the table of the counts, with its triggers. day counts days since 1970 UTC. A group without payments has no row.
+// Tables is the table of the counts, with its triggers. day counts days since 1970 UTC. A group
+// without payments has no row.
 const Tables = `
 CREATE TABLE statistics (
 	account       TEXT    NOT NULL,
@@ -68,8 +69,9 @@ const (
 
 const outcomeBits = 2
 
-// Tries returns the outcomes of a payment's authorizations at all processors as one number: two bits for each processor, in the
-// order of processor.Names, which only ever grows at its end. A route names a processor once.
+// Tries returns the outcomes of a payment's authorizations at all processors as one number: two
+// bits for each processor, in the order of processor.Names, which only ever grows at its end. A
+// route names a processor once.
 func Tries(s *payment.State) (tries int64) {
 	for i := range s.Operations { // an authorization never leaves the state
 		op := &s.Operations[i]

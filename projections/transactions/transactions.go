@@ -24,7 +24,8 @@ CREATE TABLE transactions (
 ) WITHOUT ROWID;
 `
 
-// Insert inserts a row, given its code and the payment's id. The row of the payment must be there. A repeat changes nothing.
+// Insert inserts a row, given its code and the payment's id. The row of the payment must be there.
+// A repeat changes nothing.
 const Insert = `INSERT INTO transactions (code, payment) SELECT ?, rowid FROM payments WHERE id = ? ON CONFLICT DO NOTHING`
 
 const selectPayments = `SELECT payments.id FROM transactions JOIN payments ON payments.rowid = transactions.payment

@@ -16,7 +16,8 @@ import (
 	"payledger/eventstore"
 )
 
-// errDamagedLog is the API's reason for a log that is damaged or whose disk failed. The operators' address names the place.
+// errDamagedLog is the API's reason for a log that is damaged or whose disk failed. The operators'
+// address names the place.
 var errDamagedLog = errors.New("the log is damaged, or cannot be written")
 
 // publicReason returns the result of healthy without the details for operators.
@@ -46,8 +47,8 @@ func (a *App) adminScrub(w http.ResponseWriter, r *http.Request) {
 	a.adminReady(w, r)
 }
 
-// adminReady serves /readyz with the whole reason: stream, sequence and shards. A fault of the stream for analysts is named, and the service
-// stays ready: payments do not need that stream.
+// adminReady serves /readyz with the whole reason: stream, sequence and shards. A fault of the
+// stream for analysts is named, and the service stays ready: payments do not need that stream.
 func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 	answer := struct {
 		Ready    bool   `json:"ready"`
@@ -90,7 +91,8 @@ func (a *App) adminHandler() http.Handler {
 	return mux
 }
 
-// openControl listens on the socket in the data folder, for the commands that reach a running service (I1).
+// openControl listens on the socket in the data folder, for the commands that reach a running
+// service (I1).
 func (a *App) openControl(ctx context.Context) (err error) {
 	mux := http.NewServeMux()
 	views := a.Views
@@ -117,7 +119,8 @@ const (
 
 var errBehind = errors.New("the views are behind the log")
 
-// ViewsWatch measures the lag of the views. A probe must not wait for the views: it reads the last measurement (I1).
+// ViewsWatch measures the lag of the views. A probe must not wait for the views: it reads the last
+// measurement (I1).
 type ViewsWatch struct {
 	KeepUp   func(context.Context) (age time.Duration, err error) // see projections.KeepUp
 	Progress func() (done, of uint64)

@@ -23,8 +23,9 @@ type AnalyticsCredentials struct {
 	Credentials string `json:"credentials"` // a NATS credentials file; empty after a removal
 }
 
-// changeAnalyticsUser makes or removes an analytics user. The event is recorded before the user can connect: after a crash in between,
-// the credentials were never shown, and the command can be repeated. A removed user may stay connected until the crash ends it.
+// changeAnalyticsUser makes or removes an analytics user. The event is recorded before the user can
+// connect: after a crash in between, the credentials were never shown, and the command can be
+// repeated. A removed user may stay connected until the crash ends it.
 func (a *App) changeAnalyticsUser(ctx context.Context, in AnalyticsUser, _ func(any) error) (_ any, err error) {
 	if a.analysts == nil {
 		return nil, errors.New("the service keeps no stream for analysts: start it with --nats-listen")
@@ -58,7 +59,8 @@ func (a *App) changeAnalyticsUser(ctx context.Context, in AnalyticsUser, _ func(
 // streamPatience is the longest time for which the first check of the stream EVENTS delays a start.
 const streamPatience = 5 * time.Second
 
-// admitAnalysts lets the recorded analytics users of all accounts connect. The stream is made before, unless that fails or takes long.
+// admitAnalysts lets the recorded analytics users of all accounts connect. The stream is made
+// before, unless that fails or takes long.
 func (a *App) admitAnalysts(ctx context.Context) error {
 	if a.analysts == nil {
 		return nil

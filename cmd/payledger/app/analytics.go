@@ -12,7 +12,8 @@ import (
 	"payledger/projections/eventfeed"
 )
 
-// openAnalytics starts the NATS server for analysts and its feed (I2). Its secrets are derived from the master key.
+// openAnalytics starts the NATS server for analysts and its feed (I2). Its secrets are derived from
+// the master key.
 func (a *App) openAnalytics(context.Context) (err error) {
 	if a.Options.NatsListen == "" {
 		return nil

@@ -97,7 +97,8 @@ func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint
 	}, err
 }
 
-// notifyURL is the address for a processor's notifications (D14.3). The public URL is known once the API listens.
+// notifyURL is the address for a processor's notifications (D14.3). The public URL is known once
+// the API listens.
 func (a *App) notifyURL(name processor.Name) string {
 	return strings.TrimSuffix(a.Options.PublicURL, "/") + "/processors/" + string(name) + "/notifications"
 }

@@ -45,7 +45,8 @@ import (
 	"payledger/projections/eventfeed"
 )
 
-// App is the whole service as a value. Start starts its parts in order, Stop stops them in reverse order.
+// App is the whole service as a value. Start starts its parts in order, Stop stops them in reverse
+// order.
 type App struct {
 	Options options.Options
 	log     zerolog.Logger
@@ -109,13 +110,15 @@ type Ready struct {
 	NATS      string `json:"nats"`
 }
 
-// Start opens the ledger, initializes an empty sandbox and starts every part. It does not wait for the recovery of operations.
+// Start opens the ledger, initializes an empty sandbox and starts every part. It does not wait for
+// the recovery of operations.
 func Start(ctx context.Context, o options.Options, log zerolog.Logger) (*App, error) {
 	return StartOn(ctx, o, log, time.Now, nil, func(*accounts.Credentials) error { return nil })
 }
 
-// StartOn starts the service. It calls show with the credentials of a new account as soon as the account exists: a later
-// failure of the start must not lose them, because nothing shows them again. leaseClock is the clock of leases; nil: the machine's.
+// StartOn starts the service. It calls show with the credentials of a new account as soon as the
+// account exists: a later failure of the start must not lose them, because nothing shows them
+// again. leaseClock is the clock of leases; nil: the machine's.
 func StartOn(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, leaseClock func() time.Duration, show func(*accounts.Credentials) error) (*App, error) {
 	o = o.WithFiles()
 	if err := o.Check(); err != nil {
@@ -146,7 +149,8 @@ func StartOn(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 	return a, nil
 }
 
-// EmbeddedReadTimeout bounds one read from an embedded server; 0 takes the usual time (tests on a busy machine take more).
+// EmbeddedReadTimeout bounds one read from an embedded server; 0 takes the usual time (tests on a
+// busy machine take more).
 var EmbeddedReadTimeout time.Duration
 
 func (a *App) openLedger(ctx context.Context) (err error) {
@@ -166,7 +170,8 @@ func (a *App) openLedger(ctx context.Context) (err error) {
 	return err
 }
 
-// initialize creates the first account of an empty sandbox (I1), and checks the environment of the ledger.
+// initialize creates the first account of an empty sandbox (I1), and checks the environment of the
+// ledger.
 func (a *App) initialize(ctx context.Context) error {
 	state, err := eventstore.Initialized(ctx, a.Ledger.Store)
 	if errors.Is(err, eventstore.ErrNotFound) {
@@ -207,7 +212,8 @@ func (a *App) openProcessors(context.Context) (err error) {
 	return err
 }
 
-// ProcessorSecret is the flag's value, or a key derived from the master key for the simulator in this process.
+// ProcessorSecret is the flag's value, or a key derived from the master key for the simulator in
+// this process.
 func (a *App) ProcessorSecret() []byte {
 	if a.Options.ProcessorSecret != "" {
 		return []byte(a.Options.ProcessorSecret)
@@ -298,7 +304,8 @@ func (a *App) erasedPersons(ctx context.Context, since time.Time, after domain.P
 	return erased, err
 }
 
-// recover starts the background work, such as the recovery of operations without an outcome. The start does not wait for it.
+// recover starts the background work, such as the recovery of operations without an outcome. The
+// start does not wait for it.
 func (a *App) recover(ctx context.Context) error {
 	if !a.keepsViews() {
 		return nil
@@ -347,7 +354,8 @@ func (a *App) run(ctx context.Context) error {
 	return nil
 }
 
-// proofWait is the longest wait of a proof for the checkpoint that covers the payment's newest event.
+// proofWait is the longest wait of a proof for the checkpoint that covers the payment's newest
+// event.
 const proofWait = 5 * time.Second
 
 // Healthy returns the reason why the service must get no requests, or nil (I1: /readyz).

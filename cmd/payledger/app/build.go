@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// BuildOf returns the version and the commit of a build, or "unknown". info is nil if the build has no information.
+// BuildOf returns the version and the commit of a build, or "unknown". info is nil if the build has
+// no information.
 func BuildOf(info *debug.BuildInfo) (version, commit string) {
 	info = cmp.Or(info, &debug.BuildInfo{})
 	setting := func(key string) string {

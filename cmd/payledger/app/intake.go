@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// placesPerProcessor is the number of concurrent requests per CPU, and RoomPerPlace that of waiting requests for each of them. One account
-	// alone gets half of the room.
+	// placesPerProcessor is the number of concurrent requests per CPU, and RoomPerPlace that of
+	// waiting requests for each of them. One account alone gets half of the room.
 	placesPerProcessor, RoomPerPlace = 48, 4
-	// repeatsPerProcessor bounds the refusals per second and CPU of callers that ignore Retry-After. Measured with 2,000 such
-	// callers on two CPUs: a refusal takes 0.3 s at 1,700 payments/s; with 1,000 per CPU it takes 0.9 s at 2,000 payments/s.
+	// repeatsPerProcessor bounds the refusals per second and CPU of callers that ignore
+	// Retry-After. Measured with 2,000 such callers on two CPUs: a refusal takes 0.3 s at 1,700
+	// payments/s; with 1,000 per CPU it takes 0.9 s at 2,000 payments/s.
 	repeatsPerProcessor = 3000
 	// reserve is the number of connections beyond the caps that are kept until they are answered.
 	reserve          = 64
@@ -45,7 +46,8 @@ func (a *App) intakeOf(bounds limits.Bounds) {
 	a.log.Info().Int("connections", most).Int("perAddress", each).Int("requests", places).Msg("limits")
 }
 
-// adminWeb returns the configuration of the operators' server: few connections, and a reserve for probes.
+// adminWeb returns the configuration of the operators' server: few connections, and a reserve for
+// probes.
 func (a *App) adminWeb(handler http.Handler) web.Config {
 	return web.Config{Handler: handler, Surplus: httpapi.Surplus(rand.Reader, handler, a.Intake.Tally), Caps: intake.Caps{
 		Connections: adminConnections, Reserve: reserve, WriteTimeout: a.Options.WriteTimeout, Tally: a.Intake.Tally, Now: time.Now,

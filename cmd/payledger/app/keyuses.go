@@ -10,7 +10,8 @@ import (
 
 const keyUsesFile = "key-uses.json" // in the folder of the views, if there is one
 
-// openKeyUses reads the last uses of API keys. An unreadable file is only logged: the times are informative.
+// openKeyUses reads the last uses of API keys. An unreadable file is only logged: the times are
+// informative.
 func (a *App) openKeyUses() {
 	var err error
 	file := filepath.Join(a.Options.Data, ledger.ViewsFolder, keyUsesFile)

@@ -10,8 +10,9 @@ import (
 	"payledger/httpapi"
 )
 
-// listen listens on the addresses of the API, the operators and the simulator before anything is written: an address in use must not
-// leave an initialized folder. Until the service is ready, all addresses answer with the progress of the start.
+// listen listens on the addresses of the API, the operators and the simulator before anything is
+// written: an address in use must not leave an initialized folder. Until the service is ready, all
+// addresses answer with the progress of the start.
 func (a *App) listen(ctx context.Context) (err error) {
 	a.apiDoor = web.NewDoor(httpapi.Starting(rand.Reader, a.progress.String))
 	surplus := httpapi.Surplus(rand.Reader, a.apiDoor, a.Intake.Tally)

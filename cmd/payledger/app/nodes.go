@@ -17,10 +17,12 @@ import (
 	"payledger/notifier/listener"
 )
 
-// shardOwners stands among the schemas in a node's record: it asks the owner of a shard before it appends. Older builds do not have it.
+// shardOwners stands among the schemas in a node's record: it asks the owner of a shard before it
+// appends. Older builds do not have it.
 const shardOwners = "shard owners"
 
-// joinNodes announces this node to the other nodes of the cluster. It serves only after enterService.
+// joinNodes announces this node to the other nodes of the cluster. It serves only after
+// enterService.
 func (a *App) joinNodes(ctx context.Context) error {
 	if a.Options.NatsURL == "" {
 		return nil
@@ -35,7 +37,8 @@ func (a *App) joinNodes(ctx context.Context) error {
 	version, commit := BuildOf(build)
 	a.Nodes, err = a.Ledger.Store.OpenNodes(ctx, nodes.Config{
 		Self: nodes.Record{Node: id, Address: a.API.URL, Role: a.role(), Build: nodes.Build{Version: version, Commit: commit, Schemas: schemas}},
-		// The account directory, the erasures and the log's own tips have an event when the views have it.
+		// The account directory, the erasures and the log's own tips have an event when the views
+		// have it.
 		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, Healthy: a.Views.Healthy,
 		Acknowledged: a.acknowledged,
 		// Membership rests on the log itself, and on no lease of a shard's owner.
@@ -79,7 +82,8 @@ func (a *App) servingAs(fits func(nodes.Role) bool) (ids []string) {
 	return ids
 }
 
-// acknowledged returns the address of the newest event of each shard that this node knows to be durable.
+// acknowledged returns the address of the newest event of each shard that this node knows to be
+// durable.
 func (a *App) acknowledged() []uint64 {
 	store := a.Ledger.Store
 	position := make([]uint64, store.Shards())
@@ -101,17 +105,20 @@ func (a *App) applied(ctx context.Context, position []uint64) error {
 	return nil
 }
 
-// enterService returns when the other nodes include this node, and this node has everything that they acknowledged before.
+// enterService returns when the other nodes include this node, and this node has everything that
+// they acknowledged before.
 func (a *App) enterService(ctx context.Context) error { return a.Nodes.Serve(ctx) }
 
-// settle returns when this node sends no request that was composed before a change which it has applied.
+// settle returns when this node sends no request that was composed before a change which it has
+// applied.
 func (a *App) settle() {
 	if n := a.sending.Load(); n != nil { // it opens after this node has joined
 		n.Settle()
 	}
 }
 
-// everywhere returns when all nodes have applied a position, and send nothing that was composed before.
+// everywhere returns when all nodes have applied a position, and send nothing that was composed
+// before.
 func (a *App) everywhere(ctx context.Context, position []uint64) error {
 	if a.Nodes != nil { // else the log's only writer has its own events at once
 		if err := a.Nodes.Await(ctx, position); err != nil {
@@ -122,7 +129,8 @@ func (a *App) everywhere(ctx context.Context, position []uint64) error {
 	return nil
 }
 
-// leftBy returns a function that reports whether another node that is gone wrote the last event of an aggregate.
+// leftBy returns a function that reports whether another node that is gone wrote the last event of
+// an aggregate.
 func (a *App) leftBy(aggregate string) func(context.Context, pending.Item) bool {
 	return func(ctx context.Context, i pending.Item) bool {
 		last, err := a.Ledger.Store.Load(ctx, eventstore.Key{Aggregate: aggregate, Account: i.Account, ID: i.ID}, eventstore.Applied)
@@ -134,7 +142,8 @@ func (a *App) leftBy(aggregate string) func(context.Context, pending.Item) bool 
 	}
 }
 
-// openListeners makes the hub of webhooks that programs read as a stream. In a cluster the nodes hand them to each other.
+// openListeners makes the hub of webhooks that programs read as a stream. In a cluster the nodes
+// hand them to each other.
 func (a *App) openListeners() {
 	a.Listeners = &listener.Hub{Key: a.Ledger.Derive("webhook listeners")}
 	if a.Nodes != nil {

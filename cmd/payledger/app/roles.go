@@ -23,7 +23,8 @@ import (
 // role is the role of this node.
 func (a *App) role() nodes.Role { return cmp.Or(a.Options.Role, nodes.RoleAll) }
 
-// keepsViews reports whether this node has views, plans webhooks, runs workflows and recovers operations.
+// keepsViews reports whether this node has views, plans webhooks, runs workflows and recovers
+// operations.
 func (a *App) keepsViews() bool { return a.role().KeepsViews() }
 
 var errNoViews = errors.New("this node keeps no views (--role api): send the command to a node with --role all or views")
@@ -36,7 +37,8 @@ const (
 	callSession  = 's' // the account of a client session
 )
 
-// connectNodes returns the handler of the API's address. A node with views also answers the calls of nodes without them.
+// connectNodes returns the handler of the API's address. A node with views also answers the calls
+// of nodes without them.
 func (a *App) connectNodes(api *httpapi.API) (http.Handler, error) {
 	if a.Nodes == nil {
 		return api, nil
@@ -90,7 +92,8 @@ func (a *App) requestID() string {
 // reader reads the views of this node, or of another one.
 func (a *App) reader() reader { return reader{a.Views, a} }
 
-// reader is this node's projections. On a node without views it asks another node for the lists that commands need.
+// reader is this node's projections. On a node without views it asks another node for the lists
+// that commands need.
 type reader struct {
 	*projections.Projections
 	app *App
@@ -101,7 +104,8 @@ type disputesOf struct {
 	Payment domain.PaymentID
 }
 
-// DisputesBesideRefund returns the disputes of a payment that are open or lost (D22.2). The other node has their ids, this one their states.
+// DisputesBesideRefund returns the disputes of a payment that are open or lost (D22.2). The other
+// node has their ids, this one their states.
 func (r reader) DisputesBesideRefund(ctx context.Context, account domain.AccountID, id domain.PaymentID) (all []dispute.State, err error) {
 	if r.app.keepsViews() {
 		return r.Projections.DisputesBesideRefund(ctx, account, id)
@@ -130,8 +134,9 @@ func (a *App) disputesBeside(ctx context.Context, of disputesOf) (ids []domain.D
 	return ids, err
 }
 
-// lookedAt is the number of accounts up to which a node without views looks under each of them for a session: microseconds each. Above it, it asks a node
-// with views first, so that access tokens that somebody invents cost little.
+// lookedAt is the number of accounts up to which a node without views looks under each of them for
+// a session: microseconds each. Above it, it asks a node with views first, so that access tokens
+// that somebody invents cost little.
 const lookedAt = 100
 
 type ownerOf struct {

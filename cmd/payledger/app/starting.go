@@ -96,7 +96,8 @@ func (p *startProgress) adminStarting() http.Handler {
 	return mux
 }
 
-// awaitViews returns when the views have all events of the log. It fails if the log is found damaged: the views would wait for ever.
+// awaitViews returns when the views have all events of the log. It fails if the log is found
+// damaged: the views would wait for ever.
 func (a *App) awaitViews(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()

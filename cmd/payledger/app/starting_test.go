@@ -15,8 +15,8 @@ import (
 	"payledger/httpapi"
 )
 
-// TestStarting: while the service starts, /healthz says that the process is up, and everything else how far the start
-// is. Then the same address serves the API.
+// TestStarting: while the service starts, /healthz says that the process is up, and everything else
+// how far the start is. Then the same address serves the API.
 func TestStarting(t *testing.T) {
 	t.Parallel()
 	p := newStartProgress(zerolog.Nop())
@@ -57,7 +57,8 @@ func TestStarting(t *testing.T) {
 	}
 }
 
-// TestStall: damage of the log ends a start only after 2 s without progress of the views: until then the damage may be where the views need nothing.
+// TestStall: damage of the log ends a start only after 2 s without progress of the views: until
+// then the damage may be where the views need nothing.
 func TestStall(t *testing.T) {
 	t.Parallel()
 	var s stall

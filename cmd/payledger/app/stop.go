@@ -24,8 +24,9 @@ const (
 
 var errLeaving = errors.New("the service is stopping")
 
-// Leave makes /readyz answer 503. The service still takes requests: a proxy that reads /readyz sends the next ones to other
-// nodes. Every answer closes its connection, so that the proxy keeps none that Stop would close under a request.
+// Leave makes /readyz answer 503. The service still takes requests: a proxy that reads /readyz
+// sends the next ones to other nodes. Every answer closes its connection, so that the proxy keeps
+// none that Stop would close under a request.
 func (a *App) Leave() { a.leaving.Store(true) }
 
 // whileLeaving returns the handler h, whose answers close their connections after leave.
@@ -38,7 +39,8 @@ func (a *App) whileLeaving(h http.Handler) http.Handler {
 	})
 }
 
-// ServeUntil returns nil when over is closed, or the error that ends the process. fatal: the disk failed, and would hold up an orderly stop.
+// ServeUntil returns nil when over is closed, or the error that ends the process. fatal: the disk
+// failed, and would hold up an orderly stop.
 func (a *App) ServeUntil(over <-chan struct{}) (fatal bool, failure error) {
 	select {
 	case <-over:
@@ -50,7 +52,8 @@ func (a *App) ServeUntil(over <-chan struct{}) (fatal bool, failure error) {
 	}
 }
 
-// Stop lets running requests finish, and closes every part in the reverse order of Start. It is safe after a Start that failed halfway.
+// Stop lets running requests finish, and closes every part in the reverse order of Start. It is
+// safe after a Start that failed halfway.
 func (a *App) Stop() error {
 	var errs []error
 	if a.control != nil {
@@ -111,7 +114,8 @@ func (a *App) Stop() error {
 	return errors.Join(errs...)
 }
 
-// leaveShards hands the shards of this node over, while it still takes requests. Without an answer other nodes take them over after it has ended.
+// leaveShards hands the shards of this node over, while it still takes requests. Without an answer
+// other nodes take them over after it has ended.
 func (a *App) leaveShards() {
 	if a.Ledger == nil {
 		return
@@ -123,7 +127,8 @@ func (a *App) leaveShards() {
 	}
 }
 
-// stopFeeds ends the open streams of events: their clients continue elsewhere, or after the restart.
+// stopFeeds ends the open streams of events: their clients continue elsewhere, or after the
+// restart.
 func (a *App) stopFeeds() { a.closeOnce.Do(func() { close(a.closing) }) }
 
 // stopRequests lets requests finish; after drainAfter it answers those that wait for a processor.

@@ -14,20 +14,24 @@ import (
 	"payledger/httpapi/passing"
 )
 
-// patient is the time within which a node takes a call by far. A node that does not is to blame, even if the caller went away.
+// patient is the time within which a node takes a call by far. A node that does not is to blame,
+// even if the caller went away.
 const patient = 500 * time.Millisecond
 
-// avoidFor is how long a node that did not take a call is called after the others. A node that is gone has left the registry by then.
+// avoidFor is how long a node that did not take a call is called after the others. A node that is
+// gone has left the registry by then.
 const avoidFor = nodes.DefaultSilence
 
-// viewNodes chooses among the nodes with views: one slow or frozen node must not hold all calls of this one.
+// viewNodes chooses among the nodes with views: one slow or frozen node must not hold all calls of
+// this one.
 type viewNodes struct {
 	mu    sync.Mutex
 	calls map[string]int       // under way, by node
 	avoid map[string]time.Time // nodes that did not take a call, until then
 }
 
-// order returns nodes in the order in which they are called: those with the fewest calls under way first, at random among equals.
+// order returns nodes in the order in which they are called: those with the fewest calls under way
+// first, at random among equals.
 func (v *viewNodes) order(ids []string, now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()

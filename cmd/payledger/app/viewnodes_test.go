@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestViewNodes: the node with the fewest calls under way is called first. A node that does not take a call is called last, for a while or until it takes a call.
+// TestViewNodes: the node with the fewest calls under way is called first. A node that does not
+// take a call is called last, for a while or until it takes a call.
 func TestViewNodes(t *testing.T) {
 	t.Parallel()
 	var v viewNodes

@@ -117,8 +117,9 @@ func (m *Merchant) TryPay(t *testing.T, order string) string {
 	return made.ID
 }
 
-// Paid starts the restored service with the master key of the old folder, and checks its payments: they exist, with the wanted answers if
-// there are any. Then it makes one more payment, and waits for its webhook.
+// Paid starts the restored service with the master key of the old folder, and checks its payments:
+// they exist, with the wanted answers if there are any. Then it makes one more payment, and waits
+// for its webhook.
 func (f BackupFolders) Paid(t *testing.T, key string, ids []string, wanted map[string]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(f.Data, "master.key"))

@@ -16,14 +16,16 @@ import (
 	"payledger/httpapi/docs/docstest"
 )
 
-// clients are the files of the generated clients and of the linters: npm packages, pinned in package.json and package-lock.json,
-// and Go programs, pinned here. They are installed once for each state of the lock file, into the user's cache folder. Where a
-// tool is missing, a test logs that and ends; in CI it fails.
+// clients are the files of the generated clients and of the linters: npm packages, pinned in
+// package.json and package-lock.json, and Go programs, pinned here. They are installed once for
+// each state of the lock file, into the user's cache folder. Where a tool is missing, a test logs
+// that and ends; in CI it fails.
 //
 //go:embed testdata/clients
 var clients embed.FS
 
-// NpmTools returns the folder of the npm packages, false where they cannot be installed, which is logged, and fails in CI.
+// NpmTools returns the folder of the npm packages, false where they cannot be installed, which is
+// logged, and fails in CI.
 func NpmTools(t testing.TB) (dir string, there bool) {
 	t.Helper()
 	for _, name := range []string{"node", "npm"} {
@@ -65,7 +67,8 @@ func clientDigest(t testing.TB, names ...string) string {
 	return hex.EncodeToString(all.Sum(nil)[:8])
 }
 
-// installTools installs the packages beside dir, and renames the folder to dir when all are installed.
+// installTools installs the packages beside dir, and renames the folder to dir when all are
+// installed.
 func installTools(t testing.TB, dir string) error {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
@@ -88,7 +91,8 @@ func installTools(t testing.TB, dir string) error {
 	return err
 }
 
-// BuildClient builds a Go program of the clients and returns its path; false where its modules cannot be had.
+// BuildClient builds a Go program of the clients and returns its path; false where its modules
+// cannot be had.
 func BuildClient(t testing.TB, name string) (path string, there bool) {
 	t.Helper()
 	at := t.TempDir()
@@ -151,8 +155,8 @@ func duckViews(t testing.TB) string {
 	return views
 }
 
-// DuckAnswers returns the answers of DuckDB, one line of JSON for each query, from the files of an exported folder; false where
-// DuckDB cannot be built.
+// DuckAnswers returns the answers of DuckDB, one line of JSON for each query, from the files of an
+// exported folder; false where DuckDB cannot be built.
 func DuckAnswers(t testing.TB, dir string, queries []string) (answers []string, there bool) {
 	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {

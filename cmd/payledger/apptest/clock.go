@@ -18,7 +18,8 @@ import (
 
 const (
 	CardChallenged = "4916994064252017" // the customer must pass a check (D13)
-	// ClockDelay is the length of each wait in TestClockSetBack, and of all of them after --payment-timeout.
+	// ClockDelay is the length of each wait in TestClockSetBack, and of all of them after
+	// --payment-timeout.
 	ClockDelay = 12 * time.Second
 )
 
@@ -52,7 +53,8 @@ type AheadService struct {
 	Data, Processors string
 }
 
-// runAhead is the main function of such a service: it prints its address, and runs until it is killed.
+// runAhead is the main function of such a service: it prints its address, and runs until it is
+// killed.
 func runAhead(service string) int {
 	var c AheadService
 	err := json.Unmarshal([]byte(service), &c)

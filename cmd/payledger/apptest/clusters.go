@@ -51,7 +51,8 @@ func RunInit(t testing.TB, url string, args ...string) (status int, stdout, stde
 	return status, out.String(), errs.String()
 }
 
-// guillotine is a link from clients to a NATS server. It ends all connections for good after a number of messages that change something.
+// guillotine is a link from clients to a NATS server. It ends all connections for good after a
+// number of messages that change something.
 type guillotine struct {
 	listener net.Listener
 	target   string
@@ -163,7 +164,8 @@ type CutRig struct {
 	URL string
 }
 
-// Cut runs an init that is cut short after some changes. It returns what the init printed, and whether the init ended before the cut.
+// Cut runs an init that is cut short after some changes. It returns what the init printed, and
+// whether the init ended before the cut.
 func (r *CutRig) Cut(t *testing.T, after int) (printed *ledger.Made, ended bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -181,7 +183,8 @@ func (r *CutRig) Cut(t *testing.T, after int) (printed *ledger.Made, ended bool)
 	return printed, ended
 }
 
-// Claimed reports whether the cluster holds a ledger with an account. If not, a start of the service must fail.
+// Claimed reports whether the cluster holds a ledger with an account. If not, a start of the
+// service must fail.
 func (r *CutRig) Claimed(t *testing.T, key string) bool {
 	t.Helper()
 	app, err := r.Start(t, key)
@@ -230,8 +233,9 @@ func (r *CutRig) Serves(t *testing.T, made *ledger.Made) {
 	}
 }
 
-// FreeAddress returns an address of this machine on which nothing listens. Its IP address is random: other programs that let the system
-// choose a port get one of 127.0.0.1, and never this one while the service is not running.
+// FreeAddress returns an address of this machine on which nothing listens. Its IP address is
+// random: other programs that let the system choose a port get one of 127.0.0.1, and never this one
+// while the service is not running.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)))

@@ -61,7 +61,8 @@ type disputeHooks struct {
 	hooks map[string][]DisputeHook
 }
 
-// NewDisputeRun starts a service with an endpoint for webhooks about disputes. change may change its options.
+// NewDisputeRun starts a service with an endpoint for webhooks about disputes. change may change
+// its options.
 func NewDisputeRun(t *testing.T, change func(*options.Options)) *DisputeRun {
 	t.Helper()
 	o := TestOptions(t.TempDir())
@@ -143,7 +144,8 @@ func (r *DisputeRun) Eventually(what string, is func() bool) {
 	}
 }
 
-// Tells waits until the webhooks about a dispute are exactly these, in any order: "OPENED", or "TYPE STATUS".
+// Tells waits until the webhooks about a dispute are exactly these, in any order: "OPENED", or
+// "TYPE STATUS".
 func (r *DisputeRun) Tells(id string, want ...string) []DisputeHook {
 	r.Helper()
 	var hooks []DisputeHook

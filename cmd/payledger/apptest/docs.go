@@ -17,7 +17,8 @@ import (
 	"payledger/httpapi"
 )
 
-// The ids and tokens of openapi.yaml's examples. A test puts its own into an example's place, and these into a recorded answer.
+// The ids and tokens of openapi.yaml's examples. A test puts its own into an example's place, and
+// these into a recorded answer.
 const (
 	ExamplePayment     = "01kzckyspad8av3fjghkvvb93n4c"
 	ExampleToken       = "01kzckyq7m2c9w4t6xe8n0rjd5wk"
@@ -81,10 +82,12 @@ func OpenAPI(t *testing.T) *openapi3.T {
 	return document
 }
 
-// Own has the values that replace an example's ids and tokens, by the example's value. CLIENT_TOKEN and SIGNATURE are variables.
+// Own has the values that replace an example's ids and tokens, by the example's value. CLIENT_TOKEN
+// and SIGNATURE are variables.
 type Own map[string]string
 
-// Run runs an example as a shell does, and returns status and body of the answer. A stream is cut after a second.
+// Run runs an example as a shell does, and returns status and body of the answer. A stream is cut
+// after a second.
 func (r *Reader) Run(command string, mine Own) (status, body string) {
 	r.T.Helper()
 	environment := []string{"PAYLEDGER_API_KEY=" + r.Key, "CLIENT_TOKEN=" + mine["CLIENT_TOKEN"], "SIGNATURE=" + mine["SIGNATURE"]}

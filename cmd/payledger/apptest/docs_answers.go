@@ -93,7 +93,8 @@ func (r *Reader) Postman(q PostmanRequest, operation, path string) (status int, 
 	return got.Status, string(got.Body)
 }
 
-// Receiver listens on this machine as a reader does. It verifies each webhook before it passes it on.
+// Receiver listens on this machine as a reader does. It verifies each webhook before it passes it
+// on.
 func Receiver(t *testing.T, secret string) (url string, bodies <-chan string) {
 	t.Helper()
 	received := make(chan string, 100)

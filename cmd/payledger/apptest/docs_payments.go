@@ -21,7 +21,8 @@ func (r *Reader) vaulted() string {
 	return token
 }
 
-// waiting creates a payment with a 3-D Secure check, and returns its id, its session's client token and its action's.
+// waiting creates a payment with a 3-D Secure check, and returns its id, its session's client token
+// and its action's.
 func (r *Reader) waiting() (payment, client, action string) {
 	r.T.Helper()
 	client = r.Session(nil)
@@ -39,7 +40,8 @@ func (r *Reader) passed(action string) string {
 	return r.Field("POST", "/required-actions/complete", map[string]string{"X-Client-Token": action}, map[string]any{"outcome": "AUTHENTICATED"}, "resumeToken")
 }
 
-// Attempt starts a payment attempt in a MANUAL session, and returns its id and the session's client token.
+// Attempt starts a payment attempt in a MANUAL session, and returns its id and the session's client
+// token.
 func (r *Reader) Attempt() (attempt, client string) {
 	r.T.Helper()
 	client = r.Session(map[string]any{"approvalMode": "MANUAL"})
@@ -99,7 +101,8 @@ func (r *Reader) delivered() Own {
 	return Own{exampleEndpoint: endpoint, ExamplePayment: payment, exampleDelivery: r.eventually("/management/webhook-deliveries?outcome=SUCCEEDED&endpointId="+endpoint, "id")}
 }
 
-// given returns the values for each example, by operationId. An example with a path alone gets the value of its id.
+// given returns the values for each example, by operationId. An example with a path alone gets the
+// value of its id.
 var given = map[string]func(*Reader) Own{
 	"getClientSession":             func(r *Reader) Own { return Own{"CLIENT_TOKEN": r.Session(nil)} },
 	"changeClientSession":          func(r *Reader) Own { return Own{exampleClientToken: r.Session(nil)} },
@@ -207,7 +210,8 @@ func disputed(r *Reader) Own {
 	return Own{ExamplePayment: payment, ExampleDispute: r.eventually("/management/disputes?paymentId="+payment, "id")}
 }
 
-// Given returns the values for an example: those of its operation, or a payment, a workflow, or an object of its collection.
+// Given returns the values for an example: those of its operation, or a payment, a workflow, or an
+// object of its collection.
 func (r *Reader) Given(operation, path string) Own {
 	r.T.Helper()
 	switch make := given[operation]; {
@@ -222,7 +226,8 @@ func (r *Reader) Given(operation, path string) Own {
 	}
 }
 
-// made has the field of an answer that names the new object, with the example of its id, by operationId.
+// made has the field of an answer that names the new object, with the example of its id, by
+// operationId.
 var made = map[string][2]string{
 	"createPayment": {"id", ExamplePayment}, "createCheckoutPayment": {"id", ExamplePayment}, "approvePaymentAttempt": {"paymentId", ExamplePayment},
 	"createPaymentInstrument": {"token", ExampleToken}, "createPaymentAttempt": {"currentAttempt.id", exampleAttempt},

@@ -14,7 +14,8 @@ import (
 	"payledger/eventstore/engine"
 )
 
-// filledSession is a session with the order and customer fields that a shop sends; %s is the order's id.
+// filledSession is a session with the order and customer fields that a shop sends; %s is the
+// order's id.
 const filledSession = `{"orderId":"%[1]s","customerId":"customer-%[1]s","currencyCode":"EUR","amount":2500,
 "order":{"lineItems":[
  {"itemId":"sku-1","name":"Notebook","description":"Ruled, 96 pages","amount":1000,"quantity":2,"taxAmount":380,"productType":"PHYSICAL",
@@ -78,7 +79,8 @@ func OnDisk(t testing.TB, dir string) map[string]int64 {
 	return bytes
 }
 
-// folderOf returns the part of the ledger that a file belongs to: a stream, the tip store, the views.
+// folderOf returns the part of the ledger that a file belongs to: a stream, the tip store, the
+// views.
 func folderOf(path string) string {
 	parts := strings.Split(path, string(filepath.Separator))
 	for i, part := range parts {

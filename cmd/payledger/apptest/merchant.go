@@ -81,10 +81,12 @@ type ErrorAnswer struct {
 	} `json:"error"`
 }
 
-// StoreIsSlow is less than the time after which the store refuses an append that waits. A service that refuses sooner has a fault.
+// StoreIsSlow is less than the time after which the store refuses an append that waits. A service
+// that refuses sooner has a fault.
 const StoreIsSlow = 5 * time.Second
 
-// Call sends one request, and with patience repeats it while nothing was recorded. An error is a connection that was cut.
+// Call sends one request, and with patience repeats it while nothing was recorded. An error is a
+// connection that was cut.
 func (m *Merchant) Call(method, path string, header map[string]string, body any) (Answer, error) {
 	for {
 		began := time.Now()
@@ -109,8 +111,8 @@ func (m *Merchant) send(method, path string, header map[string]string, body any)
 	if err != nil {
 		return Answer{}, err
 	}
-	// Without it the client repeats a request with an idempotency key when a kept connection breaks, and the test could not tell one request
-	// from two.
+	// Without it the client repeats a request with an idempotency key when a kept connection
+	// breaks, and the test could not tell one request from two.
 	request.GetBody = nil
 	if len(payload) > 0 {
 		request.Header.Set("Content-Type", "application/json")

@@ -13,9 +13,10 @@ import (
 	"payledger/eventstore/childtest"
 )
 
-// HyparquetRows returns the rows that hyparquet reads from the Parquet files of an exported folder, by table and in the order of the files;
-// false where hyparquet cannot be installed. A row is JSON without the columns that are null, with its columns sorted by name. A file that
-// hyparquet cannot read is an error.
+// HyparquetRows returns the rows that hyparquet reads from the Parquet files of an exported folder,
+// by table and in the order of the files; false where hyparquet cannot be installed. A row is JSON
+// without the columns that are null, with its columns sorted by name. A file that hyparquet cannot
+// read is an error.
 func HyparquetRows(t testing.TB, dir string) (rows map[string][]string, there bool, err error) {
 	t.Helper()
 	tools, there := NpmTools(t)
@@ -80,8 +81,8 @@ func sortedObject(t testing.TB, text string) string {
 	return strings.TrimSpace(sorted.String())
 }
 
-// NewestRows returns the rows of a table that count, sorted: increments have the rows of a payment, a dispute or a delivery once more if they
-// changed.
+// NewestRows returns the rows of a table that count, sorted: increments have the rows of a payment,
+// a dispute or a delivery once more if they changed.
 func NewestRows(t testing.TB, table string, rows []string) (kept []string) {
 	t.Helper()
 	owner := map[string]string{"payments": "id", "disputes": "id", "transactions": "payment_id", "refunds": "payment_id", "deliveries": "id"}[table]

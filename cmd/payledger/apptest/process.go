@@ -53,7 +53,8 @@ func ServeProcessWithin(t testing.TB, limit time.Duration, args ...string) *Proc
 	return p
 }
 
-// TryServeProcess is ServeProcessWithin that returns the end of the process before it was ready as an error.
+// TryServeProcess is ServeProcessWithin that returns the end of the process before it was ready as
+// an error.
 func TryServeProcess(t testing.TB, limit time.Duration, args ...string) (*Process, error) {
 	t.Helper()
 	p := &Process{t: t, Log: &strings.Builder{}}
@@ -104,7 +105,8 @@ func (p *Process) Kill() {
 // StopLimit is the longest time of a stop (I1). TestStopWhileUnknown has the sum of its parts.
 const StopLimit = 10 * time.Second
 
-// Stop ends the process in order and fails the test when it does not exit 0, with time for a busy machine.
+// Stop ends the process in order and fails the test when it does not exit 0, with time for a busy
+// machine.
 func (p *Process) Stop() {
 	const limit = time.Minute
 	p.t.Helper()
@@ -146,7 +148,8 @@ func AwaitOutcome(t *testing.T, m *Merchant, id string) PaymentAnswer {
 // cardConfirmsLater: every capture is pending, its confirmation comes by notification (D13).
 const cardConfirmsLater = "4000000000005175"
 
-// StartToStop starts a service that the test stops, and that is stopped with the test at the latest.
+// StartToStop starts a service that the test stops, and that is stopped with the test at the
+// latest.
 func StartToStop(t *testing.T, o options.Options) (*app.App, func() error) {
 	t.Helper()
 	app, err := app.Start(context.Background(), o, zerolog.Nop())
@@ -158,7 +161,8 @@ func StartToStop(t *testing.T, o options.Options) (*app.App, func() error) {
 	return app, stop
 }
 
-// PendingCapture makes a payment whose capture waits for its confirmation, and returns the capture's key.
+// PendingCapture makes a payment whose capture waits for its confirmation, and returns the
+// capture's key.
 func PendingCapture(t *testing.T, m *Merchant, order string) domain.OperationKey {
 	t.Helper()
 	var p PaymentAnswer
@@ -204,7 +208,8 @@ func Until(t *testing.T, within time.Duration, what string, holds func() (bool, 
 	t.Fatalf("not within %s: %s; last: %s", within, what, last)
 }
 
-// KilledWhen starts the program with arguments, and kills it with signal 9 as soon as begun returns true. The program may have ended before.
+// KilledWhen starts the program with arguments, and kills it with signal 9 as soon as begun returns
+// true. The program may have ended before.
 func KilledWhen(t *testing.T, begun func() bool, env []string, args ...string) {
 	t.Helper()
 	command := childtest.Tied(exec.Command(os.Args[0], args...))

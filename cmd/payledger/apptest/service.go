@@ -50,7 +50,8 @@ func TestOptions(dir string) options.Options {
 	}
 }
 
-// StartApp starts the service in this process for the test's life. A new data folder is filled as init does.
+// StartApp starts the service in this process for the test's life. A new data folder is filled as
+// init does.
 func StartApp(t testing.TB, o options.Options) *app.App {
 	t.Helper()
 	made := Initialized(t, o.Data)
@@ -72,7 +73,8 @@ func StartApp(t testing.TB, o options.Options) *app.App {
 	return app
 }
 
-// mostCompared is the largest number of events of a log that is compared with the books: tests of the load have more.
+// mostCompared is the largest number of events of a log that is compared with the books: tests of
+// the load have more.
 const mostCompared = 5000
 
 // reconciled compares the ledger with the books of every processor that was used.
@@ -92,7 +94,8 @@ func reconciled(t testing.TB, a *app.App) {
 	reconciletest.Check(t, a.Ledger.Store, a.Processors, used)
 }
 
-// Initialized fills an empty data folder with a ledger that has its account; nil when the folder has one.
+// Initialized fills an empty data folder with a ledger that has its account; nil when the folder
+// has one.
 func Initialized(t testing.TB, dir string) *accounts.Credentials {
 	t.Helper()
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
@@ -155,7 +158,8 @@ func SecretFile(t *testing.T, text string) string {
 	return file
 }
 
-// FolderState is the content of a folder: each file with its mode and the hash of its bytes, and each subfolder.
+// FolderState is the content of a folder: each file with its mode and the hash of its bytes, and
+// each subfolder.
 func FolderState(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	state := map[string]string{}
@@ -223,13 +227,15 @@ func Invoke(t testing.TB, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), err.String()
 }
 
-// AsProgram is an environment variable that makes the test binary the program itself: tests that kill a process need one to kill.
+// AsProgram is an environment variable that makes the test binary the program itself: tests that
+// kill a process need one to kill.
 const AsProgram = "TEST_AS_PAYLEDGER"
 
 // AsProbe makes the test binary a process that requests the URL again and again.
 const AsProbe = "PAYLEDGER_TEST_AS_PROBE"
 
-// Main is the TestMain of a package of service tests: it runs the tests, or becomes the program or the probe that a test started.
+// Main is the TestMain of a package of service tests: it runs the tests, or becomes the program or
+// the probe that a test started.
 func Main(m *testing.M) {
 	app.EmbeddedReadTimeout = time.Minute
 	if os.Getenv(AsProgram) != "" {
@@ -308,7 +314,8 @@ var (
 	HerValues   = []string{"zenobia@example.com", "Zenobia", "Quux", "Palmyra Road", "Odaenathus"}
 )
 
-// PayAs opens a session with personal data, pays in it and returns the payment's id; customer may be empty.
+// PayAs opens a session with personal data, pays in it and returns the payment's id; customer may
+// be empty.
 func (m *Merchant) PayAs(t *testing.T, customer string) string {
 	t.Helper()
 	body := map[string]any{

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// Wire is a merchant's persistent connection with almost no cost, as load generators have: it writes requests as bytes, and reads only the
-// status and the length of an answer.
+// Wire is a merchant's persistent connection with almost no cost, as load generators have: it
+// writes requests as bytes, and reads only the status and the length of an answer.
 type Wire struct {
 	Conn   net.Conn
 	reader *bufio.Reader
@@ -44,7 +44,8 @@ func (w *Wire) Pay(token, key string) (status int, err error) {
 	return w.Post("/payments", key, `{"paymentMethodToken":"`+token+`"}`)
 }
 
-// Post sends a request, with an idempotency key unless it is empty, and returns the status of the answer.
+// Post sends a request, with an idempotency key unless it is empty, and returns the status of the
+// answer.
 func (w *Wire) Post(path, key, body string) (status int, err error) {
 	w.buffer = fmt.Appendf(w.buffer[:0], "POST %s%s", path, w.head)
 	if key != "" {
@@ -99,8 +100,8 @@ func Rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Probes requests url again and again, each time over a new connection, until ctx ends. It returns the time of each request,
-// and an error for each without an answer of status 200.
+// Probes requests url again and again, each time over a new connection, until ctx ends. It returns
+// the time of each request, and an error for each without an answer of status 200.
 func Probes(ctx context.Context, url string, every time.Duration) (took []time.Duration, failed []error) {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for ctx.Err() == nil {

@@ -25,7 +25,8 @@ const (
 // flowBooks are the processor's operations for a payment at the end.
 const flowBooks = "authorize SUCCEEDED, capture SUCCEEDED, capture SUCCEEDED, refund SUCCEEDED"
 
-// FlowRound makes payments, kills the process after a number of answers, and returns the payments' tokens.
+// FlowRound makes payments, kills the process after a number of answers, and returns the payments'
+// tokens.
 func (m *Merchant) FlowRound(t *testing.T, p *Process, round, answers int) []string {
 	t.Helper()
 	tokens := make([]string, FlowPayments)
@@ -73,7 +74,8 @@ func (m *Merchant) FlowSettle(t *testing.T, tokens []string) (ids []string) {
 	return ids
 }
 
-// FlowsEnd waits until the books have the expected operations and no run is open, and compares the books with the expected ones.
+// FlowsEnd waits until the books have the expected operations and no run is open, and compares the
+// books with the expected ones.
 func (m *Merchant) FlowsEnd(t *testing.T, books *adapter.Adapter, ids, flows []string) {
 	t.Helper()
 	deadline := time.Now().Add(flowDeadline)
@@ -232,7 +234,8 @@ func (m *Merchant) Paid(t testing.TB, card string) PaymentAnswer {
 	return p
 }
 
-// Asked compares the received requests with the disputes that they are about, each with its payment.
+// Asked compares the received requests with the disputes that they are about, each with its
+// payment.
 func (r *DisputeRun) Asked(requests <-chan Hook, payments map[string]string) {
 	r.Helper()
 	for range len(payments) {
@@ -315,8 +318,8 @@ func (m *Merchant) PendingApprovals(t *testing.T) []*PendingApproval {
 	return attempts
 }
 
-// CarriedOut polls an attempt with the customer's request until its decision is carried out, compares it with the processors'
-// books, and returns its outcome.
+// CarriedOut polls an attempt with the customer's request until its decision is carried out,
+// compares it with the processors' books, and returns its outcome.
 func (m *Merchant) CarriedOut(t *testing.T, books *adapter.Adapter, a *PendingApproval) string {
 	t.Helper()
 	var seen struct{ ApprovalStatus, PaymentID string }

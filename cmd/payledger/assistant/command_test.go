@@ -35,8 +35,8 @@ func TestReadOnly(t *testing.T) {
 	answer.Body.Close()
 }
 
-// TestCheck: a key that the server does not know, and another program at the address, end the start. A server that starts, or has too much to do,
-// does not.
+// TestCheck: a key that the server does not know, and another program at the address, end the
+// start. A server that starts, or has too much to do, does not.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for answer, fails := range map[string]string{
@@ -72,7 +72,8 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// TestPageText: a page becomes headings, paragraphs, lists, rows and code; controls and hidden parts do not. An anchor is its section.
+// TestPageText: a page becomes headings, paragraphs, lists, rows and code; controls and hidden
+// parts do not. An anchor is its section.
 func TestPageText(t *testing.T) {
 	t.Parallel()
 	text := `<html><body><nav>Contents</nav><main><section hidden>key</section><h1>Refund <em>a</em> payment</h1><p>Scope <code>a:b</code>.

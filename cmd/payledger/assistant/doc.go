@@ -1,14 +1,20 @@
-// Package assistant has the command mcp (I1): a server of the Model Context Protocol, through which an AI assistant looks at payments,
-// their history, events, disputes, webhooks and the documentation of a running server.
+// Package assistant has the command mcp (I1): a server of the Model Context Protocol, through which
+// an AI assistant looks at payments, their history, events, disputes, webhooks and the
+// documentation of a running server.
 //
 // # Rules
 //
-//   - It reads and nothing else: its HTTP client sends GET requests only, whatever a tool does (readOnly).
-//   - A tool is an operation of openapi.yaml: its description and the schema of its input are those of the reference, so that both agree.
-//   - The documentation is that of the binary itself: it is there without a server, and can be searched in full.
-//   - What an API key must not see, the assistant does not see: the server checks the key's scopes at each call.
-//   - No answer has a token: a reusable token charges a card, and a client token acts for a customer (withoutTokens). The exact bytes of
-//     an event with a token are hidden, too. So are the secrets that other calls show once. A test holds the names to openapi.yaml.
+//   - It reads and nothing else: its HTTP client sends GET requests only, whatever a tool does
+//     (readOnly).
+//   - A tool is an operation of openapi.yaml: its description and the schema of its input are those
+//     of the reference, so that both agree.
+//   - The documentation is that of the binary itself: it is there without a server, and can be
+//     searched in full.
+//   - What an API key must not see, the assistant does not see: the server checks the key's scopes
+//     at each call.
+//   - No answer has a token: a reusable token charges a card, and a client token acts for a
+//     customer (withoutTokens). The exact bytes of an event with a token are hidden, too. So are
+//     the secrets that other calls show once. A test holds the names to openapi.yaml.
 //   - The API key goes to the server of --url only: a redirect is an error.
 //   - The protocol has standard output for itself. Messages for people go to standard error.
 //   - Texts of merchants and customers are data. The instructions to the assistant say so.

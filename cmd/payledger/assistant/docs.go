@@ -32,7 +32,8 @@ type docsPage struct {
 
 type library struct{ load func() ([]entry, error) }
 
-// newLibrary returns the documentation of this build, for a server at an address. Its texts are made when the first one is needed.
+// newLibrary returns the documentation of this build, for a server at an address. Its texts are
+// made when the first one is needed.
 func newLibrary(address string) library {
 	return library{sync.OnceValues(func() ([]entry, error) { return entries(httpapi.Documentation(address)) })}
 }
@@ -133,7 +134,8 @@ func (l library) read(path string) (string, error) {
 	return "", fmt.Errorf("the documentation has no page %q; search_docs lists the paths, for example /docs/guides/webhooks", path)
 }
 
-// find lists the pages that fit the words best, a line each. A rare word counts more, and a word of the title more than one of the text.
+// find lists the pages that fit the words best, a line each. A rare word counts more, and a word of
+// the title more than one of the text.
 func (l library) find(text string) (string, error) {
 	all, err := l.load()
 	if err != nil {

@@ -41,7 +41,8 @@ func said(t *testing.T, session *mcp.ClientSession, tool string, arguments map[s
 	return result.Content[0].(*mcp.TextContent).Text, result.IsError
 }
 
-// TestDocs: an assistant finds a page by its words and reads it, without a server. Every page in the contents has a text.
+// TestDocs: an assistant finds a page by its words and reads it, without a server. Every page in
+// the contents has a text.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	session := connect(t, "http://shop.example:1")
@@ -104,7 +105,8 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestCancelled: a call that the assistant cancels ends the request to the API, and the next call is answered.
+// TestCancelled: a call that the assistant cancels ends the request to the API, and the next call
+// is answered.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	began, ended := make(chan struct{}), make(chan struct{})
@@ -133,7 +135,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestPageSize checks that a list without a limit requests a small page, and that the assistant's limit is used.
+// TestPageSize checks that a list without a limit requests a small page, and that the assistant's
+// limit is used.
 func TestPageSize(t *testing.T) {
 	t.Parallel()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.RawQuery)) }))

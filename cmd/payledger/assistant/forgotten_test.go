@@ -35,8 +35,9 @@ var harmless = map[string]string{
 // secretSamples are values of the kinds of tokens and secrets.
 var secretSamples = []string{"01txvc7zda0dsqy23w6yqeyd9esr", "7Kq2vX9bTz4MwRf8LpYc3NsJ", "plk_sandbox_7Kq2vX9bTz_4MwRf8LpYc3NsJ", "plsec_7Kq2vX9bTz4MwRf8LpYc3NsJ"}
 
-// TestNoFieldIsForgotten: each field of an answer in openapi.yaml that may carry a token, a key or a secret, by its name, format, pattern or
-// description, is hidden from the assistant or listed as harmless. The answers are those of all calls: a call may become a tool.
+// TestNoFieldIsForgotten: each field of an answer in openapi.yaml that may carry a token, a key or
+// a secret, by its name, format, pattern or description, is hidden from the assistant or listed as
+// harmless. The answers are those of all calls: a call may become a tool.
 func TestNoFieldIsForgotten(t *testing.T) {
 	t.Parallel()
 	document, err := httpapi.LoadOpenAPI()

@@ -14,8 +14,8 @@ import (
 
 const lineMost = 4 << 20 // the greatest size of a message, in bytes
 
-// lines reads messages, one on each line, and passes them to the server. It answers a line that is no message itself: the server would end
-// with it, and leave the calls before it without an answer.
+// lines reads messages, one on each line, and passes them to the server. It answers a line that is
+// no message itself: the server would end with it, and leave the calls before it without an answer.
 type lines struct {
 	from   *bufio.Reader
 	source io.Closer
@@ -67,7 +67,8 @@ func (l *lines) line() (line []byte, tooLong bool, err error) {
 	}
 }
 
-// messages returns the messages of a line, or its fault. A batch is passed as its messages: the server would end with a batch.
+// messages returns the messages of a line, or its fault. A batch is passed as its messages: the
+// server would end with a batch.
 func messages(line []byte, tooLong bool) (all []json.RawMessage, fault *jsonrpc.Error) {
 	switch {
 	case tooLong:

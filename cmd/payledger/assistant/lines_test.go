@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestLines: a line that is no message is answered with an error, and the messages before and after it reach the server.
+// TestLines: a line that is no message is answered with an error, and the messages before and after
+// it reach the server.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	const (

@@ -25,10 +25,12 @@ var offered = []string{
 	"getRouting", "listProcessors", "getSettings", "listAuditLog",
 }
 
-// answerLimit is the greatest size of an answer that goes to the assistant, in bytes: more would fill what it can read.
+// answerLimit is the greatest size of an answer that goes to the assistant, in bytes: more would
+// fill what it can read.
 const answerLimit = 256 << 10
 
-// pageSize is the size of a page for an assistant that names none: the API's own fills too much of what an assistant can read.
+// pageSize is the size of a page for an assistant that names none: the API's own fills too much of
+// what an assistant can read.
 const (
 	pageSize  = 20
 	pageLimit = "limit" // the parameter with the size of a page
@@ -74,7 +76,8 @@ func toolName(operation string) string {
 	return name.String()
 }
 
-// schema returns the JSON Schema of the tool's input. The server checks formats and limits itself, with better messages.
+// schema returns the JSON Schema of the tool's input. The server checks formats and limits itself,
+// with better messages.
 func (o operation) schema() map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for _, p := range o.Parameters {
@@ -100,7 +103,8 @@ func (o operation) schema() map[string]any {
 	return all
 }
 
-// call calls the API, and returns its answer as JSON text. An error of the API is an answer for the assistant, too.
+// call calls the API, and returns its answer as JSON text. An error of the API is an answer for the
+// assistant, too.
 func (o operation) call(ctx context.Context, api *client.Client, in map[string]any) (*mcp.CallToolResult, any, error) {
 	path, query := o.Path, url.Values{}
 	for _, p := range o.Parameters {

@@ -7,12 +7,14 @@ import (
 	"slices"
 )
 
-// Tokens are for the programs that pay with them: a reusable token charges its card, and a client token acts for the customer.
+// Tokens are for the programs that pay with them: a reusable token charges its card, and a client
+// token acts for the customer.
 const hidden = "(hidden)"
 
 var (
-	// tokenField is a field with a token, also in a text of JSON within JSON, or with a secret that the API shows once. A digest of a token
-	// begins with # and stays. TestNoFieldIsForgotten compares the names with openapi.yaml.
+	// tokenField is a field with a token, also in a text of JSON within JSON, or with a secret that
+	// the API shows once. A digest of a token begins with # and stays. TestNoFieldIsForgotten
+	// compares the names with openapi.yaml.
 	tokenField = regexp.MustCompile(`\\*"(?:paymentMethodToken|clientToken|resumeToken|actionToken|accessToken|token|apiKey|signingSecret|password)\\*"\s*:\s*\\*"([\w.-]{16,})\\*"`)
 	// changedToken is a change of such a field in a payment's history.
 	changedToken = regexp.MustCompile(`"path":"[^"]*[tT]oken"(?:,"from":"([\w.-]{16,})")?(?:,"to":"([\w.-]{16,})")?`)
@@ -22,7 +24,8 @@ var (
 	rawBytes = regexp.MustCompile(`"raw":"([A-Za-z0-9+/=]+)"`)
 )
 
-// withoutTokens returns an answer of the API without tokens. A value that is a token in one place is hidden in all.
+// withoutTokens returns an answer of the API without tokens. A value that is a token in one place
+// is hidden in all.
 func withoutTokens(answer []byte) []byte {
 	var tokens [][]byte
 	for _, pattern := range []*regexp.Regexp{tokenField, changedToken} {

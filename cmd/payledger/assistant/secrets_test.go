@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWithoutTokens: no answer has a token: not in a field, not in JSON within JSON, not as a change, and not in an event's exact bytes. Digests
-// of tokens, ids and other bytes stay.
+// TestWithoutTokens: no answer has a token: not in a field, not in JSON within JSON, not as a
+// change, and not in an event's exact bytes. Digests of tokens, ids and other bytes stay.
 func TestWithoutTokens(t *testing.T) {
 	t.Parallel()
 	const token, signed = "01txvc7zda0dsqy23w6yqeyd9esr", "eyJhbGciOiJIUzI1NiJ9.eyJpbnRlbnQiOiIzRFMifQ.c2lnbmF0dXJl"

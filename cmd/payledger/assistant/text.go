@@ -12,13 +12,15 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// entry is a page or a section in the contents of the documentation. find has words that it is found by. text makes its Markdown, once.
+// entry is a page or a section in the contents of the documentation. find has words that it is
+// found by. text makes its Markdown, once.
 type entry struct {
 	path, title, find string
 	text              func() (string, error)
 }
 
-// contents returns the entries of the documentation's contents: list items with what they are found by, and a link.
+// contents returns the entries of the documentation's contents: list items with what they are found
+// by, and a link.
 func contents(page []byte) ([]entry, error) {
 	root, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
@@ -74,7 +76,8 @@ func newPage(text []byte) (page, error) {
 	return page{}, errors.New("the page has no content")
 }
 
-// text returns what the page says as Markdown, or the section around an anchor: code as it is, rows of tables as lines.
+// text returns what the page says as Markdown, or the section around an anchor: code as it is, rows
+// of tables as lines.
 func (p page) text(anchor string) (string, error) {
 	from := p.main
 	if anchor != "" {

@@ -31,7 +31,8 @@ type Checkpoints struct {
 	FolderKey
 }
 
-// followPause is the time between two looks for new checkpoints, and before a stream that broke is read again.
+// followPause is the time between two looks for new checkpoints, and before a stream that broke is
+// read again.
 const followPause = time.Second
 
 // Run prints the checkpoints, or appends them to a file; with --follow until it is interrupted.
@@ -84,8 +85,9 @@ func appendTo(out io.Writer) func(proof.Checkpoint) error {
 	return func(one proof.Checkpoint) error { return lines.Encode(one) }
 }
 
-// continueIn makes the witness continue behind the last line of its file, and append to the file. Every line must be signed with the key,
-// and no two lines may contradict each other. A last line that is not complete is removed: it was cut off.
+// continueIn makes the witness continue behind the last line of its file, and append to the file.
+// Every line must be signed with the key, and no two lines may contradict each other. A last line
+// that is not complete is removed: it was cut off.
 func (w *witness) continueIn(name, key string) (*os.File, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -136,7 +138,8 @@ func (w *witness) resume(file *os.File, key string) error {
 	return nil
 }
 
-// fromServer prints the checkpoints of a running server. With --follow it goes on after the server was away.
+// fromServer prints the checkpoints of a running server. With --follow it goes on after the server
+// was away.
 func (c *Checkpoints) fromServer(ctx context.Context, notes io.Writer, w *witness) error {
 	connected, away := false, false
 	for {
@@ -162,8 +165,8 @@ func (c *Checkpoints) fromServer(ctx context.Context, notes io.Writer, w *witnes
 	}
 }
 
-// witness emits the checkpoints behind the last one. Each read begins with the last one again: a log that was exchanged, rewritten or
-// restored from an old back-up does not have it.
+// witness emits the checkpoints behind the last one. Each read begins with the last one again: a
+// log that was exchanged, rewritten or restored from an old back-up does not have it.
 type witness struct {
 	last   proof.Checkpoint // with a number alone: its size and root are unknown
 	again  bool             // the read has shown the last one
@@ -208,7 +211,8 @@ func (w *witness) next(one proof.Checkpoint) error {
 	return w.failed
 }
 
-// signed returns an error if a checkpoint has other values than its note, or the ledger's key did not sign the note.
+// signed returns an error if a checkpoint has other values than its note, or the ledger's key did
+// not sign the note.
 func (w *witness) signed(one proof.Checkpoint) error {
 	if w.key == "" {
 		return nil

@@ -17,8 +17,9 @@ import (
 	"payledger/eventstore/proof"
 )
 
-// TestWitnessFile checks that a witness continues behind the last line of its file, also if that line was cut off, and that its file has
-// both signed checkpoints if the ledger signs another root. From then on the file itself says so.
+// TestWitnessFile checks that a witness continues behind the last line of its file, also if that
+// line was cut off, and that its file has both signed checkpoints if the ledger signs another root.
+// From then on the file itself says so.
 func TestWitnessFile(t *testing.T) {
 	private, key, err := note.GenerateKey(rand.New(rand.NewSource(1)), "payledger/01")
 	if err != nil {
@@ -117,7 +118,8 @@ func TestWitnessFile(t *testing.T) {
 	}
 }
 
-// TestWitness: a witness emits each checkpoint once and without a gap, and sees a log without the last checkpoint, or with another one.
+// TestWitness: a witness emits each checkpoint once and without a gap, and sees a log without the
+// last checkpoint, or with another one.
 func TestWitness(t *testing.T) {
 	log := func(root string, numbers ...uint64) (checkpoints []proof.Checkpoint) {
 		for _, n := range numbers {

@@ -21,10 +21,11 @@ import (
 
 var benchPayments = flag.Int("exportpayments", 2000, "number of payments in the log of BenchmarkExport, if it makes one")
 
-// BenchmarkExport exports the folder of a stopped server in each format. It compares the rate with the rates at which the same process
-// reads the same events from the log and decodes them (read/s), and at which it also makes their JSON for analysts (feed/s). heapMB is
-// the largest heap that was seen during the export. With -benchlog it exports the log in that folder.
-// go test ./cmd/payledger/audit -run - -bench Export -benchtime 1x -exportpayments 100000
+// BenchmarkExport exports the folder of a stopped server in each format. It compares the rate with
+// the rates at which the same process reads the same events from the log and decodes them (read/s),
+// and at which it also makes their JSON for analysts (feed/s). heapMB is the largest heap that was
+// seen during the export. With -benchlog it exports the log in that folder. go test
+// ./cmd/payledger/audit -run - -bench Export -benchtime 1x -exportpayments 100000
 func BenchmarkExport(b *testing.B) {
 	data := b.TempDir()
 	if err := os.Symlink(benchlog.Dir(b, *benchPayments), filepath.Join(data, ledger.EventsFolder)); err != nil {

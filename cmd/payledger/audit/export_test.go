@@ -59,8 +59,9 @@ func sale(l listed, statuses ...payment.Status) listed {
 	return l
 }
 
-// TestAuthorizationRate checks that the guide's query counts the payments that a processor approved or declined. Payments that wait for a
-// decision, and payments that were cancelled before one, do not count.
+// TestAuthorizationRate checks that the guide's query counts the payments that a processor approved
+// or declined. Payments that wait for a decision, and payments that were cancelled before one, do
+// not count.
 func TestAuthorizationRate(t *testing.T) {
 	t.Parallel()
 	log := sale(nil, payment.StatusPending)
@@ -91,7 +92,8 @@ func TestAuthorizationRate(t *testing.T) {
 	}
 }
 
-// TestExportReport checks what an export prints: what it wrote, how to go on, and in one line which file stays for that and how to avoid it.
+// TestExportReport checks what an export prints: what it wrote, how to go on, and in one line which
+// file stays for that and how to avoid it.
 func TestExportReport(t *testing.T) {
 	t.Parallel()
 	const stays = "The folder keeps .payledger-export.sqlite, which a later export into it needs; with --once it would not.\n"
@@ -118,7 +120,8 @@ func TestExportReport(t *testing.T) {
 	}
 }
 
-// TestBeyond checks that an export knows from a server and from a folder that no event has a position: the ledger is another one, or lost it.
+// TestBeyond checks that an export knows from a server and from a folder that no event has a
+// position: the ledger is another one, or lost it.
 func TestBeyond(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// follow reads the events of a running server, and connects again after a break: each event is printed once.
+// follow reads the events of a running server, and connects again after a break: each event is
+// printed once.
 func (c *Tail) follow(ctx context.Context, notes io.Writer, emit func([]byte) error) error {
 	after, connected := c.After, false
 	for {

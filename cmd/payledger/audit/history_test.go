@@ -39,7 +39,8 @@ func printed(t *testing.T, c History, entries ...string) string {
 	return out.String()
 }
 
-// life returns a history with two captures, a decline by another processor, a refund and a waiting operation.
+// life returns a history with two captures, a decline by another processor, a refund and a waiting
+// operation.
 func life(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "history.json"))
@@ -77,7 +78,8 @@ func TestHistoryText(t *testing.T) {
 	}
 }
 
-// TestHistoryRaw: a reader can compute the chain of hashes from the text of --raw, up to the last hash.
+// TestHistoryRaw: a reader can compute the chain of hashes from the text of --raw, up to the last
+// hash.
 func TestHistoryRaw(t *testing.T) {
 	t.Parallel()
 	var entries []string
@@ -115,8 +117,8 @@ func checkChain(t *testing.T, text string, events int) {
 	}
 }
 
-// TestHistoryWords: every type of a payment's events has a description. Its line is not too wide with large amounts, the longest
-// status and hostile texts.
+// TestHistoryWords: every type of a payment's events has a description. Its line is not too wide
+// with large amounts, the longest status and hostile texts.
 func TestHistoryWords(t *testing.T) {
 	t.Parallel()
 	hostile := strings.Repeat("\x1b[31m\u202e\u05d0界\"\n\x9b", 100)
@@ -174,8 +176,8 @@ func TestHistoryImitation(t *testing.T) {
 	}
 }
 
-// TestHistoryAsItComes: an entry is printed before the next entry arrives, and the array equals the server's (I1). An answer that
-// breaks off at any byte is an error, and its array is not closed.
+// TestHistoryAsItComes: an entry is printed before the next entry arrives, and the array equals the
+// server's (I1). An answer that breaks off at any byte is an error, and its array is not closed.
 func TestHistoryAsItComes(t *testing.T) {
 	t.Parallel()
 	const first, second = `{"revision":1,"type":"a"}`, `{"revision":2,"type":"b","payment":{"x":[]}}`

@@ -30,7 +30,8 @@ func (e historyEntry) full() []string {
 	return lines
 }
 
-// besideLines returns lines about the parts that are requested with expand (I1), in the order in which they happened.
+// besideLines returns lines about the parts that are requested with expand (I1), in the order in
+// which they happened.
 func besideLines(b history.Beside, currency domain.Currency) (lines []string) {
 	if w := b.Workflow; w != nil {
 		lines = append(lines, fmt.Sprintf("workflow %s version %d, action %s of run %s, started by %s %s",

@@ -24,7 +24,8 @@ type historyEntry struct {
 
 const historyColumns = 120
 
-// textPrinter prints a history for people: one line an event, and below it the parts that the flags select.
+// textPrinter prints a history for people: one line an event, and below it the parts that the flags
+// select.
 type textPrinter struct {
 	out    io.Writer
 	c      *History
@@ -92,7 +93,8 @@ func (e historyEntry) head() string {
 		e.Payment.ID, e.Payment.Amount.Format(e.Payment.CurrencyCode), quoted(e.Payment.OrderID, 40))
 }
 
-// line returns the line of an event, and whether a name or the description was cut. Money is never cut.
+// line returns the line of an event, and whether a name or the description was cut. Money is never
+// cut.
 func (e historyEntry) line(before time.Time, words string) (line string, cut bool) {
 	elapsed := ""
 	if !before.IsZero() {
@@ -114,7 +116,8 @@ func quoted(text string, most int) string {
 	return `"` + strings.ReplaceAll(terminal.Clip(text, most-2), `"`, "'") + `"`
 }
 
-// since returns a duration in at most 8 characters: "+0.012s", "+12.34s", "+4m05s", "+3h07m", "+12d3h".
+// since returns a duration in at most 8 characters: "+0.012s", "+12.34s", "+4m05s", "+3h07m",
+// "+12d3h".
 func since(d time.Duration) string {
 	sign := "+"
 	if d < 0 { // clocks of two nodes may differ

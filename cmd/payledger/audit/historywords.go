@@ -33,7 +33,8 @@ type target struct {
 	Processor string `json:"processor"`
 }
 
-// words returns the description of an event, which its line shows after the type; "" for an unknown type.
+// words returns the description of an event, which its line shows after the type; "" for an unknown
+// type.
 func (e historyEntry) words() (string, error) {
 	fields := eventFields{currency: e.Payment.CurrencyCode}
 	if err := exactjson.Unmarshal(e.Event, &fields); err != nil {

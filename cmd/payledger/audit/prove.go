@@ -20,7 +20,8 @@ import (
 	"payledger/eventstore/prover"
 )
 
-// Prove writes the proof of one payment to a file, from a running server or a stopped server's folder (I1).
+// Prove writes the proof of one payment to a file, from a running server or a stopped server's
+// folder (I1).
 type Prove struct {
 	Payment string `arg:"" name:"payment-id" help:"Id of the payment."`
 	Out     string `required:"" help:"File to write." type:"path" placeholder:"FILE"`
@@ -37,7 +38,8 @@ type proved struct {
 	VerifierKey string `json:"verifierKey"`
 }
 
-// Run writes the file and prints the verifier key. A file with the given name is complete, and its check has succeeded.
+// Run writes the file and prints the verifier key. A file with the given name is complete, and its
+// check has succeeded.
 func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	if err := named(c.Payment); err != nil {
 		return err
@@ -73,7 +75,8 @@ func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Argu
 	return json.NewEncoder(std.Out).Encode(proved{key})
 }
 
-// saveFile writes a file under a temporary name, checks it, and then renames it. After an error it removes the file.
+// saveFile writes a file under a temporary name, checks it, and then renames it. After an error it
+// removes the file.
 func saveFile(name string, write func(io.Writer) error, check func(name string) error) (err error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder; name a file with --out", name)

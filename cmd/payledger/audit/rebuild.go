@@ -31,7 +31,8 @@ const (
 
 var knownProjections = []string{projectionViews, projectionDeliveries}
 
-// Rebuild rebuilds read models from the log, beside a running service or in a stopped server's folder (I1).
+// Rebuild rebuilds read models from the log, beside a running service or in a stopped server's
+// folder (I1).
 type Rebuild struct {
 	Projection string `arg:"" optional:"" help:"views (payments, disputes and all other lists) or deliveries (of webhooks); without it, both."`
 	Data       string `help:"Data folder, of a running service or of a stopped one." default:"./data" type:"path"`
@@ -60,7 +61,8 @@ type rebuilder struct {
 	stream *deliverylog.Stream
 }
 
-// RebuildHandler serves the command rebuild of a running service; views is nil at a node that keeps none.
+// RebuildHandler serves the command rebuild of a running service; views is nil at a node that keeps
+// none.
 func RebuildHandler(store interface{ Deliveries() *deliverylog.Stream }, views *projections.Projections, index *deliveries.Index) func(context.Context, RebuildRequest, func(any) error) (any, error) {
 	r := rebuilder{views, index, store.Deliveries()}
 	return func(ctx context.Context, in RebuildRequest, emit func(any) error) (any, error) {

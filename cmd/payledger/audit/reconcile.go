@@ -25,7 +25,8 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// Reconcile compares the ledger with the processors' books, at a running server or in a stopped server's folder (I1).
+// Reconcile compares the ledger with the processors' books, at a running server or in a stopped
+// server's folder (I1).
 type Reconcile struct {
 	Processor processor.Name `help:"ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE or WORLDPAY (default: all enabled ones, of a folder all)." placeholder:"NAME"`
 	From      string         `help:"Only what was created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
@@ -100,7 +101,8 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 	}
 }
 
-// between prints the text between the results of several processors: an array of JSON. i is the number of results before.
+// between prints the text between the results of several processors: an array of JSON. i is the
+// number of results before.
 func (c *Reconcile) between(out io.Writer, i, of int) error {
 	text := ""
 	switch {
@@ -131,7 +133,8 @@ func (c *Reconcile) one(ctx context.Context, std terminal.Streams, q reconcile.S
 	return counts.Differences, err
 }
 
-// enabled returns the processors that the account uses now; of a folder all of them, because it has several accounts.
+// enabled returns the processors that the account uses now; of a folder all of them, because it has
+// several accounts.
 func (c *Reconcile) enabled(ctx context.Context) (names []processor.Name, err error) {
 	if c.Data != "" {
 		return processor.Names, nil
@@ -174,7 +177,8 @@ func (c *Reconcile) question() (q reconcile.Scope, err error) {
 	return q, nil
 }
 
-// showComparison shows the progress of a comparison. The total of a processor's books is unknown: the bar shows the count.
+// showComparison shows the progress of a comparison. The total of a processor's books is unknown:
+// the bar shows the count.
 func showComparison(b *terminal.Bar, p reconcile.Progress) {
 	if p.Books {
 		b.Show("entries of the books", uint64(p.Records+p.Disputes), 0)

@@ -40,7 +40,8 @@ type reconciliationLine struct {
 
 var errCutShort = errors.New("the server's answer ends before its end")
 
-// readReconciliation reads lines up to the summary. Only the summary means that the comparison is complete.
+// readReconciliation reads lines up to the summary. Only the summary means that the comparison is
+// complete.
 func readReconciliation(from io.Reader, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 	decoder := json.NewDecoder(from)
 	for {

@@ -9,7 +9,8 @@ import (
 	"payledger/eventstore/commands/reconcile"
 )
 
-// TestSheetKeepsNothing: every difference is in the output as soon as it is known, and the whole output is one object.
+// TestSheetKeepsNothing: every difference is in the output as soon as it is known, and the whole
+// output is one object.
 func TestSheetKeepsNothing(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -43,7 +44,8 @@ OTHER_MERCHANT     01payment                       void       01payment.8       
 6 differences. Compared with STRIPE: 7 payments of the ledger with 6 operations there, 5 entries of its books, and 4 notifications about disputes; 3 have no answer yet, 2 were too fresh to judge.
 `
 
-// TestSheetTable: each kind of difference shows the compared values of both sides, with the decimal places of the currency.
+// TestSheetTable: each kind of difference shows the compared values of both sides, with the decimal
+// places of the currency.
 func TestSheetTable(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -16,7 +16,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// Source are the flags of a command that reads a server, running or stopped. The variable scope is the scope that the command needs.
+// Source are the flags of a command that reads a server, running or stopped. The variable scope is
+// the scope that the command needs.
 type Source struct {
 	URL    string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
 	APIKey string `name:"api-key" help:"API key with the scope ${scope}." placeholder:"KEY"`
@@ -33,7 +34,8 @@ func (k FolderKey) of(folder string) options.Options {
 	return options.Options{Data: folder, MasterKey: k.MasterKey, MasterKeyFile: k.MasterKeyFile}
 }
 
-// isFolder checks the arguments, and reports whether the command reads a stopped server's folder. --account is valid only with a folder.
+// isFolder checks the arguments, and reports whether the command reads a stopped server's folder.
+// --account is valid only with a folder.
 func (s Source) isFolder(args options.Arguments, account string) (bool, error) {
 	if err := args.Refused(); err != nil {
 		return false, err
@@ -98,7 +100,8 @@ func whole(answer io.Reader, into any) error {
 	return exactjson.Unmarshal(text, into)
 }
 
-// eachLine returns a function that decodes a line of a running service's answer, and calls emit with it.
+// eachLine returns a function that decodes a line of a running service's answer, and calls emit
+// with it.
 func eachLine[T any](emit func(T) error) func(json.RawMessage) error {
 	return func(text json.RawMessage) error {
 		var line T
@@ -109,7 +112,8 @@ func eachLine[T any](emit func(T) error) func(json.RawMessage) error {
 	}
 }
 
-// readList calls emit with each element of the answer {"data": […]} as it arrives. If the list breaks off, the error has advice.
+// readList calls emit with each element of the answer {"data": […]} as it arrives. If the list
+// breaks off, the error has advice.
 func readList[T any](answer io.Reader, what, advice string, emit func(T) error) error {
 	decoder := json.NewDecoder(answer)
 	if err := expect(decoder, json.Delim('{'), "data", json.Delim('[')); err != nil {

@@ -15,7 +15,8 @@ import (
 	"payledger/projections/eventjson"
 )
 
-// Tail prints the events of the log in the order of positions: of a running server as they come, or of a stopped one's folder (I1).
+// Tail prints the events of the log in the order of positions: of a running server as they come, or
+// of a stopped one's folder (I1).
 type Tail struct {
 	After   uint64   `help:"Begin behind this position; 0 is the first event." default:"0" placeholder:"POSITION"`
 	Type    []string `help:"Only events of these types, for example payment.captured." placeholder:"TYPE"`

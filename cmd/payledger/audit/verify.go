@@ -30,7 +30,8 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// Verify checks the whole log, or one payment, beside a running service, in a stopped server's folder or in a back-up (I1).
+// Verify checks the whole log, or one payment, beside a running service, in a stopped server's
+// folder or in a back-up (I1).
 type Verify struct {
 	Payment   string `help:"Check the events of this payment only." placeholder:"ID"`
 	All       bool   `help:"Print every fault, instead of ending at the first one."`
@@ -67,7 +68,8 @@ type Verified interface {
 	Deliveries() *deliverylog.Stream
 }
 
-// VerifyHandler serves the command verify of a running service; views is nil at a node that keeps none.
+// VerifyHandler serves the command verify of a running service; views is nil at a node that keeps
+// none.
 func VerifyHandler(store Verified, secretStore *secrets.Store, views *projections.Projections, index *deliveries.Index) func(context.Context, VerifyRequest, func(any) error) (any, error) {
 	return func(ctx context.Context, in VerifyRequest, emit func(any) error) (any, error) {
 		_, key, err := secretStore.CheckpointSigner(ctx)
@@ -283,7 +285,8 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 	return check.run(ctx, files)
 }
 
-// verifier returns the key that checks signatures, or a note why they are not checked. ErrNotFound: the folder has no such key.
+// verifier returns the key that checks signatures, or a note why they are not checked. ErrNotFound:
+// the folder has no such key.
 func (c *Verify) verifier(events string) (note.Verifier, string, error) {
 	text, err := options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"payledger/eventstore/verify"
 )
 
-// VerifyCluster checks the log of a cluster, without the nodes' views and tip store, and returns verify's sentence. A fault is an error.
+// VerifyCluster checks the log of a cluster, without the nodes' views and tip store, and returns
+// verify's sentence. A fault is an error.
 func VerifyCluster(ctx context.Context, files *archive.Archive, stored secretlog.Reader, master []secrets.Key, bar *terminal.Bar) (string, error) {
 	public, err := secrets.VerifierOn(ctx, stored, master...)
 	keyless := errors.Is(err, eventstore.ErrNotFound)

@@ -14,7 +14,8 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// openViews opens the views of a stopped service and prepares their comparisons. A file that cannot be read is a fault.
+// openViews opens the views of a stopped service and prepares their comparisons. A file that cannot
+// be read is a fault.
 func (c *checker) openViews(ctx context.Context, folder string, shards int) error {
 	err := c.openFile(ctx, filepath.Join(folder, projections.FileName), projections.Identity(shards), "read model", compare.Remedy, func(file *sqlitefile.Still) (err error) {
 		c.views, err = compare.Stopped(ctx, file.DB, c.report)
@@ -35,7 +36,8 @@ func (c *checker) openViews(ctx context.Context, folder string, shards int) erro
 	})
 }
 
-// openFile opens one file for use. A start rebuilds a missing file, or one of another version: a note says that it was not compared.
+// openFile opens one file for use. A start rebuilds a missing file, or one of another version: a
+// note says that it was not compared.
 func (c *checker) openFile(ctx context.Context, path, identity, what, remedy string, use func(*sqlitefile.Still) error) error {
 	file, err := sqlitefile.OpenStill(ctx, path, identity, "")
 	switch {

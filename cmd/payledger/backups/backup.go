@@ -17,7 +17,8 @@ import (
 	"payledger/eventstore/remote"
 )
 
-// Backup copies the log, of a running service, of a stopped one or of a cluster, and continues an earlier copy (I1).
+// Backup copies the log, of a running service, of a stopped one or of a cluster, and continues an
+// earlier copy (I1).
 type Backup struct {
 	Out     string `help:"Folder of the back-up: a new one, or the one of the last run, which gets only what is new." type:"path" required:""`
 	KeysOut string `help:"Folder of the keys, apart from --out: the sealed secrets, rewritten whole at each run." type:"path" required:""`

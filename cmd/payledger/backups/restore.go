@@ -171,7 +171,8 @@ func (c *Restore) fill(ctx context.Context, stderr io.Writer, b *restore.Backup,
 	return said.String(), nil
 }
 
-// openOnce opens the ledger as a start does: it makes the tip store and the index of SECRETS from the log.
+// openOnce opens the ledger as a start does: it makes the tip store and the index of SECRETS from
+// the log.
 func (c *Restore) openOnce(ctx context.Context, bar *terminal.Bar, room string) error {
 	previous, err := options.ReadSecret("--master-key-previous", c.MasterKeyPrevious, c.MasterKeyPreviousFile)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// fake is a service that answers the requests of bench. The real service is loaded in the tests of the program.
+// fake is a service that answers the requests of bench. The real service is loaded in the tests of
+// the program.
 type fake struct {
 	*httptest.Server
 	paid    atomic.Int64 // payments that were requested
@@ -90,7 +91,8 @@ func run(ctx context.Context, c *Command) (r Report, out, errOut string, err err
 // hangUp breaks the connection of a request.
 func hangUp(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
 
-// TestRuns: a run counts exactly what it requested, with its rate, its errors and the other service.
+// TestRuns: a run counts exactly what it requested, with its rate, its errors and the other
+// service.
 func TestRuns(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -275,7 +277,8 @@ func TestReplayPages(t *testing.T) {
 	}
 }
 
-// TestStat: the CPU time of a process has its own and not that of its children, whatever the program is called.
+// TestStat: the CPU time of a process has its own and not that of its children, whatever the
+// program is called.
 func TestStat(t *testing.T) {
 	t.Parallel()
 	if spent, err := cpuOfStat([]byte("42 (a (b) c) S 7 1 1 0 -1 4194304 1 2 3 4 10 20 300 4000 20 0 1 0 5 6 7")); err != nil || spent != 300*time.Millisecond {

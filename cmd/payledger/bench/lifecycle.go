@@ -9,7 +9,8 @@ type order struct {
 
 const lifecycleCalls = 5
 
-// lifecycle makes the next call of the connection's order. After a failed call the connection begins another order.
+// lifecycle makes the next call of the connection's order. After a failed call the connection
+// begins another order.
 func (s *service) lifecycle(c *connection, n int64) (err error) {
 	var answer []byte
 	switch o := &c.order; o.step {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// connection is one of the connections of a load, with its place in the scenario. One goroutine at a time uses it.
+// connection is one of the connections of a load, with its place in the scenario. One goroutine at
+// a time uses it.
 type connection struct {
 	*wire
 	order order  // in lifecycle
@@ -60,7 +61,8 @@ type load struct {
 	rate        float64      // requests per second; 0: each connection sends as soon as it has its answer
 }
 
-// connect opens the connections for a round, dealt out over the nodes. A server closes connections that are idle, as they are while others are measured.
+// connect opens the connections for a round, dealt out over the nodes. A server closes connections
+// that are idle, as they are while others are measured.
 func (l *load) connect(ctx context.Context, s *service) (err error) {
 	for i, c := range l.connections {
 		if c.wire, err = dialNode(ctx, s, i); err != nil {
@@ -79,7 +81,8 @@ func (l *load) disconnect() {
 	}
 }
 
-// run loads for a time, then waits for the answers under way. A connection that breaks is one error, and sends nothing more.
+// run loads for a time, then waits for the answers under way. A connection that breaks is one
+// error, and sends nothing more.
 func (l *load) run(ctx context.Context, lasting time.Duration, do request) tally {
 	parts := make([]tally, len(l.connections))
 	began := time.Now()

@@ -42,7 +42,8 @@ func connections(n int) (all []*connection) {
 	return all
 }
 
-// TestRate: every request that is due in the time starts, and its latency counts from the time at which it was due.
+// TestRate: every request that is due in the time starts, and its latency counts from the time at
+// which it was due.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +53,8 @@ func TestRate(t *testing.T) {
 		if started.Load() != 100 || len(quick.took) != 100 || quick.percentile(1) != 0 || quick.lasted != 990*time.Millisecond {
 			t.Errorf("%d requests started, %d succeeded, the slowest %v ms, in %s", started.Load(), len(quick.took), quick.percentile(1), quick.lasted)
 		}
-		// One connection answers each 20 ms, and a request is due each 10 ms: request i waits i times 10 ms.
+		// One connection answers each 20 ms, and a request is due each 10 ms: request i waits i
+		// times 10 ms.
 		slow := load{connections: connections(1), rate: 100}
 		late := slow.run(t.Context(), 100*time.Millisecond, func(*connection, int64) error {
 			pauseUntil(t.Context(), time.Now().Add(20*time.Millisecond))
@@ -68,7 +70,8 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestErrors: an unexpected answer is an error, and the connection goes on; a broken connection is one error, and ends.
+// TestErrors: an unexpected answer is an error, and the connection goes on; a broken connection is
+// one error, and ends.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

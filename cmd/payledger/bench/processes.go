@@ -30,7 +30,8 @@ func parseProcesses(texts []string) (all []process, err error) {
 // tick is the unit of CPU time in /proc, the same on every Linux that Go supports.
 const tick = 10 * time.Millisecond
 
-// cpuOf returns the CPU time of processes by name. The time of a process does not have that of its children.
+// cpuOf returns the CPU time of processes by name. The time of a process does not have that of its
+// children.
 func cpuOf(processes []process) (map[string]time.Duration, error) {
 	all := map[string]time.Duration{}
 	for _, p := range processes {

@@ -87,7 +87,8 @@ func (m *measurement) report() Report {
 	return r
 }
 
-// compare adds a ratio, unless a figure is missing: without metrics there are no events and no CPU time.
+// compare adds a ratio, unless a figure is missing: without metrics there are no events and no CPU
+// time.
 func (r *Report) compare(name string, figure, yardstick float64) {
 	if figure > 0 && yardstick > 0 {
 		r.Ratios[name] = figure / yardstick

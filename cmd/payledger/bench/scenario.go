@@ -23,7 +23,8 @@ const (
 
 const readPayments = 512
 
-// prepare makes what the requests of the scenario need. vaults reports whether the service keeps cards.
+// prepare makes what the requests of the scenario need. vaults reports whether the service keeps
+// cards.
 func (s *service) prepare(ctx context.Context, name string, vaults bool) error {
 	w, err := dial(ctx, s)
 	if err != nil {
@@ -75,7 +76,8 @@ func (s *service) subscribe(ctx context.Context) (err error) {
 	return err
 }
 
-// close ends the receiver, and deletes the webhook endpoint of the run. It does so after an interruption, too.
+// close ends the receiver, and deletes the webhook endpoint of the run. It does so after an
+// interruption, too.
 func (s *service) close(ctx context.Context) error {
 	if s.inbox == nil {
 		return nil
@@ -124,8 +126,9 @@ func (s *service) announced(c *connection, n int64) error {
 
 const webhookPatience = 30 * time.Second // the wait without any webhook while some are missing
 
-// delivered waits for the webhooks of all payments of a round, after its load. It puts the time from each payment's request to its
-// webhook in the place of the time to its answer, counts missing webhooks as errors, and lets the round last until the last webhook.
+// delivered waits for the webhooks of all payments of a round, after its load. It puts the time
+// from each payment's request to its webhook in the place of the time to its answer, counts missing
+// webhooks as errors, and lets the round last until the last webhook.
 func (s *service) delivered(ctx context.Context, began time.Time, patience time.Duration, t *tally) {
 	t.took = t.took[:0]
 	for moved := time.Now(); ; {
@@ -165,8 +168,9 @@ func (s *service) replay(c *connection, _ int64) error {
 	return nil
 }
 
-// pageOf returns the number of events in a page of GET /events, and its nextAfter, "" on the last page. It only scans the text, because
-// decoding a page would take this machine longer than the server needs to write it.
+// pageOf returns the number of events in a page of GET /events, and its nextAfter, "" on the last
+// page. It only scans the text, because decoding a page would take this machine longer than the
+// server needs to write it.
 func pageOf(answer []byte) (events int, next string) {
 	const nextAfter = `],"nextAfter":`
 	if at := bytes.LastIndex(answer, []byte(nextAfter)); at >= 0 {

@@ -16,7 +16,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// service is a service under load: payledger, or the service that --yardstick names, with the objects that the run made there.
+// service is a service under load: payledger, or the service that --yardstick names, with the
+// objects that the run made there.
 type service struct {
 	url, key  string
 	address   string   // host and port of the URL
@@ -102,7 +103,8 @@ func (s *service) vault(ctx context.Context, run string) error {
 	return nil
 }
 
-// tokenize opens a session of a customer, and exchanges the card for a token that can pay many times.
+// tokenize opens a session of a customer, and exchanges the card for a token that can pay many
+// times.
 func tokenize(ctx context.Context, api *client.Client, order, customer string) (string, error) {
 	client, err := api.OpenSession(ctx, map[string]any{"orderId": order, "currencyCode": "EUR", "amount": 2500, "customerId": customer})
 	if err != nil {
@@ -122,7 +124,8 @@ func tokenize(ctx context.Context, api *client.Client, order, customer string) (
 	return instrument.Token, nil
 }
 
-// pay creates a payment with a vaulted token, and returns its id. number and run make its order and its idempotency key.
+// pay creates a payment with a vaulted token, and returns its id. number and run make its order and
+// its idempotency key.
 func (s *service) pay(w *wire, run string, number int64) (id string, err error) {
 	at := int(number) % len(s.tokens)
 	order := run + "-" + strconv.FormatInt(number, 10)

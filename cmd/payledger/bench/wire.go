@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// answerPatience is how long a request may wait for its answer. The server's own limit, --payment-timeout, is 90 s.
+// answerPatience is how long a request may wait for its answer. The server's own limit,
+// --payment-timeout, is 90 s.
 const answerPatience = 2 * time.Minute
 
 // wire is one kept HTTP connection to a service. It costs a few microseconds for each request.
@@ -27,7 +28,8 @@ type wire struct {
 	unbind func() bool // ends the watch on the run's context
 }
 
-// dial connects to a service. The connection breaks when ctx ends, so that no request outlives an interrupted run.
+// dial connects to a service. The connection breaks when ctx ends, so that no request outlives an
+// interrupted run.
 func dial(ctx context.Context, s *service) (*wire, error) { return dialNode(ctx, s, 0) }
 
 // dialNode is dial for one of the nodes, counted around: node 0 is that of the URL.
@@ -51,7 +53,8 @@ func (w *wire) close() {
 	w.conn.Close()
 }
 
-// call sends a request and returns the answer's status and body. The body is valid until the next call. further are whole header lines.
+// call sends a request and returns the answer's status and body. The body is valid until the next
+// call. further are whole header lines.
 func (w *wire) call(method, path, further, body string) (status int, answer []byte, err error) {
 	w.out = fmt.Appendf(w.out[:0], "%s %s%s%s", method, path, w.head, further)
 	if body != "" {
@@ -146,7 +149,8 @@ func skipTrailers(r *bufio.Reader) error {
 	}
 }
 
-// textOf returns the value of the first text field of that name in a JSON text. It does not know escapes: ids and tokens have none.
+// textOf returns the value of the first text field of that name in a JSON text. It does not know
+// escapes: ids and tokens have none.
 func textOf(body []byte, name string) string {
 	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":"`))
 	value, _, _ := bytes.Cut(rest, []byte(`"`))

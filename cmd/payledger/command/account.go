@@ -27,7 +27,8 @@ type accountCommand struct {
 	List   listAccountsCommand  `cmd:"" help:"List the merchant accounts of a running service, or of a stopped server's folder: id, name, environment and time of creation."`
 }
 
-// listAccountsCommand lists the accounts of a data folder: of the service that runs on it, or else of the folder itself (I1).
+// listAccountsCommand lists the accounts of a data folder: of the service that runs on it, or else
+// of the folder itself (I1).
 type listAccountsCommand struct {
 	Data          string `help:"Data folder, of a running service or a stopped one." default:"./data" type:"path"`
 	JSON          bool   `name:"json" help:"Print a JSON array."`
@@ -112,7 +113,8 @@ func (c *createAccountCommand) Run(ctx context.Context, std terminal.Streams, ar
 
 const serviceHint = "start it with `payledger serve --data` and this folder, and repeat the command"
 
-// callService sends a command to the service that runs on a folder, and decodes its answer. hint is for a folder without a service.
+// callService sends a command to the service that runs on a folder, and decodes its answer. hint is
+// for a folder without a service.
 func callService(ctx context.Context, data, hint, command string, request, answer any) error {
 	service, err := control.Find(ctx, data)
 	if errors.Is(err, control.ErrNoService) {

@@ -127,7 +127,8 @@ func newCommandLine(more ...kong.Option) (*commandLine, error) {
 	return &c, nil
 }
 
-// command returns the command of the arguments. One error names every value that is wrong; of serve, also those that do not go together.
+// command returns the command of the arguments. One error names every value that is wrong; of
+// serve, also those that do not go together.
 func (c *commandLine) command(args options.Arguments) (*kong.Context, error) {
 	command, err := c.Parse(args)
 	if err != nil {
@@ -158,7 +159,8 @@ func plainArguments(args []string) []string {
 // oneLine returns the text of an error as one line. It may quote a file or a server's answer.
 func oneLine(err error) string { return terminal.Harmless(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
-// misuse returns the message for a wrong command line: the fault, and the command that prints the help.
+// misuse returns the message for a wrong command line: the fault, and the command that prints the
+// help.
 func misuse(err error) string {
 	if fault, is := errors.AsType[*kong.ParseError](err); is && fault.Context != nil && fault.Context.Command() != "" {
 		return err.Error() + " (`payledger help " + strings.Fields(fault.Context.Command())[0] + "` lists its flags)"

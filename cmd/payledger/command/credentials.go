@@ -206,7 +206,8 @@ func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args opti
 	return c.report(std, done)
 }
 
-// syncFile writes an output that goes to a file to the disk: the key in it may soon be the only one.
+// syncFile writes an output that goes to a file to the disk: the key in it may soon be the only
+// one.
 func syncFile(out io.Writer) error {
 	f, ok := out.(*os.File)
 	if !ok {

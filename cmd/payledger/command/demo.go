@@ -32,8 +32,8 @@ type demoCommand struct {
 	LogLevel      string `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"warn"`
 }
 
-// Run plays a story, on a service in a temporary folder or on a running one. The folder and the processes of a story end with the
-// terminal, or with the reader of their output.
+// Run plays a story, on a service in a temporary folder or on a running one. The folder and the
+// processes of a story end with the terminal, or with the reader of their output.
 func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	if !signal.Ignored(syscall.SIGHUP) { // nohup: the demo outlives its terminal
 		var stop context.CancelFunc
@@ -61,7 +61,8 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args option
 	}
 }
 
-// output calls unread when a write fails: nobody reads it any more. SIGPIPE alone says nothing: connections of the process cause it, too.
+// output calls unread when a write fails: nobody reads it any more. SIGPIPE alone says nothing:
+// connections of the process cause it, too.
 type output struct {
 	io.Writer
 	unread func()
@@ -161,7 +162,8 @@ func (c *demoCommand) passed(std terminal.Streams, story demo.Result) {
 	fmt.Fprintf(std.Out, "\nEverything as expected: %s of %s.\n", terminal.Count(story.Events, "event"), terminal.Count(story.Payments, "payment"))
 }
 
-// playThere plays the story against a running server, which must allow webhooks to this machine, and should have a short --payment-timeout.
+// playThere plays the story against a running server, which must allow webhooks to this machine,
+// and should have a short --payment-timeout.
 func (c *demoCommand) playThere(ctx context.Context, std terminal.Streams) error {
 	switch {
 	case c.APIKey == "" || c.SigningSecret == "":

@@ -37,7 +37,8 @@ var takes = map[string][]string{
 	"network": {},
 }
 
-// kindOf returns the kind of a flag, which the test knows apart from the program; "" for a flag that nobody has thought of.
+// kindOf returns the kind of a flag, which the test knows apart from the program; "" for a flag
+// that nobody has thought of.
 func kindOf(flag *kong.Flag) string {
 	switch kind := flag.Target.Type(); {
 	case flag.IsBool():
@@ -71,7 +72,8 @@ func kindOf(flag *kong.Flag) string {
 	return ""
 }
 
-// TestEveryFlag parses every flag of every command with harmful values. A new flag of no known kind fails the test.
+// TestEveryFlag parses every flag of every command with harmful values. A new flag of no known kind
+// fails the test.
 func TestEveryFlag(t *testing.T) {
 	line := cleanLine(t)
 	flags := 0
@@ -96,8 +98,9 @@ func TestEveryFlag(t *testing.T) {
 	}
 }
 
-// harm parses a command with harmful values: one value in all flags at once, because one error names them all. The parser itself reads some
-// kinds, and ends at the first fault: of these, each flag stands alone.
+// harm parses a command with harmful values: one value in all flags at once, because one error
+// names them all. The parser itself reads some kinds, and ends at the first fault: of these, each
+// flag stands alone.
 func harm(t *testing.T, line *commandLine, node *kong.Node, path []string) {
 	t.Helper()
 	var together, alone []*kong.Flag
@@ -153,7 +156,8 @@ func names(err error, flag string) bool {
 	return false
 }
 
-// refuses reports whether a flag must refuse a harmful value. Texts, paths and servers may be refused for more reasons, and zero by some numbers.
+// refuses reports whether a flag must refuse a harmful value. Texts, paths and servers may be
+// refused for more reasons, and zero by some numbers.
 func refuses(flag *kong.Flag, kind, name string) bool {
 	if flag.Name == "admin-url" && name == "empty" {
 		return false
@@ -190,7 +194,8 @@ func usual(flag *kong.Flag) string {
 	}
 }
 
-// TestAllFaults: one error names all values that are wrong, and of serve those that do not go together.
+// TestAllFaults: one error names all values that are wrong, and of serve those that do not go
+// together.
 func TestAllFaults(t *testing.T) {
 	line := cleanLine(t)
 	for words, want := range map[string][]string{

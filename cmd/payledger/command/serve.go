@@ -18,7 +18,8 @@ type serveCommand struct {
 	options.Options `embed:""`
 }
 
-// Run starts the service, prints new credentials and the ready line, and stops in order on SIGTERM. It fails if an essential part fails.
+// Run starts the service, prints new credentials and the ready line, and stops in order on SIGTERM.
+// It fails if an essential part fails.
 func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	c.Arguments = args
 	out := std.Err
@@ -63,7 +64,8 @@ func printed(err error) error {
 	return nil
 }
 
-// announcer prints new credentials and the ready line on stdout: JSON lines for scripts, a text for people on a terminal (I1).
+// announcer prints new credentials and the ready line on stdout: JSON lines for scripts, a text for
+// people on a terminal (I1).
 type announcer struct {
 	out    io.Writer
 	people bool

@@ -50,7 +50,8 @@ func (c *simCommand) Run(ctx context.Context, std terminal.Streams) (err error) 
 	return nil
 }
 
-// announce prints that the simulator is ready, as a JSON line for scripts or as a text for people (I1).
+// announce prints that the simulator is ready, as a JSON line for scripts or as a text for people
+// (I1).
 func (c *simCommand) announce(out io.Writer, url string) error {
 	if terminal.ForPeople(out, c.LogFormat) {
 		_, err := fmt.Fprintf(out, "The processor simulator is ready: %s\nCtrl-C stops it.\n", url)

@@ -22,7 +22,8 @@ func (versionCommand) Run(std terminal.Streams) error {
 // natsModules are the modules whose versions operators of a cluster need.
 var natsModules = []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"}
 
-// VersionText returns a name and a value per line, for people and scripts. An unknown value is "unknown".
+// VersionText returns a name and a value per line, for people and scripts. An unknown value is
+// "unknown".
 func VersionText(info *debug.BuildInfo) string {
 	info = cmp.Or(info, &debug.BuildInfo{})
 	version, commit := app.BuildOf(info)

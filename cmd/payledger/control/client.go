@@ -23,7 +23,8 @@ type Client struct {
 	http *http.Client
 }
 
-// Find returns a client of the service that runs on a data folder. ErrNoService: no service runs, and the folder can be read directly.
+// Find returns a client of the service that runs on a data folder. ErrNoService: no service runs,
+// and the folder can be read directly.
 func Find(ctx context.Context, data string) (*Client, error) {
 	socket := filepath.Join(data, socketName)
 	if to, err := os.Readlink(socket); err == nil {
@@ -52,13 +53,15 @@ func Find(ctx context.Context, data string) (*Client, error) {
 	return &Client{data: data, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}, nil
 }
 
-// Unreachable returns the error for a data folder that is in use while no service listens on its socket.
+// Unreachable returns the error for a data folder that is in use while no service listens on its
+// socket.
 func Unreachable(data string) error {
 	return fmt.Errorf("%s is in use, and no service listens on %s: wait until the service is ready, or stop it",
 		data, filepath.Join(data, socketName))
 }
 
-// Call sends a command. It calls each, if set, with every line of the answer except the last, which it decodes into done.
+// Call sends a command. It calls each, if set, with every line of the answer except the last, which
+// it decodes into done.
 func (c *Client) Call(ctx context.Context, command string, in any, each func(json.RawMessage) error, done any) error {
 	defer c.http.CloseIdleConnections()
 	body, err := json.Marshal(in)
@@ -87,7 +90,8 @@ func (c *Client) Call(ctx context.Context, command string, in any, each func(jso
 	}
 }
 
-// same reports whether two paths name one folder. A folder that is not visible here, as of a service in a container, counts as the same.
+// same reports whether two paths name one folder. A folder that is not visible here, as of a
+// service in a container, counts as the same.
 func same(theirs, ours string) bool {
 	there, err := os.Stat(theirs)
 	if err != nil {

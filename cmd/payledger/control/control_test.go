@@ -60,7 +60,8 @@ func stop(t *testing.T, s *control.Server) {
 	}
 }
 
-// folders returns a data folder with a short path, and a folder whose path is too long for a socket.
+// folders returns a data folder with a short path, and a folder whose path is too long for a
+// socket.
 func folders(t *testing.T) map[string]string {
 	t.Helper()
 	short, err := os.MkdirTemp("", "ctl")
@@ -75,8 +76,8 @@ func folders(t *testing.T) map[string]string {
 	return map[string]string{"short": short, "long": long}
 }
 
-// TestCommands: a service answers on a short and on a long path. It leaves nothing outside its data folder, except where a system gives
-// open folders no short paths.
+// TestCommands: a service answers on a short and on a long path. It leaves nothing outside its data
+// folder, except where a system gives open folders no short paths.
 func TestCommands(t *testing.T) {
 	test := func(t *testing.T, data, temporary string, outside int) {
 		if _, _, err := count(t, data, question{1}); !errors.Is(err, control.ErrNoService) {
@@ -126,8 +127,8 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// withoutDescriptors makes this process one of a system without /proc/self/fd. It returns the folder for temporary files, whose path must
-// be short there.
+// withoutDescriptors makes this process one of a system without /proc/self/fd. It returns the
+// folder for temporary files, whose path must be short there.
 func withoutDescriptors(t *testing.T) string {
 	t.Helper()
 	control.WithoutDescriptors(t)
@@ -153,7 +154,8 @@ func entries(t *testing.T, dir string) int {
 	return len(all)
 }
 
-// TestStaleSocket: a killed service leaves its socket, which refuses connections. The next service replaces it.
+// TestStaleSocket: a killed service leaves its socket, which refuses connections. The next service
+// replaces it.
 func TestStaleSocket(t *testing.T) {
 	for name, data := range folders(t) {
 		t.Chdir(data) // the path of a socket is short in its own folder
@@ -174,7 +176,8 @@ func TestStaleSocket(t *testing.T) {
 	}
 }
 
-// TestServiceOfAnotherFolder: a client detects that a copied folder's link leads to the socket of the original folder's service.
+// TestServiceOfAnotherFolder: a client detects that a copied folder's link leads to the socket of
+// the original folder's service.
 func TestServiceOfAnotherFolder(t *testing.T) {
 	withoutDescriptors(t)
 	data := folders(t)["long"]

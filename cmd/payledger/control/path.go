@@ -16,7 +16,8 @@ var descriptors = "/proc/self/fd"
 // errTooLong means that a path is too long for a socket, and that this system has no shorter one.
 var errTooLong = errors.New("the path is too long for a socket")
 
-// shortened returns a path of the socket in a folder that has at most maxPath bytes. The path is valid in this process until done.
+// shortened returns a path of the socket in a folder that has at most maxPath bytes. The path is
+// valid in this process until done.
 func shortened(folder string) (path string, done func(), err error) {
 	path, done = filepath.Join(folder, socketName), func() {}
 	if len(path) <= maxPath {

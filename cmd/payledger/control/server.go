@@ -27,8 +27,8 @@ type Server struct {
 	served  chan error
 }
 
-// Listen listens on the socket of a data folder. The caller must hold the folder's lock: Listen replaces a socket without a
-// listening process. handler serves the commands.
+// Listen listens on the socket of a data folder. The caller must hold the folder's lock: Listen
+// replaces a socket without a listening process. handler serves the commands.
 func Listen(ctx context.Context, data string, handler http.Handler) (*Server, error) {
 	folder, err := filepath.Abs(data)
 	if err != nil {
@@ -47,7 +47,8 @@ func Listen(ctx context.Context, data string, handler http.Handler) (*Server, er
 	return s, nil
 }
 
-// listen binds the socket in a folder that only this user can enter. It sets the socket's mode, and then moves the socket to its place.
+// listen binds the socket in a folder that only this user can enter. It sets the socket's mode, and
+// then moves the socket to its place.
 func (s *Server) listen(ctx context.Context, folder string) (net.Listener, error) {
 	room, err := os.MkdirTemp(folder, ".control-")
 	if err != nil {
@@ -97,7 +98,8 @@ func named(folder string, handler http.Handler) http.Handler {
 	})
 }
 
-// Stop removes the socket and waits for the running commands. When ctx ends, it cancels their contexts.
+// Stop removes the socket and waits for the running commands. When ctx ends, it cancels their
+// contexts.
 func (s *Server) Stop(ctx context.Context) error {
 	err := os.Remove(s.link)
 	if errors.Is(err, os.ErrNotExist) {
@@ -121,8 +123,8 @@ type line struct {
 	Error string          `json:"error"`
 }
 
-// Command returns the handler of a command. do receives the decoded body, calls emit with each line of the answer, and returns the
-// last line. The context of do ends when the client disconnects.
+// Command returns the handler of a command. do receives the decoded body, calls emit with each line
+// of the answer, and returns the last line. The context of do ends when the client disconnects.
 func Command[In any](do func(ctx context.Context, in In, emit func(any) error) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {

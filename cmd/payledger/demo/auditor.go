@@ -71,7 +71,8 @@ func (s *story) replay(entries []audited) (link string, err error) {
 	return hex.EncodeToString(last), nil
 }
 
-// prove reads the payment's proof, checks it without the service, and checks that a changed byte is found.
+// prove reads the payment's proof, checks it without the service, and checks that a changed byte is
+// found.
 func (s *story) prove(ctx context.Context, link string, events int) error {
 	var known struct {
 		Key string `json:"verifierKey"`

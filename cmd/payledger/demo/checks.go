@@ -11,15 +11,18 @@ import (
 	"payledger/httpapi/client"
 )
 
-// patience bounds each wait for the service, a processor or a webhook. Most take milliseconds; on a machine with other work, longer.
+// patience bounds each wait for the service, a processor or a webhook. Most take milliseconds; on a
+// machine with other work, longer.
 const patience = time.Minute
 
-// hook is an expected webhook: its event type, and the status of the payment or dispute in it ("" without one).
+// hook is an expected webhook: its event type, and the status of the payment or dispute in it (""
+// without one).
 type hook struct{ eventType, status string }
 
 func (h hook) String() string { return strings.TrimSpace(h.eventType + " " + h.status) }
 
-// then checks the results of a call: the payment's status, its new events in the ledger, the webhooks.
+// then checks the results of a call: the payment's status, its new events in the ledger, the
+// webhooks.
 func (s *story) then(ctx context.Context, err error, p client.Payment, status string, events []string, webhooks ...hook) error {
 	if err != nil {
 		return err
@@ -48,7 +51,8 @@ func (s *story) later(ctx context.Context, p client.Payment, status string, even
 	return s.checkEvents(ctx, p.ID, events)
 }
 
-// checkEvents prints the payment's new events. Later ones that are already there are for the next call, or for nothingMore.
+// checkEvents prints the payment's new events. Later ones that are already there are for the next
+// call, or for nothingMore.
 func (s *story) checkEvents(ctx context.Context, id string, expected []string) error {
 	events, err := s.history(ctx, id)
 	if err != nil {
@@ -94,7 +98,8 @@ func (s *story) checkDispute(ctx context.Context, id string, amount int64) error
 	return err
 }
 
-// checkWebhooks waits for the webhooks, in any order (§6.1). Others of the payment are kept for the next call, or for nothingMore.
+// checkWebhooks waits for the webhooks, in any order (§6.1). Others of the payment are kept for the
+// next call, or for nothingMore.
 func (s *story) checkWebhooks(ctx context.Context, p client.Payment, expected []hook) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -127,7 +132,8 @@ func (s *story) checkWebhooks(ctx context.Context, p client.Payment, expected []
 	return nil
 }
 
-// nextWebhook waits for a webhook of this payment, and checks that it does not run ahead of the answer of GET.
+// nextWebhook waits for a webhook of this payment, and checks that it does not run ahead of the
+// answer of GET.
 func (s *story) nextWebhook(ctx context.Context, p client.Payment) (h webhook, err error) {
 	select {
 	case err = <-s.receiver.refused:

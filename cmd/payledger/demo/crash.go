@@ -29,7 +29,8 @@ type CrashStage struct {
 	Out      io.Writer
 }
 
-// Crashes is the story of a service that is killed in the middle of its work. The processors and the merchant outlive it.
+// Crashes is the story of a service that is killed in the middle of its work. The processors and
+// the merchant outlive it.
 type Crashes struct {
 	*story
 	stage    CrashStage
@@ -65,11 +66,13 @@ same idempotency key, which says that it is the same request.
 Everything below is real: a service in a process of its own, kill -9, a log on the disk. Only the processor that moves the money, ADYEN,
 is a simulator: it runs in this process, outlives the service, and keeps books of its own of all that it did.`
 
-// Play plays the story. Its error is the first claim of the verdict that does not hold, or why the story cannot go on to its verdict.
+// Play plays the story. Its error is the first claim of the verdict that does not hold, or why the
+// story cannot go on to its verdict.
 func (c *Crashes) Play(ctx context.Context) error {
 	out := &printer{c.stage.Out}
 	c.story = &story{merchant: &merchant{out: out}, shown: map[string]int{}}
-	// Every request has a connection of its own: net/http itself repeats a request with an idempotency key over a kept connection.
+	// Every request has a connection of its own: net/http itself repeats a request with an
+	// idempotency key over a kept connection.
 	c.client.Transport = &http.Transport{DisableKeepAlives: true}
 	out.line(crashIntroduction)
 	if err := c.perform(ctx, crashChapters); err != nil {
@@ -78,7 +81,8 @@ func (c *Crashes) Play(ctx context.Context) error {
 	return c.facts.verdict(out)
 }
 
-// perform plays the chapters. If a chapter breaks off, perform goes on with the last chapter, which reads the facts for the verdict.
+// perform plays the chapters. If a chapter breaks off, perform goes on with the last chapter, which
+// reads the facts for the verdict.
 func (c *Crashes) perform(ctx context.Context, chapters []chapter[*Crashes]) error {
 	last, broken := len(chapters)-1, error(nil)
 	for i, chapter := range chapters {
@@ -102,7 +106,8 @@ func (c *Crashes) perform(ctx context.Context, chapters []chapter[*Crashes]) err
 	return nil
 }
 
-// expect prints a difference from the expected result, and keeps it for the verdict. nil: the result is the expected one.
+// expect prints a difference from the expected result, and keeps it for the verdict. nil: the
+// result is the expected one.
 func (c *Crashes) expect(difference error) {
 	if difference != nil {
 		c.facts.differences = append(c.facts.differences, difference)
@@ -203,7 +208,8 @@ func (c *Crashes) again(ctx context.Context) error {
 	return c.start(ctx, addressOf(c.service.API), addressOf(c.service.Admin))
 }
 
-// The ports of keptAddress. Systems give outgoing connections higher ones: none takes the port while the service is down.
+// The ports of keptAddress. Systems give outgoing connections higher ones: none takes the port
+// while the service is down.
 const (
 	firstPort = 15000
 	ports     = 15000

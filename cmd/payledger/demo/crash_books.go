@@ -51,7 +51,8 @@ func (c *Crashes) readDisk(ctx context.Context, found *finding) error {
 	return c.showOpen(ctx, found)
 }
 
-// showOpen compares the folder of the killed service with the processor's books, which may be ahead.
+// showOpen compares the folder of the killed service with the processor's books, which may be
+// ahead.
 func (c *Crashes) showOpen(ctx context.Context, found *finding) error {
 	compared, err := c.compare(ctx, c.folder())
 	if err != nil {
@@ -75,7 +76,8 @@ func stateOf(s *reconcile.Side) string {
 	return s.State
 }
 
-// books reads the remaining facts of the verdict: the webhooks, the log, the processor's books, and their differences.
+// books reads the remaining facts of the verdict: the webhooks, the log, the processor's books, and
+// their differences.
 func (c *Crashes) books(ctx context.Context) error {
 	for _, read := range []func(context.Context) error{c.revive, c.recorded, c.receive, c.readBooks, c.readDifferences, c.readLog} {
 		if err := read(ctx); err != nil {

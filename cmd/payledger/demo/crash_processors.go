@@ -21,7 +21,8 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// processors is the simulator in this process, which outlives the killed services. It records the calls that reach it.
+// processors is the simulator in this process, which outlives the killed services. It records the
+// calls that reach it.
 type processors struct {
 	*adapter.Adapter        // of the demo, past the record
 	url, recorded    string // without the record, for the adapter; and with it, for the service and its operators
@@ -118,7 +119,8 @@ func (p *processors) about(key domain.OperationKey) []call {
 // errLate is the error of until for a result that does not come.
 var errLate = errors.New("did not come")
 
-// until calls done at short intervals until it reports true. After patience its error is errLate and names what.
+// until calls done at short intervals until it reports true. After patience its error is errLate
+// and names what.
 func until(ctx context.Context, what string, done func() (bool, error)) error {
 	for late := time.Now().Add(patience); ; {
 		reached, err := done()

@@ -46,7 +46,8 @@ func (i *interruption) request() client.Request {
 	return client.Request{Method: http.MethodPost, Path: i.path, Body: i.body, IdempotencyKey: i.merchantKey}
 }
 
-// interrupt sends the request, kills the service in the middle, starts it again and reads the outcome.
+// interrupt sends the request, kills the service in the middle, starts it again and reads the
+// outcome.
 func (c *Crashes) interrupt(ctx context.Context, op *interruption) error {
 	lost := c.send(ctx, op.request())
 	if err := c.awaitMiddle(ctx, op, lost); err != nil {
@@ -168,7 +169,8 @@ func (c *Crashes) repeat(ctx context.Context, op *interruption, found *finding) 
 	return nil
 }
 
-// watchQuestions waits until the service, after its start, knows enough at the processor, and prints its calls there.
+// watchQuestions waits until the service, after its start, knows enough at the processor, and
+// prints its calls there.
 func (c *Crashes) watchQuestions(ctx context.Context, op *interruption, asked int) error {
 	var calls []call
 	err := until(ctx, "a question to "+string(c.facts.name), func() (bool, error) {
@@ -226,7 +228,8 @@ func (c *Crashes) readOutcome(ctx context.Context, found *finding) error {
 	return c.showEvents(ctx)
 }
 
-// receive takes the webhooks that have come, and prints them. None may run ahead of the answer of GET.
+// receive takes the webhooks that have come, and prints them. None may run ahead of the answer of
+// GET.
 func (c *Crashes) receive(ctx context.Context) error {
 	for {
 		select {
@@ -263,7 +266,8 @@ func (c *Crashes) showEvents(ctx context.Context) error {
 	return nil
 }
 
-// recorded waits until the service has recorded that the merchant has every webhook: a kill before would deliver it again (D18).
+// recorded waits until the service has recorded that the merchant has every webhook: a kill before
+// would deliver it again (D18).
 func (c *Crashes) recorded(ctx context.Context) error {
 	return c.late(until(ctx, "the record of the deliveries", func() (bool, error) {
 		list, err := c.deliveries(ctx)

@@ -14,7 +14,8 @@ import (
 	"payledger/projections/history"
 )
 
-// facts are the readings of the story: from the log, the API, the processor's books and the merchant's endpoint.
+// facts are the readings of the story: from the log, the API, the processor's books and the
+// merchant's endpoint.
 type facts struct {
 	name        processor.Name // of the processor
 	payment     string
@@ -101,7 +102,8 @@ func (f facts) received(kind hook) (n int) {
 	return n
 }
 
-// guessed returns an error if an outcome was on the disk before it was known, if the service acted before it asked, or if the books differ.
+// guessed returns an error if an outcome was on the disk before it was known, if the service acted
+// before it asked, or if the books differ.
 func (f facts) guessed() error {
 	if len(f.findings) == 0 {
 		return errors.New("the service was not killed")
@@ -114,7 +116,8 @@ func (f facts) guessed() error {
 	return nil
 }
 
-// lost returns an error if the log lacks an event of the disk or an operation of the books, or if the merchant does not know an outcome.
+// lost returns an error if the log lacks an event of the disk or an operation of the books, or if
+// the merchant does not know an outcome.
 func (f facts) lost() error {
 	for i, one := range f.findings {
 		for n, e := range one.disk {
@@ -143,7 +146,8 @@ func (f facts) lost() error {
 	return nil
 }
 
-// doubled returns an error unless the books have each operation once, the payment one request and one outcome of each, and nothing is too many.
+// doubled returns an error unless the books have each operation once, the payment one request and
+// one outcome of each, and nothing is too many.
 func (f facts) doubled() error {
 	for _, op := range f.findings {
 		n := 0
@@ -190,7 +194,8 @@ func (f facts) events() error {
 	return nil
 }
 
-// disagreement returns an error if the comparison has a difference or did not compare every operation.
+// disagreement returns an error if the comparison has a difference or did not compare every
+// operation.
 func (f facts) disagreement() error {
 	counts, n := f.compared.Compared, len(f.findings)
 	switch {
@@ -206,7 +211,8 @@ func (f facts) disagreement() error {
 	return nil
 }
 
-// finding is the story's readings about one interrupted request, beside the expectation that is compared with them.
+// finding is the story's readings about one interrupted request, beside the expectation that is
+// compared with them.
 type finding struct {
 	expectation
 	disk   []audited     // the payment's log on the disk after the kill
@@ -216,7 +222,8 @@ type finding struct {
 	after  string        // the payment's status when the outcome was known
 }
 
-// onDisk returns an error if the log on the disk does not end with the request, whose outcome is open.
+// onDisk returns an error if the log on the disk does not end with the request, whose outcome is
+// open.
 func (f *finding) onDisk() error {
 	if len(f.disk) == 0 {
 		return fmt.Errorf("the disk has no event of the payment after the kill during the %s", noun(f.kind))
@@ -257,7 +264,8 @@ func (f *finding) repeated(payment string) error {
 	return nil
 }
 
-// questions returns an error if the service, after its start, acted before it asked, or sent an operation that the processor had seen.
+// questions returns an error if the service, after its start, acted before it asked, or sent an
+// operation that the processor had seen.
 func (f *finding) questions(name processor.Name) error {
 	sends, expected := 0, 0
 	for _, call := range f.calls {

@@ -23,7 +23,8 @@ func logged(revision uint64, actor, hash string, call history.Call) audited {
 	return audited{Entry: history.Entry{Revision: revision, Actor: actor, Hash: hash, Beside: history.Beside{Processor: []history.Call{call}}}}
 }
 
-// authorizedOnce returns the facts of an authorization that a kill interrupted, and that came out well.
+// authorizedOnce returns the facts of an authorization that a kill interrupted, and that came out
+// well.
 func authorizedOnce() facts {
 	op := operation{kind: processor.Authorize, amount: 2500, key: "01p.1"}
 	requested := logged(1, "api_key:k", "a1", history.Call{Step: history.CallRequested, Key: op.key})
@@ -143,8 +144,9 @@ func TestFailedVerdict(t *testing.T) {
 	}
 }
 
-// TestDifferencesReachTheVerdict: a difference from the expected does not end the story; a chapter that breaks off ends all but the last one.
-// An interruption, and a story without a processor, end it at once.
+// TestDifferencesReachTheVerdict: a difference from the expected does not end the story; a chapter
+// that breaks off ends all but the last one. An interruption, and a story without a processor, end
+// it at once.
 func TestDifferencesReachTheVerdict(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())

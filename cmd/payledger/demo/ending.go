@@ -15,7 +15,8 @@ type delivery struct {
 	Outcome   string `json:"outcome"`
 }
 
-// nothingMore checks after the story that no payment has other events and that no other webhook came or is to come.
+// nothingMore checks after the story that no payment has other events and that no other webhook
+// came or is to come.
 func (s *story) nothingMore(ctx context.Context) error {
 	for id, shown := range s.shown {
 		events, err := s.quiet().history(ctx, id)
@@ -56,7 +57,8 @@ func allDelivered(list []delivery, n int) bool {
 	return len(list) >= n && !slices.ContainsFunc(list, func(d delivery) bool { return d.Outcome != "SUCCEEDED" })
 }
 
-// deliveries returns the deliveries to an endpoint, or with a Run those of the story's payments: one about a dispute names no payment.
+// deliveries returns the deliveries to an endpoint, or with a Run those of the story's payments:
+// one about a dispute names no payment.
 func (s *story) deliveries(ctx context.Context) (all []delivery, err error) {
 	path := "/management/webhook-deliveries?limit=100&endpointId=" + url.QueryEscape(s.endpoint)
 	paths := []string{path}

@@ -11,7 +11,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// merchant is the merchant's backend (with an API key) and its customer's browser (with a client token).
+// merchant is the merchant's backend (with an API key) and its customer's browser (with a client
+// token).
 type merchant struct {
 	api    string
 	apiKey string
@@ -20,7 +21,8 @@ type merchant struct {
 	client http.Client
 }
 
-// call sends a request, prints it with its status, and decodes the answer into `into`. note returns a text about the answer.
+// call sends a request, prints it with its status, and decodes the answer into `into`. note returns
+// a text about the answer.
 func (m *merchant) call(ctx context.Context, r client.Request, into any, note func() string) error {
 	status, took := 0, time.Duration(0)
 	api := &client.Client{URL: m.api, APIKey: m.apiKey, HTTP: &m.client, Seen: func(_ client.Request, answered int, t time.Duration) { status, took = answered, t }}

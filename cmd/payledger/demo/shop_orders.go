@@ -83,8 +83,9 @@ func (o *orders) find(id string) (p purchase, changed <-chan struct{}, known boo
 	return p, o.changed, known
 }
 
-// record stores a webhook about an order's payment. Webhooks come in any order and more than once (§6.1): of one payment the
-// highest sequence is the newest. A customer may try several cards; a payment that succeeded stays.
+// record stores a webhook about an order's payment. Webhooks come in any order and more than once
+// (§6.1): of one payment the highest sequence is the newest. A customer may try several cards; a
+// payment that succeeded stays.
 func (o *orders) record(id string, h webhook) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,7 +19,8 @@ func (s *Shop) showCart(w http.ResponseWriter, _ *http.Request) {
 	s.show(w, http.StatusOK, "cart.html", articles)
 }
 
-// buy takes the order, opens a session for it with the shop's API key, and sends the customer to the checkout.
+// buy takes the order, opens a session for it with the shop's API key, and sends the customer to
+// the checkout.
 func (s *Shop) buy(w http.ResponseWriter, r *http.Request) {
 	lines := ordered(r)
 	if len(lines) == 0 {
@@ -60,7 +61,8 @@ func (s *Shop) openSession(r *http.Request, order purchase) (string, error) {
 	return session.ClientToken, err
 }
 
-// showReceipt shows the page after the checkout. It ignores the payment in the query: a customer can change the address.
+// showReceipt shows the page after the checkout. It ignores the payment in the query: a customer
+// can change the address.
 func (s *Shop) showReceipt(w http.ResponseWriter, r *http.Request) {
 	order, _, known := s.orders.find(r.PathValue("order"))
 	if !known {
@@ -70,7 +72,8 @@ func (s *Shop) showReceipt(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, "receipt.html", order)
 }
 
-// follow sends an event to a receipt's page when a webhook has changed its order (server-sent events).
+// follow sends an event to a receipt's page when a webhook has changed its order (server-sent
+// events).
 func (s *Shop) follow(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)

@@ -17,8 +17,8 @@ type Stage struct {
 	APIKey        string
 	SigningSecret string
 	Out           io.Writer
-	// Run, if set, is a text that no other story on this service has had: orders and idempotency keys end with it. The story then
-	// ignores the webhooks of other payments.
+	// Run, if set, is a text that no other story on this service has had: orders and idempotency
+	// keys end with it. The story then ignores the webhooks of other payments.
 	Run string
 }
 

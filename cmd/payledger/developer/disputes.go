@@ -50,7 +50,8 @@ func (d dispute) line() string {
 	return text
 }
 
-// open returns the dispute with the earliest deadline for an answer, else a dispute that waits for the bank; nil if no dispute is open.
+// open returns the dispute with the earliest deadline for an answer, else a dispute that waits for
+// the bank; nil if no dispute is open.
 func (a disputes) open() (first *dispute) {
 	for _, d := range a.all {
 		waits := d.Status == processor.DisputeOpen
@@ -65,7 +66,8 @@ func (d dispute) sooner(than dispute) bool {
 	return d.By != nil && (than.By == nil || d.By.Before(*than.By))
 }
 
-// returned returns the amount that disputes gave back, in minor units of the currency. Another currency's dispute counts as all.
+// returned returns the amount that disputes gave back, in minor units of the currency. Another
+// currency's dispute counts as all.
 func (a disputes) returned(currency string, all int64) (sum int64) {
 	for _, d := range a.all {
 		switch {

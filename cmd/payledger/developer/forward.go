@@ -66,7 +66,8 @@ func (l *listening) take(ctx context.Context, w incoming) {
 	l.show(w, verified, a, took, reported)
 }
 
-// signedByListener returns the listener's own signature as the header that is verified. An older service has it in a usual header.
+// signedByListener returns the listener's own signature as the header that is verified. An older
+// service has it in a usual header.
 func signedByListener(header http.Header) http.Header {
 	if own := header.Get(signature.HeaderListener); own != "" {
 		return http.Header{signature.HeaderPrimary: {own}}
@@ -99,7 +100,8 @@ func (l *listening) call(ctx context.Context, header http.Header, w incoming) an
 	return a
 }
 
-// forwarding returns a client for one request. As the service does, it follows no redirect, and the status line decides (D18).
+// forwarding returns a client for one request. As the service does, it follows no redirect, and the
+// status line decides (D18).
 func forwarding(line *statusline.Line, within time.Duration) *http.Client {
 	dialer := &net.Dialer{}
 	return &http.Client{
@@ -149,7 +151,8 @@ func failureOf(err error) string {
 	}
 }
 
-// report sends the program's answer to the service, and returns a text if the service did not take it.
+// report sends the program's answer to the service, and returns a text if the service did not take
+// it.
 func (l *listening) report(ctx context.Context, a answered) string {
 	err := l.api.Post(ctx, l.path("/answers"), a, nil)
 	if apiErr, is := errors.AsType[*client.Error](err); is && apiErr.Status == http.StatusUnprocessableEntity && a.Body != "" { // its text may hold a card number

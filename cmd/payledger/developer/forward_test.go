@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestForwardStatusLine checks that a program's answer counts by its status line, although its header is malformed (D18).
+// TestForwardStatusLine checks that a program's answer counts by its status line, although its
+// header is malformed (D18).
 func TestForwardStatusLine(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// Listen brings webhooks to a program on this machine (I1). Nothing has to reach this machine: it reads them from the server as a stream.
+// Listen brings webhooks to a program on this machine (I1). Nothing has to reach this machine: it
+// reads them from the server as a stream.
 type Listen struct {
 	ForwardTo string    `required:"" help:"Where the program takes webhooks, for example http://127.0.0.1:9000/webhooks." placeholder:"URL"`
 	Events    []string  `help:"Only webhooks of these types, for example PAYMENT.STATUS,PAYMENT.REFUND (default: all)." placeholder:"TYPE"`
@@ -74,7 +75,8 @@ func (c *Listen) target() (string, error) {
 	return text, nil
 }
 
-// isAddress reports whether a URL without its scheme is one: a port, a domain or an IP address tells it from a word.
+// isAddress reports whether a URL without its scheme is one: a port, a domain or an IP address
+// tells it from a word.
 func isAddress(u *url.URL) bool {
 	return u.Port() != "" || u.Hostname() == "localhost" || strings.ContainsAny(u.Hostname(), ".:")
 }
@@ -133,7 +135,8 @@ func (l *listening) path(part string) string {
 
 const retry = time.Second
 
-// read reads the stream until ctx ends, and opens it again after a break. It reports one break until the stream works again.
+// read reads the stream until ctx ends, and opens it again after a break. It reports one break
+// until the stream works again.
 func (l *listening) read(ctx context.Context) error {
 	for {
 		err := l.api.Stream(ctx, client.Request{Path: l.path("/stream")}, func() {}, func(e client.ServerEvent) error { return l.message(ctx, e) })

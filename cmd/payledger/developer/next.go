@@ -6,7 +6,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// nextStep returns what the merchant can do with a payment: about its disputes, after a failed operation, or by its status.
+// nextStep returns what the merchant can do with a payment: about its disputes, after a failed
+// operation, or by its status.
 func nextStep(p client.Payment, about disputes) string {
 	if d := about.open(); d != nil {
 		return d.step()
@@ -42,7 +43,8 @@ func nextStep(p client.Payment, about disputes) string {
 	}
 }
 
-// settledStep returns the step of a payment of which left is not refunded. Disputes gave back returned of it.
+// settledStep returns the step of a payment of which left is not refunded. Disputes gave back
+// returned of it.
 func settledStep(p client.Payment, left, returned int64, about disputes) string {
 	more := "refund up to " + money(left-returned, p.CurrencyCode) + ": POST /payments/" + p.ID + "/refund."
 	switch {
@@ -60,7 +62,8 @@ func settledStep(p client.Payment, left, returned int64, about disputes) string 
 	return "If the customer returns something, " + more
 }
 
-// failedStep returns the step after an operation that failed; "" if the newest one did not fail. refundable is in minor units.
+// failedStep returns the step after an operation that failed; "" if the newest one did not fail.
+// refundable is in minor units.
 func failedStep(p client.Payment, refundable int64) string {
 	call := "POST /payments/" + p.ID
 	again, look := " with another X-Idempotency-Key: "+call, " If it fails again, the history has the processor's answer."

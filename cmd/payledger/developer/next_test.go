@@ -9,7 +9,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// TestNextStepOfDisputes: the next step never advises a refund of money that a dispute returns or has returned.
+// TestNextStepOfDisputes: the next step never advises a refund of money that a dispute returns or
+// has returned.
 func TestNextStepOfDisputes(t *testing.T) {
 	t.Parallel()
 	by := time.Date(2026, 12, 10, 8, 30, 0, 0, time.UTC)

@@ -14,7 +14,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// Server are the flags of a command that calls a running server. The variable scope is the scope that the command needs.
+// Server are the flags of a command that calls a running server. The variable scope is the scope
+// that the command needs.
 type Server struct {
 	URL    string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
 	APIKey string `name:"api-key" help:"API key with ${scope}." placeholder:"KEY"`
@@ -50,7 +51,8 @@ func reached(err error) error {
 	return err
 }
 
-// atFlags names in a refusal of the API the flags of the command, by the fields of the request that they became.
+// atFlags names in a refusal of the API the flags of the command, by the fields of the request that
+// they became.
 func atFlags(err error, flags map[string]string) error {
 	refused, is := errors.AsType[*client.Error](err)
 	if !is {

@@ -18,7 +18,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// Trigger makes something happen in the sandbox, as a customer, a shop and the processors' simulator would (I1).
+// Trigger makes something happen in the sandbox, as a customer, a shop and the processors'
+// simulator would (I1).
 type Trigger struct {
 	Name      string        `arg:"" optional:"" help:"Name of what is to happen; --list prints the names."`
 	List      bool          `help:"Print the names, and what each does."`
@@ -67,7 +68,8 @@ func (c *Trigger) Run(ctx context.Context, std terminal.Streams, args options.Ar
 
 const minAmount = 2 // the smallest payment that can be captured in two parts
 
-// minorUnits reads the amount. A number with a point, or with commas, may mean whole euros: it is refused.
+// minorUnits reads the amount. A number with a point, or with commas, may mean whole euros: it is
+// refused.
 func (c *Trigger) minorUnits() (int64, error) {
 	n, err := strconv.ParseInt(c.Amount, 10, 64)
 	if err != nil || strings.Trim(c.Amount, "0123456789") != "" {

@@ -1,6 +1,8 @@
-// Package health asks a service on this machine whether it is ready, for containers: their images have no other program.
+// Package health asks a service on this machine whether it is ready, for containers: their images
+// have no other program.
 //
-// Rules: the answer is the service's own (I1: /readyz). The command follows no redirect and sends no credentials.
+// Rules: the answer is the service's own (I1: /readyz). The command follows no redirect and sends
+// no credentials.
 //
 // The package must not know: the log, the data folder, and any state of the service but its answer.
 package health
@@ -44,7 +46,8 @@ func (c *Command) Run(ctx context.Context, _ terminal.Streams) error {
 	client := http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			// The certificate has the service's public name. This connection is to this machine, and carries no secret.
+			// The certificate has the service's public name. This connection is to this machine,
+			// and carries no secret.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // see above
 		},
 	}

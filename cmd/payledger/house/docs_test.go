@@ -66,7 +66,8 @@ func TestDocComments(t *testing.T) {
 	}
 }
 
-// shown reports whether a function needs a comment: it is exported, of an exported type, and no usual method.
+// shown reports whether a function needs a comment: it is exported, of an exported type, and no
+// usual method.
 func shown(d *ast.FuncDecl) bool {
 	if !d.Name.IsExported() || d.Recv == nil {
 		return d.Name.IsExported()

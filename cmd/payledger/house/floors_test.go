@@ -22,7 +22,8 @@ const (
 	placeTitle  = "// # Place\n"
 )
 
-// floor is a group of packages of the event store. A package imports packages of its own floor and of lower ones.
+// floor is a group of packages of the event store. A package imports packages of its own floor and
+// of lower ones.
 type floor struct {
 	name, meaning string
 	packages      []string // below eventstore; "" is eventstore itself; with /… all packages below
@@ -92,7 +93,8 @@ func storeImports(t *testing.T) (n neighbours) {
 	return n
 }
 
-// TestFloors checks that imports inside the event store go down, and that its first page draws the floors.
+// TestFloors checks that imports inside the event store go down, and that its first page draws the
+// floors.
 func TestFloors(t *testing.T) {
 	check(t)
 	for of, imports := range storeImports(t).imports {
@@ -131,7 +133,8 @@ func drawFloors() (lines []string) {
 	return lines
 }
 
-// TestPlaces checks that every package of the store draws its place: who imports it, and what it imports.
+// TestPlaces checks that every package of the store draws its place: who imports it, and what it
+// imports.
 func TestPlaces(t *testing.T) {
 	check(t)
 	n, places := storeImports(t), 0
@@ -156,7 +159,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// drawPlace draws the floors around a package, from the top: its importers, the package itself, and what it imports.
+// drawPlace draws the floors around a package, from the top: its importers, the package itself, and
+// what it imports.
 func drawPlace(n neighbours, folder string) (lines []string) {
 	row := func(name, mark string, folders []string) {
 		if len(folders) > 0 {
@@ -202,7 +206,8 @@ func listed(folders []string) string {
 	return strings.Join(folders, ", ")
 }
 
-// drawn checks that a package's comment has a drawing under a heading. With -draw it writes the drawing.
+// drawn checks that a package's comment has a drawing under a heading. With -draw it writes the
+// drawing.
 func drawn(t *testing.T, file, heading string, lines []string) {
 	t.Helper()
 	text := tree(t)[file]
@@ -241,7 +246,8 @@ func drawn(t *testing.T, file, heading string, lines []string) {
 // deciding are the functions whose last argument decides on a state.
 var deciding = []string{"Execute", "ExecuteNew", "ExecuteFrom", "Request", "Follow"}
 
-// TestPureDecisions checks that what the application gives these functions has no use for a context: it can load and append nothing.
+// TestPureDecisions checks that what the application gives these functions has no use for a
+// context: it can load and append nothing.
 func TestPureDecisions(t *testing.T) {
 	check(t)
 	decisions := 0

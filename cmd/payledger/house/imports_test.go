@@ -41,7 +41,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// confined lists third-party packages, by import path prefix, with the folders that may import them.
+// confined lists third-party packages, by import path prefix, with the folders that may import
+// them.
 var confined = map[string][]string{
 	"github.com/nats-io/nats.go":      {"eventstore", "notifier"},
 	"github.com/nats-io/nats-server":  {"eventstore"},
@@ -186,8 +187,8 @@ func TestTestFolders(t *testing.T) {
 	}
 }
 
-// pure lists the packages of the standard library that domain may import: no I/O, clock, randomness or external encoding. The
-// packages in ports may also import context.
+// pure lists the packages of the standard library that domain may import: no I/O, clock, randomness
+// or external encoding. The packages in ports may also import context.
 var pure = []string{
 	"cmp", "crypto/sha256", "crypto/subtle", "embed", "encoding/base32", "errors", "fmt", "hash/crc32", "hash/fnv",
 	"maps", "math", "math/big", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",

@@ -12,7 +12,8 @@ import (
 // maxObject is the limit of TestObjects, in kilobytes.
 const maxObject = 2500
 
-// importers are packages of few lines that import the event store: their objects are the price of the import.
+// importers are packages of few lines that import the event store: their objects are the price of
+// the import.
 var importers = []string{
 	"payledger/eventstore/commands/causes", "payledger/eventstore/ordered", "payledger/eventstore/prover", "payledger/httpapi/events",
 	"payledger/projections/eventfeed",

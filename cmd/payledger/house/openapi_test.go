@@ -11,7 +11,8 @@ import (
 	"payledger/domain/account"
 )
 
-// ownEnums are the enumerations of openapi.yaml, by their first value, that the contract's list does not have.
+// ownEnums are the enumerations of openapi.yaml, by their first value, that the contract's list
+// does not have.
 var ownEnums = map[string]string{
 	"2.4":                        "the one API version",
 	"transactions.events":        "what expand takes",

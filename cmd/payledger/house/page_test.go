@@ -22,7 +22,8 @@ var (
 	digits = regexp.MustCompile(`[0-9]+`)
 )
 
-// page returns the rules in the order of doc.go. Each has three paragraphs: the rule, "Reason:" and "What to do:".
+// page returns the rules in the order of doc.go. Each has three paragraphs: the rule, "Reason:" and
+// "What to do:".
 func page(t *testing.T) []rule {
 	t.Helper()
 	i := slices.IndexFunc(sources(t), func(s source) bool { return s.path == house+"/doc.go" })
@@ -57,8 +58,8 @@ func page(t *testing.T) []rule {
 	return rules
 }
 
-// check begins the test of a rule. If the test fails, it ends with the rule, its reason and what to do, as the page has
-// them. The page must name the limits.
+// check begins the test of a rule. If the test fails, it ends with the rule, its reason and what to
+// do, as the page has them. The page must name the limits.
 func check(t *testing.T, limits ...int) {
 	t.Helper()
 	rules := page(t)

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const (
@@ -16,7 +17,8 @@ const (
 	maxFolder       = 20   // Go files, tests aside
 )
 
-// exemption matches an exemption with its reason: on the package line for a file, on the func line for a function.
+// exemption matches an exemption with its reason: on the package line for a file, on the func line
+// for a function.
 var exemption = regexp.MustCompile(`//house:exempt \S+`)
 
 // exempt reports whether a line has an exemption.
@@ -96,6 +98,69 @@ func TestFolderSize(t *testing.T) {
 	for dir, n := range files {
 		if n > maxFolder {
 			t.Errorf("%s has %d Go files; %d are the limit", dir, n, maxFolder)
+		}
+	}
+}
+
+const (
+	maxResults = 2   // values that a function returns, its error and a last bool aside
+	maxComment = 100 // columns of a comment line; a tab counts as four
+)
+
+// TestResults checks that a caller sees at the call what the results mean.
+func TestResults(t *testing.T) {
+	check(t, maxResults)
+	for _, s := range sources(t) {
+		if s.forTests() || s.generated() {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			f, is := d.(*ast.FuncDecl)
+			if !is || f.Type.Results == nil {
+				continue
+			}
+			var types []string
+			for _, field := range f.Type.Results.List {
+				name := ""
+				if of, is := field.Type.(*ast.Ident); is {
+					name = of.Name
+				}
+				for range max(1, len(field.Names)) {
+					types = append(types, name)
+				}
+			}
+			if last := len(types) - 1; types[last] == "error" {
+				types = types[:last]
+			}
+			values := len(types)
+			if values > 0 && types[values-1] == "bool" {
+				values--
+			}
+			twice := false
+			for i := 1; i < len(types); i++ {
+				twice = twice || types[i] == "bool" && types[i-1] == "bool"
+			}
+			if values > maxResults || twice {
+				t.Errorf("%s: %s returns %d values: give them a type with names", s.at(f.Pos()), f.Name.Name, len(types))
+			}
+		}
+	}
+}
+
+// TestComments checks the width of comments. Tables and commands, which stand behind a tab, may be
+// wider, and so may a word alone.
+func TestComments(t *testing.T) {
+	check(t, maxComment)
+	for _, s := range sources(t) {
+		if s.generated() || strings.Contains(s.path, "/testdata/") {
+			continue
+		}
+		for i, line := range strings.Split(s.text, "\n") {
+			text := strings.TrimLeft(line, "\t")
+			comment, is := strings.CutPrefix(text, "// ")
+			if width := utf8.RuneCountInString(text) + 4*(len(line)-len(text)); is && width > maxComment && strings.Contains(strings.TrimSpace(comment), " ") {
+				t.Errorf("%s:%d: %d columns", s.path, i+1, width)
+			}
 		}
 	}
 }

@@ -38,8 +38,8 @@ func (s source) generated() bool { return strings.HasPrefix(s.text, "// Code gen
 // forTests reports whether only tests use the file.
 func (s source) forTests() bool { return s.isTest() || testFolder(s.dir()) }
 
-// testFolder reports whether a folder is for tests: its name, or the name of a folder above it, ends in "test" or is
-// "testdata", or it holds the log of benchmarks.
+// testFolder reports whether a folder is for tests: its name, or the name of a folder above it,
+// ends in "test" or is "testdata", or it holds the log of benchmarks.
 func testFolder(dir string) bool {
 	return dir == "eventstore/benchlog" || slices.ContainsFunc(strings.Split(dir, "/"), func(name string) bool {
 		return strings.HasSuffix(name, "test") || name == "testdata"
@@ -76,7 +76,8 @@ func (s source) at(pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", s.path, s.set.Position(pos).Line)
 }
 
-// tree returns every file below the root by path, without git's files, data folders and ignored files.
+// tree returns every file below the root by path, without git's files, data folders and ignored
+// files.
 func tree(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := readTree()

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// forbidden lists words that must not appear, each with the reason. A text without any of the needles cannot match.
+// forbidden lists words that must not appear, each with the reason. A text without any of the
+// needles cannot match.
 var forbidden = []struct {
 	needles []string
 	pattern *regexp.Regexp

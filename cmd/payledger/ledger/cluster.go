@@ -37,10 +37,12 @@ type Made struct {
 	MasterKey string `json:"masterKey"`
 }
 
-// Make makes the ledger, with all streams and the first account. It completes an earlier Make that was cut short, and refuses a
-// cluster that holds a ledger. It calls show before its last step: the shown credentials are valid only if Make returns nil.
+// Make makes the ledger, with all streams and the first account. It completes an earlier Make that
+// was cut short, and refuses a cluster that holds a ledger. It calls show before its last step: the
+// shown credentials are valid only if Make returns nil.
 //
-// An earlier Make may have sealed values with a master key that nobody knows. They are destroyed, unless that Make is still under way.
+// An earlier Make may have sealed values with a master key that nobody knows. They are destroyed,
+// unless that Make is still under way.
 func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 	key, err := keyOrNew(c.MasterKey)
 	if err != nil {
@@ -116,14 +118,16 @@ func (c Cluster) unused(ctx context.Context) error {
 	}
 }
 
-// initMessages is more than the messages of any number of inits that were cut short. A log with more of them has an account.
+// initMessages is more than the messages of any number of inits that were cut short. A log with
+// more of them has an account.
 const initMessages = 10_000
 
 func (c Cluster) config() engine.Config {
 	return engine.Config{External: c.Access(), Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop()}
 }
 
-// claim makes the vault's master key the key of the log. It destroys the values of an init that was cut short.
+// claim makes the vault's master key the key of the log. It destroys the values of an init that was
+// cut short.
 func (c Cluster) claim(ctx context.Context, store *engine.Store, vault *secrets.Store, presence *external.Presence) error {
 	err := vault.Claim(ctx)
 	if !errors.Is(err, secrets.ErrSealed) {

@@ -60,8 +60,9 @@ type (
 	OtherNodes = engine.OtherNodes
 )
 
-// Open opens the log in the data folder, or at --nats-url. It refuses a log of another master key before it changes
-// anything. config has the clock (default: time.Now), the logger and the progress function.
+// Open opens the log in the data folder, or at --nats-url. It refuses a log of another master key
+// before it changes anything. config has the clock (default: time.Now), the logger and the progress
+// function.
 func Open(ctx context.Context, o options.Options, mode Mode, config engine.Config) (*Ledger, error) {
 	l := &Ledger{}
 	if config.Now == nil {
@@ -136,7 +137,8 @@ func (l *Ledger) settle(ctx context.Context, key *masterKey, mode Mode, logger z
 	return err
 }
 
-// writable explains what a command needs that opens a folder on which nothing can be written, such as a mounted snapshot.
+// writable explains what a command needs that opens a folder on which nothing can be written, such
+// as a mounted snapshot.
 func writable(data string, err error) error {
 	if !errors.Is(err, folder.ErrReadOnly) {
 		return err
@@ -145,7 +147,8 @@ func writable(data string, err error) error {
 		"copy the folder to a scratch folder (cp -a %[1]s SCRATCH), and name the copy with --data; verify and backup read %[1]s as it is", data)
 }
 
-// openExternal checks the external cluster, and completes the configuration for its log. It shows the process as a node of the cluster.
+// openExternal checks the external cluster, and completes the configuration for its log. It shows
+// the process as a node of the cluster.
 func openExternal(ctx context.Context, config *engine.Config, o options.Options, key *masterKey, mode Mode) (presence *external.Presence, err error) {
 	seen, err := external.Ready(ctx, config.External)
 	if err != nil {

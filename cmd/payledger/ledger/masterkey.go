@@ -17,7 +17,8 @@ type masterKey struct {
 	data string
 	from string // source of the key, for error texts
 	own  bool   // the key comes from the data folder
-	// others are the other keys during a rotation: the previous master key, or a new key that may seal no value yet.
+	// others are the other keys during a rotation: the previous master key, or a new key that may
+	// seal no value yet.
 	others []secrets.Key
 	given  secrets.Key
 }
@@ -83,8 +84,8 @@ func (m *masterKey) other() error {
 
 type otherKeyError struct{ error }
 
-// settle ends a rotation of a folder that is complete or has not begun: of its keys only the one in force stays. took reports whether that is
-// a new key of the folder's own.
+// settle ends a rotation of a folder that is complete or has not begun: of its keys only the one in
+// force stays. took reports whether that is a new key of the folder's own.
 func (m *masterKey) settle(inForce secrets.Key) (took bool, err error) {
 	if next, err := secrets.NextKey(m.data); m.own && err == nil && next == inForce {
 		return true, secrets.TakeNext(m.data)

@@ -16,7 +16,8 @@ import (
 	"payledger/eventstore/folder"
 )
 
-// Read opens a stopped server's folder, calls use, and closes the folder. It does not change the folder.
+// Read opens a stopped server's folder, calls use, and closes the folder. It does not change the
+// folder.
 func Read(ctx context.Context, o options.Options, use func(*Ledger) error) (err error) {
 	l, err := Open(ctx, o, ReadOnly, engine.Config{Logger: zerolog.Nop()})
 	if errors.Is(err, folder.ErrInUse) {
@@ -29,7 +30,8 @@ func Read(ctx context.Context, o options.Options, use func(*Ledger) error) (err 
 	return use(l)
 }
 
-// OfAccount calls use with the named account, or for "" with the ledger's first. The error for an unknown payment names the account.
+// OfAccount calls use with the named account, or for "" with the ledger's first. The error for an
+// unknown payment names the account.
 func (l *Ledger) OfAccount(ctx context.Context, name string, use func(domain.AccountID) error) error {
 	all, err := reconcile.Accounts(ctx, l.Store)
 	if err != nil {

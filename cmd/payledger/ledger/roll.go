@@ -31,14 +31,16 @@ func incomplete(err error, o options.Options) error {
 	return err
 }
 
-// ClusterRotation is a change of the master key of a cluster's ledger. Its nodes may run if they have both keys.
+// ClusterRotation is a change of the master key of a cluster's ledger. Its nodes may run if they
+// have both keys.
 type ClusterRotation struct {
 	options.Options // of a node: the new master key, and the one before
 	// Stepped, if set, is called after each step (tests that crash there).
 	Stepped func(step string)
 }
 
-// Run rotates the master key, or completes a rotation to it. After an error both keys are needed, unless the error says otherwise.
+// Run rotates the master key, or completes a rotation to it. After an error both keys are needed,
+// unless the error says otherwise.
 func (r ClusterRotation) Run(ctx context.Context) (done Rotated, err error) {
 	next, err := secrets.ParseKey(r.MasterKey)
 	if err != nil {

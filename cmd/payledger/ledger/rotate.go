@@ -31,8 +31,9 @@ type Rotated struct {
 	File      string // file of the data folder that holds the new key; "" if the key is kept elsewhere
 }
 
-// Run rotates the master key, or completes a rotation that was interrupted. After an error the folder opens with the key that it has, and
-// with a given one: the old key if the rotation has not begun, else the new one, as the folder has the old key until the rotation is complete.
+// Run rotates the master key, or completes a rotation that was interrupted. After an error the
+// folder opens with the key that it has, and with a given one: the old key if the rotation has not
+// begun, else the new one, as the folder has the old key until the rotation is complete.
 func (r Rotation) Run(ctx context.Context) (done Rotated, err error) {
 	next, err := keyOrNew(r.Next)
 	if err != nil {

@@ -13,17 +13,20 @@ import (
 )
 
 const (
-	// memoryShare is the share of the machine's or the cgroup's memory that the process uses by default, in percent.
+	// memoryShare is the share of the machine's or the cgroup's memory that the process uses by
+	// default, in percent.
 	memoryShare = 75
 	// MinMemory is the smallest --memory, in bytes.
 	MinMemory = 256 << 20
-	// The page cache of each read model file takes 1/48 of the memory, within these bounds in bytes.
+	// The page cache of each read model file takes 1/48 of the memory, within these bounds in
+	// bytes.
 	pageShare, minPages, maxPages = 48, 4 << 20, 32 << 20
 	// Bodies and answers in memory take 1/8 each.
 	heldShare, maxHeld = 8, 1 << 30
 	// Large send buffers of connections take 1/16, at most maxSend bytes.
 	sendShare, maxSend = 16, 256 << 20
-	// connectionSize is about the most memory that an idle connection takes, with its kernel buffers, in bytes.
+	// connectionSize is about the most memory that an idle connection takes, with its kernel
+	// buffers, in bytes.
 	connectionSize = 128 << 10
 	// minConnections is the number of connections that any memory allows.
 	minConnections, maxConnections = 256, 16 << 10
@@ -75,7 +78,8 @@ func (m Bounds) Connections(files int) int {
 	return max(minConnections, min(int(m.Limit/connectionSize), files/fileShare, maxConnections))
 }
 
-// Of returns the bounds for --memory; 0 means memoryShare of the memory of the cgroup or the machine.
+// Of returns the bounds for --memory; 0 means memoryShare of the memory of the cgroup or the
+// machine.
 func Of(flag Size) Bounds {
 	limit := int64(flag)
 	if limit == 0 {
@@ -98,7 +102,8 @@ func (m Bounds) Apply() {
 	}
 }
 
-// available returns the least memory of the machine and of the process's cgroups, in bytes. root is the folder of the system's files.
+// available returns the least memory of the machine and of the process's cgroups, in bytes. root is
+// the folder of the system's files.
 func available(root string) int64 {
 	least := int64(8 << 30) // if nothing reports the memory
 	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
@@ -127,7 +132,8 @@ func available(root string) int64 {
 	return least
 }
 
-// cgroupLimit returns the least limit of a cgroup and its parents, in bytes. A container sees its own cgroup as the top.
+// cgroupLimit returns the least limit of a cgroup and its parents, in bytes. A container sees its
+// own cgroup as the top.
 func cgroupLimit(top, at, file string) int64 {
 	least := int64(math.MaxInt64)
 	for at = path.Clean("/" + at); ; at = path.Dir(at) {

@@ -43,8 +43,8 @@ func TestMemoryBounds(t *testing.T) {
 	}
 }
 
-// TestAvailable: the available memory is the least of the machine's memory and the limits of the process's cgroups, of version 1
-// and 2. In a container the process sees its own cgroup as the top.
+// TestAvailable: the available memory is the least of the machine's memory and the limits of the
+// process's cgroups, of version 1 and 2. In a container the process sees its own cgroup as the top.
 func TestAvailable(t *testing.T) {
 	t.Parallel()
 	const meminfo = "MemTotal:        4194304 kB\nMemFree:          100000 kB\n"

@@ -1,5 +1,6 @@
-// Package metrics exports the metrics of operators (D8, D18): operations without an outcome, webhooks, requests and their durations, and the
-// state of the log.
+// Package metrics exports the metrics of operators (D8, D18): operations without an outcome,
+// webhooks, requests and their durations, and the state of the log.
 //
-// Rules: reading the metrics changes nothing and waits for no processor. If a source fails, only its metrics are missing.
+// Rules: reading the metrics changes nothing and waits for no processor. If a source fails, only
+// its metrics are missing.
 package metrics

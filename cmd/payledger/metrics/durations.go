@@ -14,13 +14,15 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// Durations has the histograms of durations, in seconds. Each bucket has the trace id of its newest observation as an exemplar, if there is
-// one: of what an event caused, the correlation id of the event, which is the X-Request-Id of the request.
+// Durations has the histograms of durations, in seconds. Each bucket has the trace id of its newest
+// observation as an exemplar, if there is one: of what an event caused, the correlation id of the
+// event, which is the X-Request-Id of the request.
 type Durations struct {
 	requests, processors, appends, syncs, attempts, lags *prometheus.HistogramVec
 }
 
-// buckets are the upper limits in seconds. A payment waits for its processor, at most for the payment timeout (§8: 90 s).
+// buckets are the upper limits in seconds. A payment waits for its processor, at most for the
+// payment timeout (§8: 90 s).
 var buckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 100}
 
 // fineBuckets are those of durations in this process and on its disk.
@@ -101,12 +103,14 @@ func (d *Durations) ViewsLag(lag time.Duration, request string) {
 	observe(d.lags.WithLabelValues("views"), lag, request)
 }
 
-// DeliveriesLag counts the lag of a record in the index of deliveries (notifier.DeliveryLogConfig.Lagged).
+// DeliveriesLag counts the lag of a record in the index of deliveries
+// (notifier.DeliveryLogConfig.Lagged).
 func (d *Durations) DeliveriesLag(lag time.Duration) {
 	observe(d.lags.WithLabelValues("deliveries"), lag, "")
 }
 
-// exemplarLimit is the greatest number of characters of a trace id in an exemplar: the library panics above 128 with the label's name.
+// exemplarLimit is the greatest number of characters of a trace id in an exemplar: the library
+// panics above 128 with the label's name.
 const exemplarLimit = 100
 
 // observe counts a duration, with the trace id as exemplar if there is one.

@@ -59,8 +59,9 @@ func quantile(t *testing.T, page, route string, q float64) float64 {
 
 func maxBucket() float64 { f, _ := strconv.ParseFloat("+Inf", 64); return f }
 
-// TestDurations checks that requests are counted by route and class of status, with their trace ids, and that the alert PayledgerSlow fires
-// for the route alone of which one request in fifty is slow.
+// TestDurations checks that requests are counted by route and class of status, with their trace
+// ids, and that the alert PayledgerSlow fires for the route alone of which one request in fifty is
+// slow.
 func TestDurations(t *testing.T) {
 	d := NewDurations()
 	for i := range 100 {
@@ -101,7 +102,8 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// TestAppendResults checks that an append counts by its result, and that a trace id that is no text or too long for an exemplar is left out.
+// TestAppendResults checks that an append counts by its result, and that a trace id that is no text
+// or too long for an exemplar is left out.
 func TestAppendResults(t *testing.T) {
 	d := NewDurations()
 	for _, err := range []error{nil, eventstore.ErrConflict, fmt.Errorf("%w: full", eventstore.ErrRefused), fmt.Errorf("%w: late", eventstore.ErrUnknown)} {

@@ -38,8 +38,8 @@ var (
 	named = regexp.MustCompile(`\b(?:payledger|process|go)_[a-z0-9_]*?[a-z0-9](_bucket|_sum|_count)?\b`)
 )
 
-// TestNames checks that the alerts, the runbook, the dashboard and the contract name metrics that the service has, and that the alerts and
-// the dashboard read every metric of its own.
+// TestNames checks that the alerts, the runbook, the dashboard and the contract name metrics that
+// the service has, and that the alerts and the dashboard read every metric of its own.
 func TestNames(t *testing.T) {
 	exported, read := names(), map[string]bool{}
 	for _, file := range []string{"deploy/prometheus/rules.yaml", "deploy/grafana/dashboard.json", "deploy/RUNBOOK.md", "httpapi/CONTRACT.md"} {
@@ -62,7 +62,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// foreign are names that look like metrics, and metrics that no alert and no panel reads, each with the reason.
+// foreign are names that look like metrics, and metrics that no alert and no panel reads, each with
+// the reason.
 var foreign = map[string]string{
 	"payledger_start_events":        "of a start, which has its own page of metrics",
 	"payledger_start_events_wanted": "of a start",

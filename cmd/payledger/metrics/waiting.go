@@ -10,7 +10,8 @@ import (
 	"payledger/projections"
 )
 
-// waiting exports the operations without an outcome (D8). The views list all of them; the queries that are planned here are in memory.
+// waiting exports the operations without an outcome (D8). The views list all of them; the queries
+// that are planned here are in memory.
 func (c Config) waiting() prometheus.Collector {
 	w := &waitingOperations{Config: c}
 	return collector{[]*prometheus.Desc{waitingCount, waitingSince, waitingNext}, w.collect}
@@ -24,7 +25,8 @@ type waitingOperations struct {
 	until time.Time // read serves until then
 }
 
-// A count of the views is used for some time, because counting a million operations takes 3 s on a busy machine.
+// A count of the views is used for some time, because counting a million operations takes 3 s on a
+// busy machine.
 const (
 	countTimeout = 10 * time.Second
 	countWorth   = 20 // times the duration of the count

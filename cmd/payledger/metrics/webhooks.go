@@ -23,7 +23,8 @@ var (
 		"Webhook deliveries that came to their end since the start, by status.", []string{"status"}, nil)
 )
 
-// webhooks exports the state of webhooks (D18): open deliveries and the oldest of them, results of attempts, and ended deliveries.
+// webhooks exports the state of webhooks (D18): open deliveries and the oldest of them, results of
+// attempts, and ended deliveries.
 func (c Config) webhooks() prometheus.Collector {
 	return collector{[]*prometheus.Desc{webhooksOpen, webhooksOldest, webhookAttempts, webhooksEnded}, c.collectWebhooks}
 }

@@ -40,14 +40,17 @@ func (args Arguments) Faults() (faults []string) {
 	return faults
 }
 
-// Refused returns the error for arguments that hold a secret, or nil, for commands that do not know the ledger's environment.
+// Refused returns the error for arguments that hold a secret, or nil, for commands that do not know
+// the ledger's environment.
 func (args Arguments) Refused() error { return UsageOf(args.Faults()) }
 
-// selecting are the flags that limit a command's reading. With an empty value, as of an unset variable, the command would read everything.
+// selecting are the flags that limit a command's reading. With an empty value, as of an unset
+// variable, the command would read everything.
 var selecting = []string{"--account", "--at", "--from", "--payment", "--to", "--type"}
 
-// DropEmptyVariables removes empty variables of the program from the environment: they count as not set, as ${NAME:-} in a file of
-// services means it. Otherwise an empty value would replace a default.
+// DropEmptyVariables removes empty variables of the program from the environment: they count as not
+// set, as ${NAME:-} in a file of services means it. Otherwise an empty value would replace a
+// default.
 func DropEmptyVariables() {
 	for _, variable := range os.Environ() {
 		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "PAYLEDGER_") {
@@ -72,7 +75,8 @@ func (args Arguments) Has(flag string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
 }
 
-// ReadsFolder reports whether a client command reads a stopped server's folder. A flag overrides a variable; both of a kind are an error.
+// ReadsFolder reports whether a client command reads a stopped server's folder. A flag overrides a
+// variable; both of a kind are an error.
 func (args Arguments) ReadsFolder(data string) (bool, error) {
 	folder, server := args.Has("--data"), args.Has("--url")
 	switch {
@@ -86,7 +90,8 @@ func (args Arguments) ReadsFolder(data string) (bool, error) {
 	return data != "", nil
 }
 
-// holdsPassword reports whether a URL, or one of a list, has a user or a password. An invalid URL with an @ counts as well.
+// holdsPassword reports whether a URL, or one of a list, has a user or a password. An invalid URL
+// with an @ counts as well.
 func holdsPassword(text string) bool {
 	for part := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(part))
@@ -97,12 +102,14 @@ func holdsPassword(text string) bool {
 	return false
 }
 
-// Unset returns an environment without the program's settings: a process that this one starts gets its own.
+// Unset returns an environment without the program's settings: a process that this one starts gets
+// its own.
 func Unset(environment []string) []string {
 	return slices.DeleteFunc(slices.Clone(environment), func(set string) bool { return strings.HasPrefix(set, "PAYLEDGER_") })
 }
 
-// WithoutUsers returns a URL, or a list, without users and passwords. If a list holds a password, its invalid parts are left out.
+// WithoutUsers returns a URL, or a list, without users and passwords. If a list holds a password,
+// its invalid parts are left out.
 func WithoutUsers(text string) string {
 	if !holdsPassword(text) {
 		return text

@@ -33,7 +33,8 @@ func ReadSecret(flag, value, file string) (string, error) {
 	return value, nil
 }
 
-// WithFiles returns the options with the secrets from files, which it reads once. Check returns its faults.
+// WithFiles returns the options with the secrets from files, which it reads once. Check returns its
+// faults.
 func (o Options) WithFiles() Options {
 	if o.filesRead {
 		return o
@@ -118,7 +119,8 @@ func (o Options) productionFaults() []string {
 	return faults
 }
 
-// public reports whether other machines can reach an address. A name other than localhost counts as public.
+// public reports whether other machines can reach an address. A name other than localhost counts as
+// public.
 func public(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -21,8 +21,9 @@ import (
 // A kind returns what a value must be; "" if the value is right.
 type kind func(value string) string
 
-// kinds are the kinds of the texts of flags, by the name of the flag: a name means the same in every command. Each text is free of control
-// characters beside that. Paths, enumerations, numbers and durations are known by their types.
+// kinds are the kinds of the texts of flags, by the name of the flag: a name means the same in
+// every command. Each text is free of control characters beside that. Paths, enumerations, numbers
+// and durations are known by their types.
 var kinds = map[string]kind{
 	"listen": address, "admin-listen": address, "nats-listen": address, "sim-listen": address,
 	"url": webURL, "admin-url": webURL, "processor-url": baseURL, "simulator": webURL, "forward-to": receiver, "probe": webURL,
@@ -41,7 +42,8 @@ var kinds = map[string]kind{
 // mayBeEmpty are the flags for which an empty value says something.
 var mayBeEmpty = []string{"admin-url"}
 
-// trimmed are the flags whose values may begin or end with white space: a key in the environment often ends with a line feed.
+// trimmed are the flags whose values may begin or end with white space: a key in the environment
+// often ends with a line feed.
 var trimmed = []string{"master-key", "master-key-previous"}
 
 func text(string) string { return "" }
@@ -69,7 +71,8 @@ var limitsOf = map[string]bounds{
 	"nats-replicas": {3, 5}, "after": {0, math.MaxUint64},
 }
 
-// Faults returns the faults of all values of the selected command: each value has a kind, and is of it.
+// Faults returns the faults of all values of the selected command: each value has a kind, and is of
+// it.
 func (p *Parsing) Faults(parsed *kong.Context, args Arguments) (faults []string) {
 	defer clear(p.faults)
 	selected := parsed.Selected()

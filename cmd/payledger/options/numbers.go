@@ -12,13 +12,15 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Parsing reads the numbers and durations of flags, and collects their faults: the parser itself would end at the first one.
+// Parsing reads the numbers and durations of flags, and collects their faults: the parser itself
+// would end at the first one.
 type Parsing struct {
 	faults map[string]string // by the name of the flag
 }
 
-// Option returns the option of the parser that reads numbers as people write them: decimal digits, perhaps after a minus. The parser's own
-// readers take 0250 for an octal number, which is 168, 1_000 and 0x10 for numbers, and nan and inf for fractions.
+// Option returns the option of the parser that reads numbers as people write them: decimal digits,
+// perhaps after a minus. The parser's own readers take 0250 for an octal number, which is 168,
+// 1_000 and 0x10 for numbers, and nan and inf for fractions.
 func (p *Parsing) Option() kong.Option {
 	p.faults = map[string]string{}
 	return kong.OptionFunc(func(parser *kong.Kong) error {

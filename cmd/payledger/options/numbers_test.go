@@ -9,7 +9,8 @@ import (
 	"payledger/cmd/payledger/options"
 )
 
-// TestDecimalNumbers: the numbers of flags are decimal. 0250 is refused: for the parser's own reader it is 168.
+// TestDecimalNumbers: the numbers of flags are decimal. 0250 is refused: for the parser's own
+// reader it is 168.
 func TestDecimalNumbers(t *testing.T) {
 	t.Parallel()
 	var flags struct {

@@ -174,7 +174,8 @@ func (o Options) limitFaults() (faults []string) {
 // DefaultWriteTimeout is the default of --write-timeout.
 const DefaultWriteTimeout = 30 * time.Second
 
-// minRetention is the shortest retention of deliveries and events. A segment of deliveries is closed at most every eighth of it.
+// minRetention is the shortest retention of deliveries and events. A segment of deliveries is
+// closed at most every eighth of it.
 const minRetention = time.Minute
 
 const maxRetries = 20

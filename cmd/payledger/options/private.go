@@ -13,8 +13,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// Warnings returns the faults that refuse a start in production, and are logged in the sandbox: other users of the machine can change the
-// data folder, or read its master key.
+// Warnings returns the faults that refuse a start in production, and are logged in the sandbox:
+// other users of the machine can change the data folder, or read its master key.
 func (o Options) Warnings() []string {
 	if o.Sandbox() {
 		return o.openFaults()
@@ -22,7 +22,8 @@ func (o Options) Warnings() []string {
 	return nil
 }
 
-// openFaults returns what other users of the machine may do with the data folder, its master key, and the files of secrets.
+// openFaults returns what other users of the machine may do with the data folder, its master key,
+// and the files of secrets.
 func (o Options) openFaults() (faults []string) {
 	if runtime.GOOS == "windows" { // it has no such modes
 		return nil
@@ -39,12 +40,15 @@ func (o Options) openFaults() (faults []string) {
 	return faults
 }
 
-// FolderFaults returns what other users of the machine may do with a data folder, which may not exist yet, and with its master key.
+// FolderFaults returns what other users of the machine may do with a data folder, which may not
+// exist yet, and with its master key.
 //
-// Users that may write in a folder can exchange its files, and its owner can let himself do so: as for PostgreSQL and ssh, the folder belongs to
-// the service's user or to root, and so does each symbolic link on the way to it. A folder may be open to a group if it has the setgid bit,
-// as the volumes of Kubernetes have with fsGroup. The folders above it may be open to all, as the root of many volumes is (emptyDir,
-// local-path, a tmpfs): other users cannot make a folder or link of the service's user to put it in the place of the data folder.
+// Users that may write in a folder can exchange its files, and its owner can let himself do so: as
+// for PostgreSQL and ssh, the folder belongs to the service's user or to root, and so does each
+// symbolic link on the way to it. A folder may be open to a group if it has the setgid bit, as the
+// volumes of Kubernetes have with fsGroup. The folders above it may be open to all, as the root of
+// many volumes is (emptyDir, local-path, a tmpfs): other users cannot make a folder or link of the
+// service's user to put it in the place of the data folder.
 func FolderFaults(data string) []string {
 	if runtime.GOOS == "windows" { // it has no such modes
 		return nil
@@ -89,7 +93,8 @@ func trusted(info fs.FileInfo, user int) bool {
 	return slices.Contains([]int{-1, 0, user}, limits.Owner(info))
 }
 
-// foreignLink returns the first symbolic link on the way to a path that belongs neither to the user nor to root; "" without one.
+// foreignLink returns the first symbolic link on the way to a path that belongs neither to the user
+// nor to root; "" without one.
 func foreignLink(path string, user int) (link string, owner int) {
 	path, err := filepath.Abs(path)
 	for end, links := 1, 0; err == nil && end <= len(path) && links < maxLinks; end++ {
@@ -131,11 +136,13 @@ func openTo(info fs.FileInfo) fs.FileMode {
 // EventsFolder is the folder of an embedded server in the data folder.
 const EventsFolder = "events"
 
-// ownFolder is the name of the data folder in a volume whose root is open to others, as in the image.
+// ownFolder is the name of the data folder in a volume whose root is open to others, as in the
+// image.
 const ownFolder = "ledger"
 
-// privateAdvice returns the way to make a data folder private that others may change, for a service that runs as the user. The service cannot change the mode of another user's folder,
-// as the root of a volume in a container is.
+// privateAdvice returns the way to make a data folder private that others may change, for a service
+// that runs as the user. The service cannot change the mode of another user's folder, as the root
+// of a volume in a container is.
 func privateAdvice(data string, info fs.FileInfo, user int) string {
 	if user == 0 || limits.Owner(info) == user {
 		return fmt.Sprintf("`chmod 700 %s`", data)
@@ -154,8 +161,9 @@ func holdsLedger(data string) bool {
 	return err == nil
 }
 
-// BesideFault returns a fault if the data folder has no ledger and is in a folder that holds one: the service would show an empty ledger. It does
-// not matter whether the data folder exists: an orchestrator, or a start that failed, may have made it.
+// BesideFault returns a fault if the data folder has no ledger and is in a folder that holds one:
+// the service would show an empty ledger. It does not matter whether the data folder exists: an
+// orchestrator, or a start that failed, may have made it.
 func (o Options) BesideFault() string {
 	if o.NatsURL != "" || o.Data == "" || holdsLedger(o.Data) {
 		return ""

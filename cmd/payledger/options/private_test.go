@@ -10,8 +10,8 @@ import (
 	"payledger/cmd/payledger/options"
 )
 
-// TestOpenFolder: a data folder that others may change, and a master key that others may read, are refused in production, and a warning in
-// the sandbox.
+// TestOpenFolder: a data folder that others may change, and a master key that others may read, are
+// refused in production, and a warning in the sandbox.
 func TestOpenFolder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -53,9 +53,10 @@ func TestOpenFolder(t *testing.T) {
 	}
 }
 
-// TestForeignFolder: a data folder of another user, or one that is reached through another user's link, is refused, whatever the modes are: its
-// owner may change it, and may lead the link elsewhere. Folders and links of root and of the service's user are accepted, as PostgreSQL and ssh
-// accept them.
+// TestForeignFolder: a data folder of another user, or one that is reached through another user's
+// link, is refused, whatever the modes are: its owner may change it, and may lead the link
+// elsewhere. Folders and links of root and of the service's user are accepted, as PostgreSQL and
+// ssh accept them.
 func TestForeignFolder(t *testing.T) {
 	t.Parallel()
 	above, owner := t.TempDir(), os.Geteuid()
@@ -96,8 +97,9 @@ func TestForeignFolder(t *testing.T) {
 	}
 }
 
-// TestVolume: a data folder of the service's own is accepted in a volume whose root is open to all users, as in the image; other users'
-// folders are refused. The advice about the volume's root itself is one that a container can follow.
+// TestVolume: a data folder of the service's own is accepted in a volume whose root is open to all
+// users, as in the image; other users' folders are refused. The advice about the volume's root
+// itself is one that a container can follow.
 func TestVolume(t *testing.T) {
 	t.Parallel()
 	faults := func(data string) string {
@@ -137,7 +139,8 @@ func TestVolume(t *testing.T) {
 	}
 }
 
-// TestVolumeAdvice: the text about another user's folder names a folder that the service can make, and the way there for a ledger.
+// TestVolumeAdvice: the text about another user's folder names a folder that the service can make,
+// and the way there for a ledger.
 func TestVolumeAdvice(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

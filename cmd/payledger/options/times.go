@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Time parses the value of a flag with a time as the API does (D1), or a day in UTC, to which it adds ofDay. For "" the result is the zero time.
+// Time parses the value of a flag with a time as the API does (D1), or a day in UTC, to which it
+// adds ofDay. For "" the result is the zero time.
 func Time(name, text string, ofDay time.Duration) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -31,7 +31,8 @@ func createdAccount(t *testing.T, data, name string) (made accounts.Credentials)
 	return made
 }
 
-// TestAccountCreate: a further merchant gets credentials that work at once, and every mistake is one line that changes nothing (I1).
+// TestAccountCreate: a further merchant gets credentials that work at once, and every mistake is
+// one line that changes nothing (I1).
 func TestAccountCreate(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -102,8 +103,9 @@ func TestAccountCreate(t *testing.T) {
 	}
 }
 
-// TestFolderAccount checks that history, prove and tail of a stopped folder read a payment of a further account if the account is named.
-// Without a name, and with a wrong one, each command says in one line what to do, and prints nothing (I1).
+// TestFolderAccount checks that history, prove and tail of a stopped folder read a payment of a
+// further account if the account is named. Without a name, and with a wrong one, each command says
+// in one line what to do, and prints nothing (I1).
 func TestFolderAccount(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -214,8 +216,9 @@ var bodies = map[string]string{
 	"simulateWorkflow": `{"from":"2001-01-01T00:00:00Z","to":"2099-01-01T00:00:00Z"}`,
 }
 
-// TestIsolation makes every call of the API with the ids of another merchant. The answer is the same as for an id that does not exist. No
-// list shows an object of the other merchant, and none of them changes.
+// TestIsolation makes every call of the API with the ids of another merchant. The answer is the
+// same as for an id that does not exist. No list shows an object of the other merchant, and none of
+// them changes.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	r := apptest.NewDisputeRun(t, nil)
@@ -266,7 +269,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// refused makes a call with another merchant's id, and the same call with an unused id. The answers must be the same.
+// refused makes a call with another merchant's id, and the same call with an unused id. The answers
+// must be the same.
 func (b belongings) refused(t *testing.T, m *apptest.Merchant, operation, method, path, id string, header map[string]string) {
 	t.Helper()
 	var body any
@@ -332,7 +336,8 @@ func (b belongings) named(t *testing.T, m *apptest.Merchant) {
 // passing matches the parts of an answer that change by themselves.
 var passing = regexp.MustCompile(`"(lastUsedAt|position|diagnosticsId)":[^,}]*,?`)
 
-// look returns the answers to every GET of the merchant on the merchant's own things, and of the lists.
+// look returns the answers to every GET of the merchant on the merchant's own things, and of the
+// lists.
 func (b belongings) look(t *testing.T, doc *openapi3.T, m *apptest.Merchant) string {
 	t.Helper()
 	var text strings.Builder

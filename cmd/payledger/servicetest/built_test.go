@@ -34,8 +34,9 @@ func flagsOf(node *kong.Node, name string, into map[string][]string) {
 	into[name] = flags
 }
 
-// TestContractSaysWhichCommands checks that CONTRACT.md has yes for exactly the commands and flags of the program, in the table of the
-// section "What is built". The table has a row for every command and flag that I1 describes.
+// TestContractSaysWhichCommands checks that CONTRACT.md has yes for exactly the commands and flags
+// of the program, in the table of the section "What is built". The table has a row for every
+// command and flag that I1 describes.
 func TestContractSaysWhichCommands(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../httpapi/CONTRACT.md")

@@ -68,7 +68,8 @@ func TestInit(t *testing.T) {
 	apptest.NewMerchant(app.Ready().API, made.APIKey).Must(t, "GET", "/management/api-keys", apptest.NewMerchant("", made.APIKey).Headers(), nil)
 }
 
-// TestExitStatus: 2 for usage, 1 for a failure, with one line that names the fault and the remedy (I1).
+// TestExitStatus: 2 for usage, 1 for a failure, with one line that names the fault and the remedy
+// (I1).
 func TestExitStatus(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -122,7 +123,8 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// TestDemoHints: the commands at the end of the demo name the program as it was started, and the demo's folder.
+// TestDemoHints: the commands at the end of the demo name the program as it was started, and the
+// demo's folder.
 func TestDemoHints(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -134,7 +136,8 @@ func TestDemoHints(t *testing.T) {
 	}
 }
 
-// TestDemoThere plays the story against a running server that has other payments (I1). With the tag system it plays it twice.
+// TestDemoThere plays the story against a running server that has other payments (I1). With the tag
+// system it plays it twice.
 func TestDemoThere(t *testing.T) {
 	t.Parallel()
 	p := apptest.ServeProcess(t, "--data", t.TempDir(), "--payment-timeout", "15s", "--webhook-allow-cidr", "127.0.0.0/8")

@@ -15,8 +15,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// TestAddressInUse: an address in use fails the start before anything is written, so that the next start still makes the
-// account and shows its credentials.
+// TestAddressInUse: an address in use fails the start before anything is written, so that the next
+// start still makes the account and shows its credentials.
 func TestAddressInUse(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,7 +40,8 @@ func TestAddressInUse(t *testing.T) {
 	}
 }
 
-// TestCredentialsOfAFailedStart: credentials are shown when the account is made, even if the start fails afterwards.
+// TestCredentialsOfAFailedStart: credentials are shown when the account is made, even if the start
+// fails afterwards.
 func TestCredentialsOfAFailedStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -54,8 +55,8 @@ func TestCredentialsOfAFailedStart(t *testing.T) {
 	}
 }
 
-// TestCredentialsReset: who lost the credentials makes others from the stopped server's folder. The new key may do
-// everything, the old one still works, and the password is another.
+// TestCredentialsReset: who lost the credentials makes others from the stopped server's folder. The
+// new key may do everything, the old one still works, and the password is another.
 func TestCredentialsReset(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

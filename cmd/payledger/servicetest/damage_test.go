@@ -13,8 +13,9 @@ import (
 	"payledger/cmd/payledger/ledger"
 )
 
-// TestDamagedWhileServing: damage of derived files while the service runs is seen. The stream EVENTS is written again, with a metric. A
-// malformed index of deliveries makes /readyz red when a list meets it (I1).
+// TestDamagedWhileServing: damage of derived files while the service runs is seen. The stream
+// EVENTS is written again, with a metric. A malformed index of deliveries makes /readyz red when a
+// list meets it (I1).
 func TestDamagedWhileServing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -60,8 +61,8 @@ func TestDamagedWhileServing(t *testing.T) {
 	}
 }
 
-// failing checks that a service whose stream EVENTS fails is ready, names the reason as analysts, and has it in a metric; and that it names none
-// when the stream is written after all.
+// failing checks that a service whose stream EVENTS fails is ready, names the reason as analysts,
+// and has it in a metric; and that it names none when the stream is written after all.
 func failing(t *testing.T, app *app.App, blocked string) {
 	t.Helper()
 	ready := func() (answer struct {

@@ -9,8 +9,8 @@ import (
 	"payledger/domain/seedtest"
 )
 
-// disputeTable is D16: each status of each type from the status before it, each change of type from each status that allows it, and the
-// impossible changes at the end.
+// disputeTable is D16: each status of each type from the status before it, each change of type from
+// each status that allows it, and the impossible changes at the end.
 var disputeTable = []struct{ way, impossible string }{
 	{"RETRIEVAL OPEN, RETRIEVAL CHALLENGED", "RETRIEVAL OPEN, RETRIEVAL WON"},
 	{"RETRIEVAL OPEN, RETRIEVAL EXPIRED", "RETRIEVAL CHALLENGED, RETRIEVAL LOST"},
@@ -32,9 +32,9 @@ var disputeTable = []struct{ way, impossible string }{
 // disputedCurrencies have two decimal digits, and none: amounts of those go out as they are (§6.4).
 var disputedCurrencies = []string{"EUR", "JPY", "KRW"}
 
-// TestDisputeTable plays every row of D16 at each processor, alternating between currencies with and without decimal digits, with the
-// simulator's control API, the received webhooks and the management API. An impossible change is recorded as rejected and shown, and sends
-// no webhook.
+// TestDisputeTable plays every row of D16 at each processor, alternating between currencies with
+// and without decimal digits, with the simulator's control API, the received webhooks and the
+// management API. An impossible change is recorded as rejected and shown, and sends no webhook.
 func TestDisputeTable(t *testing.T) {
 	t.Parallel()
 	r := apptest.NewDisputeRun(t, nil)

@@ -12,8 +12,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// TestDisputedCard: the card of D13 leads to a dispute once its payment is settled. The payment's history has the
-// notification.
+// TestDisputedCard: the card of D13 leads to a dispute once its payment is settled. The payment's
+// history has the notification.
 func TestDisputedCard(t *testing.T) {
 	t.Parallel()
 	r := apptest.NewDisputeRun(t, nil)
@@ -44,8 +44,8 @@ func TestDisputedCard(t *testing.T) {
 	}
 }
 
-// TestDisputeFaults: notifications that are lost, late, doubled and reordered lead to the same disputes and the same
-// webhooks: a lost one is found by asking (D14, D16).
+// TestDisputeFaults: notifications that are lost, late, doubled and reordered lead to the same
+// disputes and the same webhooks: a lost one is found by asking (D14, D16).
 func TestDisputeFaults(t *testing.T) {
 	t.Parallel()
 	r := apptest.NewDisputeRun(t, func(o *options.Options) { o.DisputeLookup = 50 * time.Millisecond })
@@ -94,8 +94,8 @@ func TestDisputeFaults(t *testing.T) {
 	}
 }
 
-// TestLostWhileAway: notifications that were sent while the service was down are found at the next start, without waiting
-// (D14.12).
+// TestLostWhileAway: notifications that were sent while the service was down are found at the next
+// start, without waiting (D14.12).
 func TestLostWhileAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,3 +1,3 @@
-// Package servicetest tests the service as a value, in the test's process: what no package can show alone. A promise of one package has
-// its test there.
+// Package servicetest tests the service as a value, in the test's process: what no package can show
+// alone. A promise of one package has its test there.
 package servicetest

@@ -123,7 +123,8 @@ const wrongSession = `{"orderID": "order-1001", "currencyCode": "EUR", "amount":
 
 var estimated = map[string]any{"paymentMethod": map[string]any{"authorizationType": "ESTIMATED"}}
 
-// elsewhere are the errorIds whose answers tests of httpapi make, with the reason why this test does not.
+// elsewhere are the errorIds whose answers tests of httpapi make, with the reason why this test
+// does not.
 var elsewhere = map[string]string{
 	"AdjustAuthorizationNonCardPayment": "cards are the one way to pay so far",
 	"ConcurrentModification":            "needs a processor that does not answer",

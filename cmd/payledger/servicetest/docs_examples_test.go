@@ -22,11 +22,13 @@ var recordAnswers = flag.Bool("record-answers", false, "record the answers that 
 // answersFolder has the answers that the pages below /docs show.
 const answersFolder = "../../../httpapi/docs/answers"
 
-// shownMessages is the number of messages of a stream that its page shows, the first of which has no event.
+// shownMessages is the number of messages of a stream that its page shows, the first of which has
+// no event.
 const shownMessages = 3
 
-// TestDocsExamples checks that the curl command of every call's page works against the whole service, with ids and tokens of the test, and
-// that the answer on the page fits openapi.yaml and the service's answer.
+// TestDocsExamples checks that the curl command of every call's page works against the whole
+// service, with ids and tokens of the test, and that the answer on the page fits openapi.yaml and
+// the service's answer.
 func TestDocsExamples(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -75,7 +77,8 @@ func TestDocsExamples(t *testing.T) {
 	}
 }
 
-// inOrder returns the paths in the order in which their examples run: examples that change how payments are made come last.
+// inOrder returns the paths in the order in which their examples run: examples that change how
+// payments are made come last.
 func inOrder(paths *openapi3.Paths) []string {
 	late := func(path string) bool {
 		return slices.Contains([]string{"/management/settings", "/management/routing", "/management/processors/{name}"}, path)
@@ -88,8 +91,8 @@ func inOrder(paths *openapi3.Paths) []string {
 	})
 }
 
-// checkAnswer compares the recorded answer of a call with openapi.yaml and with a fresh answer, and returns the name of its file; "" for
-// pages and documents, which have no recorded answer.
+// checkAnswer compares the recorded answer of a call with openapi.yaml and with a fresh answer, and
+// returns the name of its file; "" for pages and documents, which have no recorded answer.
 func checkAnswer(t *testing.T, operation string, documented *openapi3.Response, fresh string) (name string) {
 	t.Helper()
 	name = operation + ".json"
@@ -124,7 +127,8 @@ func checkAnswer(t *testing.T, operation string, documented *openapi3.Response, 
 	return name
 }
 
-// TestDocsHaveEverything: /docs lists every call, and every page, file and anchor that a page links to exists.
+// TestDocsHaveEverything: /docs lists every call, and every page, file and anchor that a page links
+// to exists.
 func TestDocsHaveEverything(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// shapeOf returns the names and types of JSON, to compare two answers: each field once, elements of an array as one.
+// shapeOf returns the names and types of JSON, to compare two answers: each field once, elements of
+// an array as one.
 func shapeOf(text string) []string {
 	var value any
 	if json.Unmarshal([]byte(text), &value) != nil {

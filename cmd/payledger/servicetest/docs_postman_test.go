@@ -9,7 +9,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestPostmanCollection: every request of the collection gets a success from the whole service, with its variables filled in.
+// TestPostmanCollection: every request of the collection gets a success from the whole service,
+// with its variables filled in.
 func TestPostmanCollection(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

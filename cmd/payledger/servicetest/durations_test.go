@@ -11,8 +11,9 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// TestDurationMetrics checks that the service counts the durations of requests, calls of processors, appends, syncs and attempts of webhooks, and
-// the lag of the projections, and that what a request caused has the request's id as exemplar.
+// TestDurationMetrics checks that the service counts the durations of requests, calls of
+// processors, appends, syncs and attempts of webhooks, and the lag of the projections, and that
+// what a request caused has the request's id as exemplar.
 func TestDurationMetrics(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))

@@ -14,7 +14,8 @@ import (
 	"payledger/eventstore/feed"
 )
 
-// TestFeed: package feed reads the service's events over HTTP and from the stream EVENTS, with the same result (I2).
+// TestFeed: package feed reads the service's events over HTTP and from the stream EVENTS, with the
+// same result (I2).
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

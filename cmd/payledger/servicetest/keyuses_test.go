@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestKeyUsesSurviveARestart checks that lastUsedAt survives an orderly stop, although no event holds it (D20).
+// TestKeyUsesSurviveARestart checks that lastUsedAt survives an orderly stop, although no event
+// holds it (D20).
 func TestKeyUsesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())

@@ -22,7 +22,8 @@ import (
 	"payledger/notifier/signature"
 )
 
-// program is a merchant's program that listens on this machine. Its answers follow one after the other; then it answers 204.
+// program is a merchant's program that listens on this machine. Its answers follow one after the
+// other; then it answers 204.
 type program struct {
 	t      *testing.T
 	secret string // the account's signing secret
@@ -126,8 +127,9 @@ func deliveriesOf(t *testing.T, m *apptest.Merchant, payment string) (all []stru
 	return all
 }
 
-// TestListen: webhooks come to a program on this machine although no network is allowed, with the body and the signature that an endpoint gets,
-// and the program's answers are the outcomes. Retries, r, a resend, a replay and the test message come as well. Ctrl-C ends the listener.
+// TestListen: webhooks come to a program on this machine although no network is allowed, with the
+// body and the signature that an endpoint gets, and the program's answers are the outcomes.
+// Retries, r, a resend, a replay and the test message come as well. Ctrl-C ends the listener.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())
@@ -174,8 +176,9 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestListenWhileSecretsRotate: for 24 hours after a rotation a program with the previous secret still verifies its webhooks (§5.2
-// rule 3). The command verifies them by the listener's own secret and names the header of that signature.
+// TestListenWhileSecretsRotate: for 24 hours after a rotation a program with the previous secret
+// still verifies its webhooks (§5.2 rule 3). The command verifies them by the listener's own secret
+// and names the header of that signature.
 func TestListenWhileSecretsRotate(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
@@ -194,7 +197,8 @@ func TestListenWhileSecretsRotate(t *testing.T) {
 	}
 }
 
-// TestListenFailures: a program that is not there, and a service that is restarted, are outcomes of attempts, and lose no webhook.
+// TestListenFailures: a program that is not there, and a service that is restarted, are outcomes of
+// attempts, and lose no webhook.
 func TestListenFailures(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())
@@ -233,8 +237,9 @@ func TestListenFailures(t *testing.T) {
 	}
 }
 
-// TestListenerAPI: only listeners have streams, only their account has them, the newest reader takes the place of the one before, an answer
-// counts once, and an account has a few at most (D18, D20).
+// TestListenerAPI: only listeners have streams, only their account has them, the newest reader
+// takes the place of the one before, an answer counts once, and an account has a few at most (D18,
+// D20).
 func TestListenerAPI(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))

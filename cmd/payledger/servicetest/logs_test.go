@@ -16,8 +16,9 @@ import (
 	"payledger/eventstore/commands/accounts"
 )
 
-// TestLogsTail checks that the account's requests come with method, path, status, errorId, request id and the key's name, without personal
-// or secret data, and that requests of another account do not come.
+// TestLogsTail checks that the account's requests come with method, path, status, errorId, request
+// id and the key's name, without personal or secret data, and that requests of another account do
+// not come.
 func TestLogsTail(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))

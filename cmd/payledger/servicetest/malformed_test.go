@@ -20,8 +20,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestStartOnMalformedGroup: a start that reads a malformed group, with the server's valid checksum, ends with an error that names the place
-// and what to do.
+// TestStartOnMalformedGroup: a start that reads a malformed group, with the server's valid
+// checksum, ends with an error that names the place and what to do.
 func TestStartOnMalformedGroup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -56,7 +56,8 @@ func TestStartOnMalformedGroup(t *testing.T) {
 	}
 }
 
-// malform makes the first group of a segment unreadable, with a right checksum of the server's record. It returns the segment's stream.
+// malform makes the first group of a segment unreadable, with a right checksum of the server's
+// record. It returns the segment's stream.
 func malform(t *testing.T, dir string) (stream string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "jetstream", "*", "streams", "LEDGER_*", "msgs", "*.blk"))

@@ -17,8 +17,9 @@ import (
 	"payledger/eventstore/embedded"
 )
 
-// TestMasterKeyOfAnother: a ledger is opened with its own master key and no other one. Every command refuses another key, a
-// damaged one and none with one line, and changes no byte; with the right key the ledger is then as it was.
+// TestMasterKeyOfAnother: a ledger is opened with its own master key and no other one. Every
+// command refuses another key, a damaged one and none with one line, and changes no byte; with the
+// right key the ledger is then as it was.
 func TestMasterKeyOfAnother(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -85,8 +86,8 @@ func TestMasterKeyOfAnother(t *testing.T) {
 	}
 }
 
-// TestMasterKeyOfAnUnfinishedStart: a log that a start left without a sealed value takes a new key; nothing is lost with
-// another one.
+// TestMasterKeyOfAnUnfinishedStart: a log that a start left without a sealed value takes a new key;
+// nothing is lost with another one.
 func TestMasterKeyOfAnUnfinishedStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -86,7 +86,8 @@ func (a *mcpSession) refused(tool string, arguments map[string]any, parts ...str
 	}
 }
 
-// TestMCPBrokenLine: a broken line is answered with an error; the calls before and after it have their answers, and the end is clean.
+// TestMCPBrokenLine: a broken line is answered with an error; the calls before and after it have
+// their answers, and the end is clean.
 func TestMCPBrokenLine(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
@@ -136,8 +137,8 @@ func TestMCPBrokenLine(t *testing.T) {
 	}
 }
 
-// TestMCP: an assistant finds a payment, its history, events, webhooks and documentation. Every tool says that it only reads, and only GET requests
-// reach the server.
+// TestMCP: an assistant finds a payment, its history, events, webhooks and documentation. Every
+// tool says that it only reads, and only GET requests reach the server.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
@@ -228,7 +229,8 @@ func (a *mcpSession) looksAround(id string) {
 	}
 }
 
-// hidesTokens reads two payments: one has a reusable token, the other a client token for its customer's browser.
+// hidesTokens reads two payments: one has a reusable token, the other a client token for its
+// customer's browser.
 func (a *mcpSession) hidesTokens(m *apptest.Merchant) {
 	t := a.t
 	t.Helper()
@@ -265,8 +267,9 @@ func (a *mcpSession) hidesTokens(m *apptest.Merchant) {
 	}
 }
 
-// testRefusedKeys: a key without a scope works for the tools of its other scopes, until it is revoked; an unknown key and a missing one end the command with a clear
-// error; a server that is not running does not.
+// testRefusedKeys: a key without a scope works for the tools of its other scopes, until it is
+// revoked; an unknown key and a missing one end the command with a clear error; a server that is
+// not running does not.
 func testRefusedKeys(t *testing.T, app *app.App, m *apptest.Merchant) {
 	var made struct {
 		ID     string `json:"id"`

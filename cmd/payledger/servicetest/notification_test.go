@@ -35,7 +35,8 @@ func (l *logBuffer) count(text string) int {
 	return strings.Count(l.b.String(), text)
 }
 
-// TestNotificationArrives: the processors of the same process know where to notify, and are believed (D14).
+// TestNotificationArrives: the processors of the same process know where to notify, and are
+// believed (D14).
 func TestNotificationArrives(t *testing.T) {
 	t.Parallel()
 	for name, secret := range map[string]string{"derived secret": "", "--processor-secret": "shared with the processors"} {

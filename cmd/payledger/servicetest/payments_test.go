@@ -9,7 +9,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// TestPaymentsCommand checks that payments lists the payments of the filters, and shows one payment with its next step and its page (I1).
+// TestPaymentsCommand checks that payments lists the payments of the filters, and shows one payment
+// with its next step and its page (I1).
 func TestPaymentsCommand(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))

@@ -11,7 +11,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// TestPrivateFiles: files that payledger, its NATS server and its databases write have the mode 0600, and folders 0700, for any umask.
+// TestPrivateFiles: files that payledger, its NATS server and its databases write have the mode
+// 0600, and folders 0700, for any umask.
 func TestPrivateFiles(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -26,8 +26,8 @@ import (
 	"payledger/eventstore/secrets/apikey"
 )
 
-// TestProductionNamesEverything: one error names everything that production refuses, with the remedies. It repeats no secret,
-// and nothing is written.
+// TestProductionNamesEverything: one error names everything that production refuses, with the
+// remedies. It repeats no secret, and nothing is written.
 func TestProductionNamesEverything(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -56,7 +56,8 @@ func TestProductionNamesEverything(t *testing.T) {
 	}
 }
 
-// TestProductionOptions checks what production requires of each option, and that the sandbox requires none of it.
+// TestProductionOptions checks what production requires of each option, and that the sandbox
+// requires none of it.
 func TestProductionOptions(t *testing.T) {
 	t.Parallel()
 	good := apptest.TestOptions(t.TempDir())
@@ -146,8 +147,8 @@ func TestProductionStarts(t *testing.T) {
 	}
 }
 
-// TestSecretsOfClientCommands: a live API key and a master key are no arguments of the commands that read a ledger either; a key
-// of the sandbox is one.
+// TestSecretsOfClientCommands: a live API key and a master key are no arguments of the commands
+// that read a ledger either; a key of the sandbox is one.
 func TestSecretsOfClientCommands(t *testing.T) {
 	t.Parallel()
 	live := apikey.New(account.Production, [apikey.RandomSize]byte{1}).Text

@@ -18,8 +18,8 @@ var recordEvents = flag.Bool("record-events", false, "write the recorded events 
 
 const recordedEvents = "../../../eventstore/feed/testdata/events.jsonl"
 
-// TestRecordedEvents: the events that package feed has recorded for its examples have the types and the fields of the service's events. The
-// payment has 25.00 EUR, of which 20.00 EUR are captured.
+// TestRecordedEvents: the events that package feed has recorded for its examples have the types and
+// the fields of the service's events. The payment has 25.00 EUR, of which 20.00 EUR are captured.
 func TestRecordedEvents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -28,7 +28,8 @@ func TestWithoutUsers(t *testing.T) {
 	}
 }
 
-// TestPrintedWithoutPassword: neither the ready line nor an error nor a log shows the password of a URL.
+// TestPrintedWithoutPassword: neither the ready line nor an error nor a log shows the password of a
+// URL.
 func TestPrintedWithoutPassword(t *testing.T) {
 	t.Parallel()
 	p := apptest.ServeProcess(t, "--processor-url", "http://me:hidden@127.0.0.1:1", "--data", t.TempDir(), "--log-level", "trace")

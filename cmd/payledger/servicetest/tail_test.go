@@ -14,7 +14,8 @@ import (
 	"payledger/cmd/payledger/terminal"
 )
 
-// TestTail: tail follows a running server, and prints the same lines from the folder of the stopped one; a fault is one line (I1).
+// TestTail: tail follows a running server, and prints the same lines from the folder of the stopped
+// one; a fault is one line (I1).
 func TestTail(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

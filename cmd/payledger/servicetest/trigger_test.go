@@ -8,7 +8,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// TestTrigger checks that every name of the list has the listed result: the payment has the status, and the output has its ids and page.
+// TestTrigger checks that every name of the list has the listed result: the payment has the status,
+// and the output has its ids and page.
 func TestTrigger(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())

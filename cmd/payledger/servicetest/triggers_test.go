@@ -95,8 +95,9 @@ var triggers = []trigger{
 	},
 }
 
-// troubled are the operations that a processor's trouble makes fail: an error, with which it says that it did nothing
-// (D14), or no word from it until the payment timeout and no trace of the operation then (D8).
+// troubled are the operations that a processor's trouble makes fail: an error, with which it says
+// that it did nothing (D14), or no word from it until the payment timeout and no trace of the
+// operation then (D8).
 var troubled = []trigger{
 	{
 		name: "capture", kind: processor.Capture, call: "capture", body: map[string]any{"amount": 900},
@@ -116,21 +117,23 @@ var troubled = []trigger{
 	},
 }
 
-// TestTriggers checks each way to make an operation fail: the answer is the contract's, the payment has the processor's status, and the
-// webhook, verified here, has the transaction event that a read shows (§6.3).
+// TestTriggers checks each way to make an operation fail: the answer is the contract's, the payment
+// has the processor's status, and the webhook, verified here, has the transaction event that a read
+// shows (§6.3).
 func TestTriggers(t *testing.T) {
 	t.Parallel()
 	playTriggers(t, apptest.TestOptions(t.TempDir()), triggers)
 }
 
-// TestTechnicalErrors: an operation that the processor answers with an error has failed and causes a webhook (§6.3, D14.13).
+// TestTechnicalErrors: an operation that the processor answers with an error has failed and causes
+// a webhook (§6.3, D14.13).
 func TestTechnicalErrors(t *testing.T) {
 	t.Parallel()
 	playTriggers(t, apptest.TestOptions(t.TempDir()), troubledBy(protocol.TechnicalError))
 }
 
-// TestTimeOuts: an operation without an answer has not failed. It fails and causes a webhook when the processor has never seen
-// it, and never will (§6.3, D8).
+// TestTimeOuts: an operation without an answer has not failed. It fails and causes a webhook when
+// the processor has never seen it, and never will (§6.3, D8).
 func TestTimeOuts(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())

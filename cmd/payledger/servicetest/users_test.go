@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/commands/users"
 )
 
-// TestUsersSurvive: users, second factors and sessions are the same after a restart, after a rotation of the master key, and in a restored ledger.
+// TestUsersSurvive: users, second factors and sessions are the same after a restart, after a
+// rotation of the master key, and in a restored ledger.
 func TestUsersSurvive(t *testing.T) {
 	t.Parallel()
 	f := apptest.NewBackupFolders(t)

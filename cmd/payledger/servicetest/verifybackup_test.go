@@ -9,8 +9,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// TestVerifyBackupCommand: verify --data reads the folder of backup --out, without the keys and the master key. It names the parts that it
-// cannot check, and exits with 1 at damage (I1).
+// TestVerifyBackupCommand: verify --data reads the folder of backup --out, without the keys and the
+// master key. It names the parts that it cannot check, and exits with 1 at damage (I1).
 func TestVerifyBackupCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

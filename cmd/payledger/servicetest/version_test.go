@@ -36,7 +36,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestHelp: requested help goes to stdout. Without a command it goes to stderr with the status of wrong usage.
+// TestHelp: requested help goes to stdout. Without a command it goes to stderr with the status of
+// wrong usage.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

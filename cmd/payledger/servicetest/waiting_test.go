@@ -14,8 +14,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// TestWaitingMetrics: the metrics have the number of operations without an outcome, the oldest request and the time of the next
-// query. They end with the outcome (D8).
+// TestWaitingMetrics: the metrics have the number of operations without an outcome, the oldest
+// request and the time of the next query. They end with the outcome (D8).
 func TestWaitingMetrics(t *testing.T) {
 	t.Parallel()
 	nobody := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // receives notifications and ignores them
@@ -74,7 +74,8 @@ func endWaiting(t *testing.T, app *app.App) {
 	apptest.Eventually(t, func() bool { return !strings.Contains(readMetrics(t, app), "\npayledger_operations_waiting{") })
 }
 
-// TestNextLookup: the next look-up of an operation comes from the schedule, or earlier if this process has one planned (D8).
+// TestNextLookup: the next look-up of an operation comes from the schedule, or earlier if this
+// process has one planned (D8).
 func TestNextLookup(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))

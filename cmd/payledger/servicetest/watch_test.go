@@ -12,7 +12,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// TestViewsWatch: the service is ready as long as the views have caught up within the last seconds, and a probe does not wait.
+// TestViewsWatch: the service is ready as long as the views have caught up within the last seconds,
+// and a probe does not wait.
 func TestViewsWatch(t *testing.T) {
 	t.Parallel()
 	looks := make(chan error)

@@ -22,8 +22,9 @@ type sentTest struct {
 	Succeeded  bool   `json:"succeeded"`
 }
 
-// TestWebhookTestMessage: it goes to the endpoint with its current settings, signed by header, and the answer has its result
-// (§6.1 rule 7, D17, D20); after a rotation a receiver verifies it with either secret (§5.2 rule 3).
+// TestWebhookTestMessage: it goes to the endpoint with its current settings, signed by header, and
+// the answer has its result (§6.1 rule 7, D17, D20); after a rotation a receiver verifies it with
+// either secret (§5.2 rule 3).
 func TestWebhookTestMessage(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
@@ -77,8 +78,8 @@ func TestWebhookTestMessage(t *testing.T) {
 	}
 }
 
-// TestSpentSigningSecrets: the service destroys a secret that was rotated away when its 24 hours are over, not before,
-// and never the current one (§5.2 rule 3).
+// TestSpentSigningSecrets: the service destroys a secret that was rotated away when its 24 hours
+// are over, not before, and never the current one (§5.2 rule 3).
 func TestSpentSigningSecrets(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
@@ -109,7 +110,8 @@ func TestSpentSigningSecrets(t *testing.T) {
 	}
 }
 
-// TestWebhooksShared: the nodes of a cluster share the sending of webhooks; a process with its own server is alone.
+// TestWebhooksShared: the nodes of a cluster share the sending of webhooks; a process with its own
+// server is alone.
 func TestWebhooksShared(t *testing.T) {
 	t.Parallel()
 	for _, registry := range []*nodes.Registry{nil, {}} {

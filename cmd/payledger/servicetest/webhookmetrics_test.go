@@ -47,8 +47,8 @@ func awaitMetrics(t *testing.T, app *app.App, lines ...string) string {
 	}
 }
 
-// TestWebhookMetrics checks that operators see which webhooks wait and since when, how attempts ended, and which deliveries were given up
-// (D18).
+// TestWebhookMetrics checks that operators see which webhooks wait and since when, how attempts
+// ended, and which deliveries were given up (D18).
 func TestWebhookMetrics(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())
@@ -81,7 +81,8 @@ func TestWebhookMetrics(t *testing.T) {
 	awaitMetrics(t, app, `payledger_webhook_attempts_total{result="STATUS"} 2`, `payledger_webhook_deliveries_open{status="FAILED"} 1`)
 }
 
-// TestWebhookMetricsExhausted checks that a delivery whose attempts all failed is counted, and no longer waits.
+// TestWebhookMetricsExhausted checks that a delivery whose attempts all failed is counted, and no
+// longer waits.
 func TestWebhookMetricsExhausted(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())

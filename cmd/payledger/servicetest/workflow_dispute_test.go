@@ -15,8 +15,9 @@ func onDispute(eventType, condition, action string) map[string]any {
 	}
 }
 
-// TestWorkflowDisputes checks that a dispute's event starts a workflow whose condition and request have the dispute and its payment, and
-// that a notification that does not change the dispute starts none (D16, D19).
+// TestWorkflowDisputes checks that a dispute's event starts a workflow whose condition and request
+// have the dispute and its payment, and that a notification that does not change the dispute starts
+// none (D16, D19).
 func TestWorkflowDisputes(t *testing.T) {
 	t.Parallel()
 	r := apptest.NewDisputeRun(t, nil)
@@ -58,8 +59,9 @@ func TestWorkflowDisputes(t *testing.T) {
 	r.Simulates(refunds, mild)
 }
 
-// TestDisputeReportedAgain checks that a later notification about a dispute does not count as caused by the run that the first one started,
-// also if that run was the last change of the payment (D19).
+// TestDisputeReportedAgain checks that a later notification about a dispute does not count as
+// caused by the run that the first one started, also if that run was the last change of the payment
+// (D19).
 func TestDisputeReportedAgain(t *testing.T) {
 	t.Parallel()
 	r := apptest.NewDisputeRun(t, nil)
@@ -84,8 +86,8 @@ func TestDisputeReportedAgain(t *testing.T) {
 	}
 }
 
-// TestDisputeConditions: a condition about a field that a dispute lacks, or about a dispute where there is none, is refused
-// with its place (D19).
+// TestDisputeConditions: a condition about a field that a dispute lacks, or about a dispute where
+// there is none, is refused with its place (D19).
 func TestDisputeConditions(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))

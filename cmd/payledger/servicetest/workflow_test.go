@@ -9,8 +9,9 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// TestWorkflowCapture: an authorized payment is captured after a delay, in parts, rounded down. The run shows its inputs and
-// actions, and a payment that does not fit the condition is left alone (D19).
+// TestWorkflowCapture: an authorized payment is captured after a delay, in parts, rounded down. The
+// run shows its inputs and actions, and a payment that does not fit the condition is left alone
+// (D19).
 func TestWorkflowCapture(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
@@ -65,7 +66,8 @@ func TestWorkflowRisk(t *testing.T) {
 	}
 }
 
-// TestWorkflowFailure checks that a failed action ends its run, not the payment, and sends WORKFLOW_RUN.FAILED (§6.5, D19).
+// TestWorkflowFailure checks that a failed action ends its run, not the payment, and sends
+// WORKFLOW_RUN.FAILED (§6.5, D19).
 func TestWorkflowFailure(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
@@ -123,7 +125,8 @@ func TestWorkflowFailure(t *testing.T) {
 	}
 }
 
-// TestWorkflowVersions checks that a run uses the version that was current at its trigger, whatever the version is later (D19).
+// TestWorkflowVersions checks that a run uses the version that was current at its trigger, whatever
+// the version is later (D19).
 func TestWorkflowVersions(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
@@ -158,8 +161,8 @@ func TestWorkflowVersions(t *testing.T) {
 	}
 }
 
-// TestWorkflowCircle: a capture that fails brings the payment back to AUTHORIZED, which does not start the same workflow
-// once more: that is recorded as skipped, with its reason.
+// TestWorkflowCircle: a capture that fails brings the payment back to AUTHORIZED, which does not
+// start the same workflow once more: that is recorded as skipped, with its reason.
 func TestWorkflowCircle(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
@@ -172,7 +175,8 @@ func TestWorkflowCircle(t *testing.T) {
 	}
 }
 
-// TestWorkflowSettlesLate: an action has succeeded when the processor has confirmed it, and the next one comes after.
+// TestWorkflowSettlesLate: an action has succeeded when the processor has confirmed it, and the
+// next one comes after.
 func TestWorkflowSettlesLate(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Count returns a number with the name of the counted things: "1 payment", "2 payments", "0 entries". many is a plural that is not regular.
+// Count returns a number with the name of the counted things: "1 payment", "2 payments", "0
+// entries". many is a plural that is not regular.
 func Count[N ~int | ~int64 | ~uint64](n N, one string, many ...string) string {
 	name := one
 	switch stem, ies := strings.CutSuffix(one, "y"); {

@@ -1,2 +1,3 @@
-// Package terminal distinguishes output for people from output for scripts (I1): text on a terminal, and JSON lines elsewhere.
+// Package terminal distinguishes output for people from output for scripts (I1): text on a
+// terminal, and JSON lines elsewhere.
 package terminal

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Harmless returns a line with text from outside in a form for a terminal. It replaces control characters, invisible characters and
-// right-to-left text by their code points, because they could hide or reorder other parts of the line.
+// Harmless returns a line with text from outside in a form for a terminal. It replaces control
+// characters, invisible characters and right-to-left text by their code points, because they could
+// hide or reorder other parts of the line.
 func Harmless(line string) string {
 	var b strings.Builder
 	for _, r := range line {

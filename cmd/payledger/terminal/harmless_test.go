@@ -2,7 +2,8 @@ package terminal
 
 import "testing"
 
-// TestHarmless: text that could hide or reorder a line is replaced by its code points; other text is unchanged.
+// TestHarmless: text that could hide or reorder a line is replaced by its code points; other text
+// is unchanged.
 func TestHarmless(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

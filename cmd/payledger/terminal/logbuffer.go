@@ -13,8 +13,9 @@ const (
 	logBuffer = 32 << 10               // bytes
 )
 
-// LogBuffer gathers lines of a log, because each write costs as much as a small request. Warnings and errors are written at once,
-// with all lines before them. A kill loses the lines of the last 100 ms.
+// LogBuffer gathers lines of a log, because each write costs as much as a small request. Warnings
+// and errors are written at once, with all lines before them. A kill loses the lines of the last
+// 100 ms.
 type LogBuffer struct {
 	out io.Writer
 

@@ -12,7 +12,8 @@ import (
 	"payledger/cmd/payledger/terminal"
 )
 
-// TestLogBuffer: lines wait for others for 100 ms at most; warnings, a full buffer and Flush write at once, in order.
+// TestLogBuffer: lines wait for others for 100 ms at most; warnings, a full buffer and Flush write
+// at once, in order.
 func TestLogBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out output
@@ -46,7 +47,8 @@ func TestLogBuffer(t *testing.T) {
 	})
 }
 
-// output keeps the text that a buffer writes. The test and the buffer's timer use it from different goroutines.
+// output keeps the text that a buffer writes. The test and the buffer's timer use it from different
+// goroutines.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestStarted: a hint names the program as it was started. `go run` is known by the folders in which it builds.
+// TestStarted: a hint names the program as it was started. `go run` is known by the folders in
+// which it builds.
 func TestStarted(t *testing.T) {
 	t.Parallel()
 	inCache := "/cache/27/" + strings.Repeat("0a", 32) + "-d/payledger"

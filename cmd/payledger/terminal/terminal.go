@@ -27,7 +27,8 @@ func Is(w io.Writer) bool {
 // ForPeople reports whether output to w is for people: w is a terminal, and the format is not JSON.
 func ForPeople(w io.Writer, format string) bool { return Is(w) && format != JSON }
 
-// Pretty writes log lines for people: with colours on a terminal that has them, unless NO_COLOR is set.
+// Pretty writes log lines for people: with colours on a terminal that has them, unless NO_COLOR is
+// set.
 func Pretty(w io.Writer) io.Writer {
 	plain := !Is(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
 	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: plain}

@@ -27,8 +27,8 @@ const (
 	surplusTimeout = 2 * time.Second // for a request over a connection beyond the caps
 )
 
-// maxHeaderBytes is the size of headers beyond which the connection ends without an error body. Handlers refuse smaller
-// headers with one (D1). The server reads 4 KiB more.
+// maxHeaderBytes is the size of headers beyond which the connection ends without an error body.
+// Handlers refuse smaller headers with one (D1). The server reads 4 KiB more.
 const maxHeaderBytes = 36 << 10
 
 // Listen listens on a TCP address.
@@ -80,8 +80,9 @@ func newServer(handler http.Handler) *http.Server {
 	}
 }
 
-// closing ends the connection after a request with Transfer-Encoding. Such a request may have had a Content-Length, too, which net/http
-// removes: after it nobody knows where the next request begins (RFC 9112, section 6.1).
+// closing ends the connection after a request with Transfer-Encoding. Such a request may have had a
+// Content-Length, too, which net/http removes: after it nobody knows where the next request begins
+// (RFC 9112, section 6.1).
 func closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 {
@@ -100,7 +101,8 @@ func (w *Server) serve(server *http.Server, on net.Listener, tls *Certificate) {
 	go func() { w.done <- serve() }()
 }
 
-// Stop accepts no new requests. It waits for running requests, for a time at most, and then closes their connections.
+// Stop accepts no new requests. It waits for running requests, for a time at most, and then closes
+// their connections.
 func (w *Server) Stop(within time.Duration) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestChunkedRequestsEndTheConnection: after a request with Transfer-Encoding, with or without a Content-Length, the connection is closed;
-// after a request with a Content-Length only it is kept.
+// TestChunkedRequestsEndTheConnection: after a request with Transfer-Encoding, with or without a
+// Content-Length, the connection is closed; after a request with a Content-Length only it is kept.
 func TestChunkedRequestsEndTheConnection(t *testing.T) {
 	w, err := Serve(t.Context(), "127.0.0.1:0", Config{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)

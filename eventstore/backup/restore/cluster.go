@@ -41,7 +41,8 @@ type Target struct {
 	// Verify checks the log before nodes may serve it.
 	Verify   func(context.Context, *archive.Archive, secretlog.Reader) error
 	Progress func(done, of uint64)
-	// Stepped, if set, is called after each step, and an error ends the restore there, as a kill does (tests).
+	// Stepped, if set, is called after each step, and an error ends the restore there, as a kill
+	// does (tests).
 	Stepped func(step string) error
 }
 
@@ -60,7 +61,8 @@ func Unused(ctx context.Context, a external.Access) error {
 	return err
 }
 
-// Cluster makes the log on an external cluster. It first removes the remains of an interrupted restore. Until the end no node serves the log.
+// Cluster makes the log on an external cluster. It first removes the remains of an interrupted
+// restore. Until the end no node serves the log.
 func (b *Backup) Cluster(ctx context.Context, to Target) error {
 	if len(b.Streams) == 0 || b.Streams[0] != firstStream {
 		return fmt.Errorf("%w: its first stream is not %s", backup.ErrDamaged, firstStream)
@@ -91,7 +93,8 @@ func (b *Backup) Cluster(ctx context.Context, to Target) error {
 	return t.complete(ctx)
 }
 
-// leftovers returns the streams that a restore left behind, the first one last. A cluster with other streams of a ledger is ErrLedger.
+// leftovers returns the streams that a restore left behind, the first one last. A cluster with
+// other streams of a ledger is ErrLedger.
 func (t *target) leftovers(ctx context.Context) (names []string, err error) {
 	marked, first := false, false
 	list, err := jetapi.ListStreams(ctx, t.js, "")
@@ -189,7 +192,8 @@ func (s *stream) compareOn(ctx context.Context, log *remote.Log) error {
 	return nil
 }
 
-// complete makes the streams that a back-up of a folder may lack, and removes the mark: from then on nodes serve the log.
+// complete makes the streams that a back-up of a folder may lack, and removes the mark: from then
+// on nodes serve the log.
 func (t *target) complete(ctx context.Context) error {
 	there, err := t.js.Stream(ctx, firstStream)
 	if err != nil {
@@ -208,7 +212,8 @@ func (t *target) complete(ctx context.Context) error {
 	return t.step("complete")
 }
 
-// beside checks that a cluster's log gets the streams that a log in a folder gets at their first use.
+// beside checks that a cluster's log gets the streams that a log in a folder gets at their first
+// use.
 func (b *Backup) beside(t *target) error {
 	if t.replicas == 1 {
 		return nil

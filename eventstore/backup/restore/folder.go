@@ -15,7 +15,8 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// Folder makes the folder of an embedded server, durably. After an error the folder is incomplete: the caller removes it.
+// Folder makes the folder of an embedded server, durably. After an error the folder is incomplete:
+// the caller removes it.
 func (b *Backup) Folder(ctx context.Context, dir string, progress func(done, of uint64)) error {
 	s, err := embedded.Start(embedded.Config{Dir: dir, Name: "payledger", Unsynced: true})
 	if err != nil {

@@ -131,7 +131,8 @@ func (t *target) keep(ctx context.Context, to *stream, m blocks.Record) error {
 	return t.publish(ctx, to, m)
 }
 
-// note adds a message to a digest. The order of header lines does not count: a client writes them in any order.
+// note adds a message to a digest. The order of header lines does not count: a client writes them
+// in any order.
 func note(digest hash.Hash, m blocks.Record) {
 	lines := bytes.Split(m.Header, []byte("\r\n"))
 	slices.SortFunc(lines, bytes.Compare)

@@ -11,7 +11,8 @@ import (
 // Backup is a back-up that can be restored, with its keys.
 type Backup struct {
 	*backup.Manifest // of the newest run
-	// KeysNumber is the number of the run that wrote the keys. It is above the manifest's if that run was interrupted.
+	// KeysNumber is the number of the run that wrote the keys. It is above the manifest's if that
+	// run was interrupted.
 	KeysNumber uint64
 
 	chain *backup.Chain

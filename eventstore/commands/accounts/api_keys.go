@@ -9,7 +9,8 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// RevokeAPIKey revokes an API key and returns it as it was (D20). The event is acknowledged when RevokeAPIKey returns.
+// RevokeAPIKey revokes an API key and returns it as it was (D20). The event is acknowledged when
+// RevokeAPIKey returns.
 func (s *Accounts) RevokeAPIKey(ctx context.Context, by commands.Caller, id domain.APIKeyID) (account.APIKey, error) {
 	var revoked account.APIKey
 	_, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
@@ -19,7 +20,8 @@ func (s *Accounts) RevokeAPIKey(ctx context.Context, by commands.Caller, id doma
 	return revoked, err
 }
 
-// CreateAPIKey adds an API key with the name, scopes and expiry of made, and returns its text, which is shown once (D20).
+// CreateAPIKey adds an API key with the name, scopes and expiry of made, and returns its text,
+// which is shown once (D20).
 func (s *Accounts) CreateAPIKey(ctx context.Context, by commands.Caller, made account.APIKey) (account.APIKey, string, error) {
 	merchant, err := s.Merchant(by)
 	if err != nil {

@@ -20,11 +20,13 @@ var ErrNotInitialized = errors.New("the ledger has no account yet")
 // ErrNoAccount means that the log has no account of an id.
 var ErrNoAccount = errors.New("the ledger has no such account")
 
-// ResetCredentials replaces lost credentials of an account, of the log's first one if owner is empty: it creates another signing
-// secret, an API key with every scope, and another password of the first dashboard user who is an admin. This user's lock ends, and so does the second
-// factor, after the password: nobody else can sign in meanwhile. Existing API keys still work. Webhooks carry the
-// previous secret's signature too, for SigningOverlap. After a crash or an error, some credentials exist that were
-// never shown; the next run creates all of them again. Each is an event of the account by actor.
+// ResetCredentials replaces lost credentials of an account, of the log's first one if owner is
+// empty: it creates another signing secret, an API key with every scope, and another password of
+// the first dashboard user who is an admin. This user's lock ends, and so does the second factor,
+// after the password: nobody else can sign in meanwhile. Existing API keys still work. Webhooks
+// carry the previous secret's signature too, for SigningOverlap. After a crash or an error, some
+// credentials exist that were never shown; the next run creates all of them again. Each is an event
+// of the account by actor.
 func ResetCredentials(ctx context.Context, store eventstore.Store, secretStore *secrets.Store, random io.Reader, owner domain.AccountID, actor string) (Credentials, error) {
 	state, err := eventstore.Initialized(ctx, store)
 	if errors.Is(err, eventstore.ErrNotFound) {

@@ -28,8 +28,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// lifeline is a process's connection to its log. It counts the effects, which are the messages that change something, and ends the process
-// at one of them.
+// lifeline is a process's connection to its log. It counts the effects, which are the messages that
+// change something, and ends the process at one of them.
 type lifeline struct {
 	inner nats.InProcessConnProvider
 	at    int  // ends at this effect, counted from 1; 0: never
@@ -72,7 +72,8 @@ func (l *lifeline) cut() {
 	l.die()
 }
 
-// cutsAt counts the effects in the bytes that a client sends, and reports whether the process ends at one of them.
+// cutsAt counts the effects in the bytes that a client sends, and reports whether the process ends
+// at one of them.
 func (l *lifeline) cutsAt(p []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +159,8 @@ func resetOn(t *testing.T, server *embedded.Server, seed byte, at int, after boo
 	return run
 }
 
-// usersPassword reads the password of the account's first user: the first of the texts that fits, and the names of all verifiers.
+// usersPassword reads the password of the account's first user: the first of the texts that fits,
+// and the names of all verifiers.
 func usersPassword(t *testing.T, server *embedded.Server, owner accounts.Credentials, texts ...string) (opens string, names []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -192,8 +194,9 @@ func usersPassword(t *testing.T, server *embedded.Server, owner accounts.Credent
 	return "", names
 }
 
-// TestResetCutShort ends the process of a reset before or after each of its effects. The dashboard's user has the old password or the new
-// one, never none. The next reset makes another one, and leaves no verifier behind.
+// TestResetCutShort ends the process of a reset before or after each of its effects. The
+// dashboard's user has the old password or the new one, never none. The next reset makes another
+// one, and leaves no verifier behind.
 func TestResetCutShort(t *testing.T) {
 	t.Parallel()
 	rehearsal := t.TempDir()
@@ -250,7 +253,8 @@ func TestResetCutShort(t *testing.T) {
 	}
 }
 
-// TestResetIsRecorded: the account's history says who reset a password and when, and nothing of the password.
+// TestResetIsRecorded: the account's history says who reset a password and when, and nothing of the
+// password.
 func TestResetIsRecorded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -288,7 +292,8 @@ func TestResetIsRecorded(t *testing.T) {
 	}
 }
 
-// TestResetEndsLockAndSecondFactor: a reset lets in an admin who is locked out and has lost the phone, and records it.
+// TestResetEndsLockAndSecondFactor: a reset lets in an admin who is locked out and has lost the
+// phone, and records it.
 func TestResetEndsLockAndSecondFactor(t *testing.T) {
 	t.Parallel()
 	s := staff{t: t, clock: new(atomic.Int64), password: new(string), app: new(string)}

@@ -66,8 +66,9 @@ func (s *Accounts) DeleteEndpoint(ctx context.Context, by commands.Caller, id do
 	return deleted, err
 }
 
-// ends returns the address of the newest event of each shard. A change of endpoints applies to the later events. So it applies to no
-// event that was recorded before the call, and to every event that is requested after its answer.
+// ends returns the address of the newest event of each shard. A change of endpoints applies to the
+// later events. So it applies to no event that was recorded before the call, and to every event
+// that is requested after its answer.
 func (s *Accounts) ends(ctx context.Context) ([]uint64, error) {
 	ends := make([]uint64, s.Store.Shards())
 	for shard := range ends {

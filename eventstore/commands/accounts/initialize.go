@@ -29,10 +29,11 @@ var ErrInitialized = errors.New("the ledger is initialized already")
 
 const firstUser = "admin" // the dashboard user of a new account
 
-// Initialize creates the first account of a log. Secrets are stored first, then the account, then the claim that the
-// log is initialized. A crash in between leaves an account whose key was never shown, and a second run creates another
-// account. show is for a log whose credentials nobody can replace if they are lost; nil: none. It is called before the claim: if
-// show or the claim fails, the log is not initialized, and the credentials are void.
+// Initialize creates the first account of a log. Secrets are stored first, then the account, then
+// the claim that the log is initialized. A crash in between leaves an account whose key was never
+// shown, and a second run creates another account. show is for a log whose credentials nobody can
+// replace if they are lost; nil: none. It is called before the claim: if show or the claim fails,
+// the log is not initialized, and the credentials are void.
 func Initialize(ctx context.Context, store eventstore.Store, secretStore *secrets.Store, random io.Reader, environment, actor string, show func(Credentials) error) (Credentials, error) {
 	if _, err := eventstore.Initialized(ctx, store); !errors.Is(err, eventstore.ErrNotFound) {
 		if err == nil {
@@ -54,8 +55,9 @@ func Initialize(ctx context.Context, store eventstore.Store, secretStore *secret
 	return credentials, err
 }
 
-// Create creates an account with an API key, a signing secret and a user of the dashboard. After a crash or an error the account
-// may exist without anybody knowing its credentials; ResetCredentials makes others.
+// Create creates an account with an API key, a signing secret and a user of the dashboard. After a
+// crash or an error the account may exist without anybody knowing its credentials; ResetCredentials
+// makes others.
 func Create(ctx context.Context, store eventstore.Store, secretStore *secrets.Store, random io.Reader, name, environment, actor string) (Credentials, error) {
 	meta, err := store.NewMeta(actor, "init")
 	if err != nil {

@@ -12,11 +12,15 @@ import (
 	"payledger/eventstore/secrets/hashing"
 )
 
-// ResetUserPassword sets and returns a dashboard user's new password, shown once, and ends the sessions and a lock. Its effects, in order:
+// ResetUserPassword sets and returns a dashboard user's new password, shown once, and ends the
+// sessions and a lock. Its effects, in order:
 //
-//  1. The verifier of the new password is stored under a new name. After a crash here the old password is valid, and the verifier unused.
-//  2. The event makes it the user's. After a crash here the new password is valid and was never shown: another reset is needed.
-//  3. The earlier verifiers are destroyed. After a crash here they are not valid, and the next reset, or CleanUsers, destroys them.
+//  1. The verifier of the new password is stored under a new name. After a crash here the old
+//     password is valid, and the verifier unused.
+//  2. The event makes it the user's. After a crash here the new password is valid and was never
+//     shown: another reset is needed.
+//  3. The earlier verifiers are destroyed. After a crash here they are not valid, and the next
+//     reset, or CleanUsers, destroys them.
 func (s *Accounts) ResetUserPassword(ctx context.Context, by commands.Caller, user account.User) (string, error) {
 	password, err := randomText(s.Random, passwordLength)
 	if err != nil {
@@ -37,7 +41,8 @@ func (s *Accounts) ResetUserPassword(ctx context.Context, by commands.Caller, us
 	return password, s.Secrets.DestroyUserSecretsBefore(ctx, name)
 }
 
-// StorePassword stores the verifier of a password under a name that follows the one of the user's. An event must make it the user's.
+// StorePassword stores the verifier of a password under a name that follows the one of the user's.
+// An event must make it the user's.
 func (s *Accounts) StorePassword(ctx context.Context, owner domain.AccountID, user account.User, password string) (domain.SecretID, error) {
 	verifier, err := s.newVerifier(ctx, owner, password)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// RecordResend records that the caller requests a further attempt of a delivery (D18). The attempt must follow the record. A repeat with the
-// same idempotency key ("" for none) records nothing: after a crash before the attempt, the record of the first request counts.
+// RecordResend records that the caller requests a further attempt of a delivery (D18). The attempt
+// must follow the record. A repeat with the same idempotency key ("" for none) records nothing:
+// after a crash before the attempt, the record of the first request counts.
 func (s *Accounts) RecordResend(ctx context.Context, by commands.Caller, e webhook.ResendRequested, key string) error {
 	place, execute := string(by.Account), s.Log.Webhooks.Execute
 	if key != "" {
@@ -28,13 +29,15 @@ func (s *Accounts) RecordResend(ctx context.Context, by commands.Caller, e webho
 	return err
 }
 
-// ResendPlace returns the id under which the request with an idempotency key is recorded, apart from all other requests.
+// ResendPlace returns the id under which the request with an idempotency key is recorded, apart
+// from all other requests.
 func ResendPlace(account domain.AccountID, delivery, key string) string {
 	sum := sha256.Sum256([]byte("webhook resend\x00" + string(account) + "\x00" + delivery + "\x00" + key))
 	return hex.EncodeToString(sum[:16])
 }
 
-// RecordReplay records that the caller requests a replay (D18). The replay must begin after the record.
+// RecordReplay records that the caller requests a replay (D18). The replay must begin after the
+// record.
 func (s *Accounts) RecordReplay(ctx context.Context, by commands.Caller, e webhook.ReplayRequested) error {
 	_, err := commands.Request(ctx, s.Base, by, s.Log.Webhooks.Execute, string(by.Account), func(_ webhook.Requests, at time.Time) (webhook.Event, error) {
 		e.At, e.Account = at, by.Account

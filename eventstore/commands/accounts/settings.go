@@ -43,7 +43,8 @@ func (s *Accounts) ChangeSettings(ctx context.Context, by commands.Caller, in ac
 	return state.Settings, err
 }
 
-// change records the event that decide returns for the caller's account, if any, and waits until every node has applied it.
+// change records the event that decide returns for the caller's account, if any, and waits until
+// every node has applied it.
 func (s *Accounts) change(ctx context.Context, by commands.Caller, decide func(account.State, time.Time) (account.Event, error)) (account.State, error) {
 	state, elsewhere, err := s.changeShown(ctx, by, decide)
 	if err == nil {
@@ -52,7 +53,8 @@ func (s *Accounts) change(ctx context.Context, by commands.Caller, decide func(a
 	return state, err
 }
 
-// changeShown is change for a result that is shown once: the caller gets it even if a node has not confirmed the event (elsewhere).
+// changeShown is change for a result that is shown once: the caller gets it even if a node has not
+// confirmed the event (elsewhere).
 func (s *Accounts) changeShown(ctx context.Context, by commands.Caller, decide func(account.State, time.Time) (account.Event, error)) (now account.State, elsewhere, err error) {
 	tip, err := commands.Request(ctx, s.Base, by, s.Log.Accounts.Execute, by.Account, decide)
 	gone := domain.ReasonOf(err) == domain.ReasonEntityNotFound // an earlier try may have deleted it, and may not have been confirmed

@@ -18,19 +18,25 @@ import (
 type RotatedSecret struct {
 	Signing account.SigningSecret
 	Text    string // the new secret; shown once (D20)
-	// Ended is the secret whose overlap the rotation ended early (D18); nil if no overlap was running.
+	// Ended is the secret whose overlap the rotation ended early (D18); nil if no overlap was
+	// running.
 	Ended *account.PreviousSecret
-	// Elsewhere is the reason why a node may still sign with the previous secret alone; nil: every node signs with the new one.
+	// Elsewhere is the reason why a node may still sign with the previous secret alone; nil: every
+	// node signs with the new one.
 	Elsewhere error
 }
 
-// RotateSigningSecret sets a new signing secret for the account (§5.2 rule 3, D18). Its effects, in order:
+// RotateSigningSecret sets a new signing secret for the account (§5.2 rule 3, D18). Its effects, in
+// order:
 //
-//  1. The new secret is stored. After a crash here it is unused and was never shown, and webhooks are signed as before. The
-//     next rotation takes another number, and the unused secret is destroyed with the older ones.
-//  2. The event makes it current. After a crash here, before the answer, it signs and was never shown: receivers accept
-//     webhooks by the previous secret for 24 hours, in which the merchant rotates again.
-//  3. CleanSigning destroys older secrets, the previous one after 24 hours. It goes by the account's state, also after a crash.
+//  1. The new secret is stored. After a crash here it is unused and was never shown, and webhooks
+//     are signed as before. The next rotation takes another number, and the unused secret is
+//     destroyed with the older ones.
+//  2. The event makes it current. After a crash here, before the answer, it signs and was never
+//     shown: receivers accept webhooks by the previous secret for 24 hours, in which the merchant
+//     rotates again.
+//  3. CleanSigning destroys older secrets, the previous one after 24 hours. It goes by the
+//     account's state, also after a crash.
 func (s *Accounts) RotateSigningSecret(ctx context.Context, by commands.Caller) (RotatedSecret, error) {
 	tip, err := s.Log.Accounts.Load(ctx, by.Account, by.Account, eventstore.Latest)
 	if err != nil {
@@ -67,7 +73,8 @@ func (s *Accounts) RotateSigningSecret(ctx context.Context, by commands.Caller) 
 	return rotated, nil
 }
 
-// StoreNumbered stores a secret under the first free number after a number: a value of another command is never overwritten.
+// StoreNumbered stores a secret under the first free number after a number: a value of another
+// command is never overwritten.
 func (s *Accounts) StoreNumbered(ctx context.Context, kind string, value []byte, after uint64, name func(number uint64) domain.SecretID) (domain.SecretID, error) {
 	for number := after + 1; ; number++ {
 		err := s.Secrets.Create(ctx, name(number), value)

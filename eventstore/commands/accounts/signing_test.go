@@ -72,8 +72,8 @@ func (r *rig) text(name domain.SecretID) string {
 	return string(text)
 }
 
-// TestRotation: both secrets are in the vault for 24 hours, then only the new one; a second rotation ends the older
-// overlap at once (§5.2 rule 3, D18).
+// TestRotation: both secrets are in the vault for 24 hours, then only the new one; a second
+// rotation ends the older overlap at once (§5.2 rule 3, D18).
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -121,8 +121,9 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestRotationCutShort: a secret that a crash left before its event signs nothing, is no obstacle to the next
-// rotation, and goes when that is done; the cleaner leaves it alone until then, as it may be a rotation under way.
+// TestRotationCutShort: a secret that a crash left before its event signs nothing, is no obstacle
+// to the next rotation, and goes when that is done; the cleaner leaves it alone until then, as it
+// may be a rotation under way.
 func TestRotationCutShort(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -142,8 +143,8 @@ func TestRotationCutShort(t *testing.T) {
 	r.clean(0)
 	r.holds("after the next rotation", 1, 4)
 
-	// The cleaner is cut short between two secrets, and runs on an account as it was before: it makes good the one
-	// and takes nothing away for the other.
+	// The cleaner is cut short between two secrets, and runs on an account as it was before: it
+	// makes good the one and takes nothing away for the other.
 	stale, _ := r.Merchant(r.By.Account)
 	r.rotate(s)
 	if _, err := r.Vault.CleanSigning(context.Background(), r.Now(), func(domain.AccountID) (account.State, bool) { return stale, true }); err != nil {
@@ -154,8 +155,8 @@ func TestRotationCutShort(t *testing.T) {
 	r.holds("after a run on the newest", 4, 5)
 }
 
-// TestRotationsAtOnce checks, for rotations in any order, that the vault has the current secret and the one before it, and that every
-// successful answer was recorded.
+// TestRotationsAtOnce checks, for rotations in any order, that the vault has the current secret and
+// the one before it, and that every successful answer was recorded.
 func TestRotationsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

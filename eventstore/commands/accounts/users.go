@@ -25,10 +25,13 @@ type UserChange struct {
 	DisableTOTP   bool          `json:"disableTotp"`   // turns the second factor off
 }
 
-// AddUser adds a dashboard user and returns the password, which is shown once (D20). Its effects, in order:
+// AddUser adds a dashboard user and returns the password, which is shown once (D20). Its effects,
+// in order:
 //
-//  1. The verifier of the password is stored. After a crash here nobody can use it: its user does not exist. The caller repeats the command.
-//  2. The event adds the user. After a crash here the user exists, and the password was never shown: the caller resets it.
+//  1. The verifier of the password is stored. After a crash here nobody can use it: its user does
+//     not exist. The caller repeats the command.
+//  2. The event adds the user. After a crash here the user exists, and the password was never
+//     shown: the caller resets it.
 func (s *Accounts) AddUser(ctx context.Context, by commands.Caller, in UserInput) (account.User, string, error) {
 	random, err := s.Random16()
 	if err != nil {
@@ -65,8 +68,9 @@ func (s *Accounts) AddUser(ctx context.Context, by commands.Caller, in UserInput
 	return added, password, err
 }
 
-// ChangeUser changes the role, then the password, then the second factor of a dashboard user, each with an event (D20): the old password
-// never signs in without the second factor. A repeat after an error makes the missing changes. A new password is returned, shown once.
+// ChangeUser changes the role, then the password, then the second factor of a dashboard user, each
+// with an event (D20): the old password never signs in without the second factor. A repeat after an
+// error makes the missing changes. A new password is returned, shown once.
 func (s *Accounts) ChangeUser(ctx context.Context, by commands.Caller, id domain.UserID, in UserChange) (account.User, string, error) {
 	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		if _, known := state.User(id); !known {
@@ -91,7 +95,8 @@ func (s *Accounts) ChangeUser(ctx context.Context, by commands.Caller, id domain
 	return user, password, err
 }
 
-// DisableUserTOTP turns off a user's second factor for somebody else, and ends the user's sessions. Its effects, in order:
+// DisableUserTOTP turns off a user's second factor for somebody else, and ends the user's sessions.
+// Its effects, in order:
 //
 //  1. The event. After a crash here the secret is not in force, and CleanUsers destroys it.
 //  2. The secrets are destroyed.

@@ -29,7 +29,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// staff is a process that changes users, with the users' knowledge: the texts that the process showed them.
+// staff is a process that changes users, with the users' knowledge: the texts that the process
+// showed them.
 type staff struct {
 	*users.Users
 	t        *testing.T
@@ -159,7 +160,8 @@ func secondFactor(s *staff) error {
 	return err
 }
 
-// another adds a user, changes it and removes it. A further run goes on where the one before was ended.
+// another adds a user, changes it and removes it. A further run goes on where the one before was
+// ended.
 func another(s *staff) error {
 	user, known := s.state().UserNamed("ada@shop.example")
 	if !known {
@@ -213,7 +215,8 @@ func (s *staff) stored() (all []string) {
 	return all
 }
 
-// underWay reports whether a secret may belong to a command that has not recorded its event: only the next command of the user destroys it.
+// underWay reports whether a secret may belong to a command that has not recorded its event: only
+// the next command of the user destroys it.
 func underWay(s account.State, name string) bool {
 	u, known := s.User(domain.UserID(strings.Split(name, ".")[2]))
 	newest := u.Password
@@ -225,8 +228,10 @@ func underWay(s account.State, name string) bool {
 	return known && err == nil && number == last+1
 }
 
-// TestUserCommandsCutShort: the process of a command on users ends before or after each of its effects. Every secret that the account names is
-// there, the admin signs in with the old password or the new one, and never with both; the cleaner destroys the secrets that the account has replaced, and a further run completes.
+// TestUserCommandsCutShort: the process of a command on users ends before or after each of its
+// effects. Every secret that the account names is there, the admin signs in with the old password
+// or the new one, and never with both; the cleaner destroys the secrets that the account has
+// replaced, and a further run completes.
 func TestUserCommandsCutShort(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(*staff) error{"password": changePassword, "second factor": secondFactor, "another user": another} {

@@ -16,8 +16,9 @@ func (s *Accounts) Workflows(ctx context.Context, account domain.AccountID) (wor
 	return tip.State, err
 }
 
-// CreateWorkflow adds a workflow (D19). The caller has checked its condition and its URLs. key is the request's idempotency key; ""
-// for none. A repeat with the same key returns the workflow of the first request (D20).
+// CreateWorkflow adds a workflow (D19). The caller has checked its condition and its URLs. key is
+// the request's idempotency key; "" for none. A repeat with the same key returns the workflow of
+// the first request (D20).
 func (s *Accounts) CreateWorkflow(ctx context.Context, by commands.Caller, key string, d workflow.Definition, enabled bool) (workflow.Workflow, error) {
 	id := domain.WorkflowID(domain.KeyHash(by.Account, "workflow "+key)) // no merchant's key has a space (D9)
 	if key == "" {
@@ -32,7 +33,8 @@ func (s *Accounts) CreateWorkflow(ctx context.Context, by commands.Caller, key s
 	})
 }
 
-// ChangeWorkflow replaces a workflow's definition and returns it; enabled nil leaves that unchanged (D19).
+// ChangeWorkflow replaces a workflow's definition and returns it; enabled nil leaves that unchanged
+// (D19).
 func (s *Accounts) ChangeWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, d workflow.Definition, enabled *bool) (workflow.Workflow, error) {
 	return s.changeWorkflow(ctx, by, id, func(state workflow.State, at time.Time) (workflow.Event, error) {
 		return workflow.DecideChange(state, workflow.Change{At: at, ID: id, Definition: d, Enabled: enabled})

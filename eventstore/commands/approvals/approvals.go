@@ -40,7 +40,8 @@ func (s *Approvals) abort(ctx context.Context, by commands.Caller, id domain.Att
 	return s.finish(ctx, by, tip.State)
 }
 
-// ApproveAttempt approves an attempt, creates its one payment (§3.3, D5.15), and waits for the authorization as CreatePayment does.
+// ApproveAttempt approves an attempt, creates its one payment (§3.3, D5.15), and waits for the
+// authorization as CreatePayment does.
 func (s *Approvals) ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error) {
 	asked, err := s.Attempt(ctx, by.Account, id)
 	if err != nil {
@@ -60,7 +61,8 @@ func (s *Approvals) ApproveAttempt(ctx context.Context, by commands.Caller, id d
 	return s.finish(ctx, by, tip.State)
 }
 
-// mayApprove returns the attempt's session. It returns an error, before anything is recorded, for an attempt that could not pay.
+// mayApprove returns the attempt's session. It returns an error, before anything is recorded, for
+// an attempt that could not pay.
 func (s *Approvals) mayApprove(ctx context.Context, by commands.Caller, asked attempt.State) (session.State, error) {
 	if asked.Decision == attempt.Approved {
 		return session.State{}, nil // a repeat

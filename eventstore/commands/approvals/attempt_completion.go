@@ -18,7 +18,8 @@ import (
 
 type awaiting = func(ctx context.Context, deadline due.Time)
 
-// finish carries out an attempt's decision and waits for the payment's outcome, at most until the payment timeout.
+// finish carries out an attempt's decision and waits for the payment's outcome, at most until the
+// payment timeout.
 func (s *Approvals) finish(ctx context.Context, by commands.Caller, a attempt.State) (attempt.State, error) {
 	a, await, err := s.carryOut(ctx, by, a)
 	if err == nil {
@@ -27,8 +28,8 @@ func (s *Approvals) finish(ctx context.Context, by commands.Caller, a attempt.St
 	return a, err
 }
 
-// carryOut carries out an attempt's decision and records its completion. Repeated and concurrent calls are safe (§3.3). It waits for no
-// processor; await waits for the payment's open operations.
+// carryOut carries out an attempt's decision and records its completion. Repeated and concurrent
+// calls are safe (§3.3). It waits for no processor; await waits for the payment's open operations.
 func (s *Approvals) carryOut(ctx context.Context, by commands.Caller, a attempt.State) (after attempt.State, await awaiting, err error) {
 	await = func(context.Context, due.Time) {}
 	switch {
@@ -51,8 +52,8 @@ func (s *Approvals) carryOut(ctx context.Context, by commands.Caller, a attempt.
 	return a, await, nil
 }
 
-// final reports whether err refuses the payment of an approved attempt for good (D5.16). A lack of processors is final
-// only after the session has expired: one may be enabled before.
+// final reports whether err refuses the payment of an approved attempt for good (D5.16). A lack of
+// processors is final only after the session has expired: one may be enabled before.
 func (s *Approvals) final(a attempt.State, err error) bool {
 	refused, is := errors.AsType[*domain.Error](err)
 	switch {
@@ -67,8 +68,9 @@ func (s *Approvals) final(a attempt.State, err error) bool {
 	}
 }
 
-// refuseApproved ends an approval whose payment can never be created: it first blocks the payment's id on every node,
-// then records the refusal on the attempt. A payment that was created meanwhile stands.
+// refuseApproved ends an approval whose payment can never be created: it first blocks the payment's
+// id on every node, then records the refusal on the attempt. A payment that was created meanwhile
+// stands.
 func (s *Approvals) refuseApproved(ctx context.Context, by commands.Caller, a attempt.State, refusal error) (attempt.State, awaiting, error) {
 	tip, err := s.Payments.GiveUp(ctx, by, a.Payment, "")
 	if err != nil {
@@ -91,7 +93,8 @@ func (s *Approvals) refuseApproved(ctx context.Context, by commands.Caller, a at
 	return ended.State, nil, refusal
 }
 
-// unfinished returns the error for a failure after the decision is durable: a repeat or the recovery carries it out.
+// unfinished returns the error for a failure after the decision is durable: a repeat or the
+// recovery carries it out.
 func unfinished(err error) error {
 	if domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
 		return err
@@ -101,7 +104,8 @@ func unfinished(err error) error {
 	return unknown
 }
 
-// payApproved loads or creates the payment of an approved attempt, and continues its open operations.
+// payApproved loads or creates the payment of an approved attempt, and continues its open
+// operations.
 func (s *Approvals) payApproved(ctx context.Context, by commands.Caller, a attempt.State) (awaiting, error) {
 	tip, err := s.Log.Payments.Load(ctx, by.Account, a.Payment, eventstore.Latest)
 	if err != nil {

@@ -28,7 +28,8 @@ func (s *Approvals) Attempt(ctx context.Context, account domain.AccountID, id do
 	return tip.State, err
 }
 
-// AmountChanged reports whether a pending attempt's price differs from the session's: its customer must confirm the new price (D12).
+// AmountChanged reports whether a pending attempt's price differs from the session's: its customer
+// must confirm the new price (D12).
 func (s *Approvals) AmountChanged(ctx context.Context, a attempt.State) (bool, error) {
 	if a.Shown == nil || a.Status(s.Store.Now()) != attempt.RequiresApproval {
 		return false, nil
@@ -37,15 +38,17 @@ func (s *Approvals) AmountChanged(ctx context.Context, a attempt.State) (bool, e
 	return err == nil && !payments.AsShown(a.Shown, from), err
 }
 
-// StartAttempt creates the payment attempt of a MANUAL session; a repeat with the same token returns the same attempt
-// (D12). A pending attempt with another token is aborted: a session has one active attempt (§2.5).
+// StartAttempt creates the payment attempt of a MANUAL session; a repeat with the same token
+// returns the same attempt (D12). A pending attempt with another token is aborted: a session has
+// one active attempt (§2.5).
 func (s *Approvals) StartAttempt(ctx context.Context, by commands.Caller, in AttemptInput) (attempt.State, error) {
 	return commands.Retry(func() (attempt.State, bool, error) { return s.startAttempt(ctx, by, in) })
 }
 
-// startAttempt tries once. moved reports that another attempt was started meanwhile. An attempt that no session names is invisible and
-// cannot be approved. A repeat returns the attempt in which its token waits or has paid (D5.18). A vaulted token pays again in the session
-// only if the first payment ended unpaid (D5.19).
+// startAttempt tries once. moved reports that another attempt was started meanwhile. An attempt
+// that no session names is invisible and cannot be approved. A repeat returns the attempt in which
+// its token waits or has paid (D5.18). A vaulted token pays again in the session only if the first
+// payment ended unpaid (D5.19).
 func (s *Approvals) startAttempt(ctx context.Context, by commands.Caller, in AttemptInput) (made attempt.State, moved bool, err error) {
 	from, err := s.Sessions.Session(ctx, by.Account, in.Session)
 	if err != nil {
@@ -84,8 +87,9 @@ func (s *Approvals) startAttempt(ctx context.Context, by commands.Caller, in Att
 	return made, moved, err
 }
 
-// supersedeAttempt aborts an attempt that another one replaces, and ends its token, unless the token is vaulted or is
-// the replacement's. decided reports that the attempt was decided meanwhile; that decision stands.
+// supersedeAttempt aborts an attempt that another one replaces, and ends its token, unless the
+// token is vaulted or is the replacement's. decided reports that the attempt was decided meanwhile;
+// that decision stands.
 func (s *Approvals) supersedeAttempt(ctx context.Context, by commands.Caller, before attempt.State, instead domain.Token) (decided bool, err error) {
 	kept := before.Token == instead
 	if !kept {
@@ -102,8 +106,9 @@ func (s *Approvals) supersedeAttempt(ctx context.Context, by commands.Caller, be
 	return false, err
 }
 
-// answers reports whether an attempt is the answer to a repeated request: it is pending at the price that the customer sees, or its payment
-// has not ended unpaid. Beside such a payment, another token is refused (D5.19).
+// answers reports whether an attempt is the answer to a repeated request: it is pending at the
+// price that the customer sees, or its payment has not ended unpaid. Beside such a payment, another
+// token is refused (D5.19).
 func (s *Approvals) answers(ctx context.Context, made attempt.State, in AttemptInput, waits bool) (bool, error) {
 	if made.Decision != attempt.Approved {
 		same := in.Shown == nil || made.Shown != nil && *made.Shown == *in.Shown
@@ -121,8 +126,8 @@ func (s *Approvals) answers(ctx context.Context, made attempt.State, in AttemptI
 	return false, payments.SessionPaid(paid)
 }
 
-// current loads the attempt that the session names, and completes an interrupted decision if possible. If the session
-// names none, it returns the zero state, which has expired.
+// current loads the attempt that the session names, and completes an interrupted decision if
+// possible. If the session names none, it returns the zero state, which has expired.
 func (s *Approvals) current(ctx context.Context, by commands.Caller, from session.State) (attempt.State, error) {
 	if from.Attempt == "" {
 		return attempt.State{}, nil

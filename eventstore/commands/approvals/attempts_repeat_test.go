@@ -27,8 +27,9 @@ func (r *rig) start(s *service.Service, from session.State, token domain.Token) 
 	return made
 }
 
-// TestAttemptRepeatedAfterApproval checks that a repeat with a token that may pay again returns the attempt that has paid, whatever the
-// state of its payment. Only after an unsuccessful payment another attempt is made, and it needs another approval (§3.3, D12).
+// TestAttemptRepeatedAfterApproval checks that a repeat with a token that may pay again returns the
+// attempt that has paid, whatever the state of its payment. Only after an unsuccessful payment
+// another attempt is made, and it needs another approval (§3.3, D12).
 func TestAttemptRepeatedAfterApproval(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -52,7 +53,8 @@ func TestAttemptRepeatedAfterApproval(t *testing.T) {
 	}
 }
 
-// TestApprovedAndNotPaidYetIsRepeated checks that a repeat also returns an approval whose payment is not made yet, and cannot be made now.
+// TestApprovedAndNotPaidYetIsRepeated checks that a repeat also returns an approval whose payment
+// is not made yet, and cannot be made now.
 func TestApprovedAndNotPaidYetIsRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -74,7 +76,8 @@ func TestApprovedAndNotPaidYetIsRepeated(t *testing.T) {
 	r.consistent(one.ID)
 }
 
-// TestAbortSparesWhatHasPaid: the abort of a further attempt with a token leaves it to the payment of an earlier one (§3.3).
+// TestAbortSparesWhatHasPaid: the abort of a further attempt with a token leaves it to the payment
+// of an earlier one (§3.3).
 func TestAbortSparesWhatHasPaid(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -101,8 +104,9 @@ func TestAbortSparesWhatHasPaid(t *testing.T) {
 	}
 }
 
-// TestStartCrashes: any effect of an attempt's start fails or takes effect, with and without the end of the process,
-// while another node starts another attempt: the attempt that the session names can be approved, and no other (§2.5).
+// TestStartCrashes: any effect of an attempt's start fails or takes effect, with and without the
+// end of the process, while another node starts another attempt: the attempt that the session names
+// can be approved, and no other (§2.5).
 func TestStartCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -120,8 +124,8 @@ func TestStartCrashes(t *testing.T) {
 	}
 }
 
-// startThrough starts attempts with three cards in a session, the second of them on a node with a fault, and has all
-// approved that there can be.
+// startThrough starts attempts with three cards in a session, the second of them on a node with a
+// fault, and has all approved that there can be.
 func (r *rig) startThrough(healthy *service.Service, f *commandstest.Fault) {
 	r.T.Helper()
 	from := r.Manual(healthy)
@@ -182,8 +186,8 @@ func (r *rig) approvesOne(healthy *service.Service, from session.State, tokens [
 	}
 }
 
-// TestApprovalHeedsNoLaterVaulting checks that a token still pays if the merchant vaults it, for any customer, between an approval and its
-// payment (D5, §3.3).
+// TestApprovalHeedsNoLaterVaulting checks that a token still pays if the merchant vaults it, for
+// any customer, between an approval and its payment (D5, §3.3).
 func TestApprovalHeedsNoLaterVaulting(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -212,8 +216,9 @@ func TestApprovalHeedsNoLaterVaulting(t *testing.T) {
 	}
 }
 
-// TestApprovalThatCannotBePaid checks that an approval whose payment is refused for good ends as aborted, for all callers and after every
-// crash. Its payment is never made, and the session accepts another attempt (§3.3).
+// TestApprovalThatCannotBePaid checks that an approval whose payment is refused for good ends as
+// aborted, for all callers and after every crash. Its payment is never made, and the session
+// accepts another attempt (§3.3).
 func TestApprovalThatCannotBePaid(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

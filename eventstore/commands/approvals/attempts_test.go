@@ -28,7 +28,8 @@ func (r *rig) attempt(id domain.AttemptID) attempt.State {
 	return tip.State
 }
 
-// consistent fails the test unless the attempt and its payment fit: a payment after an approval alone, and then one.
+// consistent fails the test unless the attempt and its payment fit: a payment after an approval
+// alone, and then one.
 func (r *rig) consistent(id domain.AttemptID) {
 	r.T.Helper()
 	a := r.attempt(id)
@@ -51,8 +52,9 @@ func (r *rig) consistent(id domain.AttemptID) {
 	}
 }
 
-// TestApprovalCrashes lets each effect of an approval or an abort fail before it happens, or after it took effect, with and without the
-// end of the process. Recovery completes the decision, and a repeat returns the one outcome (§3.3, D5).
+// TestApprovalCrashes lets each effect of an approval or an abort fail before it happens, or after
+// it took effect, with and without the end of the process. Recovery completes the decision, and a
+// repeat returns the one outcome (§3.3, D5).
 func TestApprovalCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -126,8 +128,9 @@ func (r *rig) decideThrough(healthy *service.Service, what string, f *commandste
 	r.consistent(a.ID)
 }
 
-// TestApprovedTerms checks that a change of the session after the approval does not count, even if a crash delays the payment: the
-// customer pays the approved terms. If the session has expired by then, its card is gone, and the payment fails.
+// TestApprovedTerms checks that a change of the session after the approval does not count, even if
+// a crash delays the payment: the customer pays the approved terms. If the session has expired by
+// then, its card is gone, and the payment fails.
 func TestApprovedTerms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -168,8 +171,8 @@ type decided struct {
 	reason domain.Reason
 }
 
-// attemptModel is the sequential model: the first decision counts, the same decision again has the same answer, and the other one is
-// refused.
+// attemptModel is the sequential model: the first decision counts, the same decision again has the
+// same answer, and the other one is refused.
 var attemptModel = porcupine.Model{
 	Init: func() any { return attempt.RequiresApproval },
 	Step: func(state, input, output any) (bool, any) {
@@ -192,8 +195,8 @@ var attemptModel = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%v → %+v", in, out) },
 }
 
-// TestDecisionsAreLinearizable: of concurrent approvals and aborts of one attempt, on two nodes, the first decides, and
-// every answer and every read fits (§3.3).
+// TestDecisionsAreLinearizable: of concurrent approvals and aborts of one attempt, on two nodes,
+// the first decides, and every answer and every read fits (§3.3).
 func TestDecisionsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

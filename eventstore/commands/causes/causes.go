@@ -13,7 +13,8 @@ import (
 // Read returns the event at an address of a shard, as eventstore.Store.Read does.
 type Read = func(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error)
 
-// schemas maps each aggregate whose events may cause webhooks to the newest schema that this build can render.
+// schemas maps each aggregate whose events may cause webhooks to the newest schema that this build
+// can render.
 var schemas = map[string]int{
 	eventstore.Payments.Name:     eventstore.Payments.Schema,
 	eventstore.Disputes.Name:     eventstore.Disputes.Schema,
@@ -46,7 +47,8 @@ func Candidates(r *eventstore.Recorded) ([]webhook.Candidate, error) {
 	return row, nil
 }
 
-// Holds reports whether a condition of the event holds. It reads the previous event of the payment with read.
+// Holds reports whether a condition of the event holds. It reads the previous event of the payment
+// with read.
 func Holds(ctx context.Context, store eventstore.Store, r *eventstore.Recorded, when webhook.Condition, read Read) (bool, error) {
 	if when == webhook.Always {
 		return true, nil
@@ -64,8 +66,8 @@ func Holds(ctx context.Context, store eventstore.Store, r *eventstore.Recorded, 
 	return when.Holds(before, after), nil
 }
 
-// statusBefore returns the payment's status before an event. The payment's second event is the most frequent one and needs
-// no read: a payment that was just created is PENDING.
+// statusBefore returns the payment's status before an event. The payment's second event is the most
+// frequent one and needs no read: a payment that was just created is PENDING.
 func statusBefore(ctx context.Context, store eventstore.Store, r *eventstore.Recorded, read Read) (payment.Status, error) {
 	if r.Revision <= 2 {
 		return payment.StatusPending, nil

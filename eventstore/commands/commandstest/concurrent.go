@@ -32,7 +32,8 @@ func (h *History) Call(client int, input any, run func() any) {
 	h.list = append(h.list, porcupine.Operation{ClientId: client, Input: input, Call: int64(from), Output: output, Return: int64(to)})
 }
 
-// Linearizable fails the test unless the answers fit one order of the requests, and shows the answers.
+// Linearizable fails the test unless the answers fit one order of the requests, and shows the
+// answers.
 func (h *History) Linearizable(t *testing.T, model porcupine.Model) {
 	t.Helper()
 	result, _ := porcupine.CheckOperationsVerbose(model, h.list, time.Minute)
@@ -44,7 +45,8 @@ func (h *History) Linearizable(t *testing.T, model porcupine.Model) {
 	}
 }
 
-// Clients runs n clients at the same time, alternating between two nodes. Each client sends one request after the other.
+// Clients runs n clients at the same time, alternating between two nodes. Each client sends one
+// request after the other.
 func (r *Rig) Clients(nodes []*Node, n int, run func(client int, s *service.Service)) {
 	var all sync.WaitGroup
 	for client := range n {

@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// Customers finds the cards and sessions of customers among the tokens that were noted (EnteredIn does).
+// Customers finds the cards and sessions of customers among the tokens that were noted (EnteredIn
+// does).
 type Customers struct {
 	rig    *Rig
 	mu     sync.Mutex

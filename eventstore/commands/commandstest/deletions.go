@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Deletions counts the values of streams whose deletion any process requests from now on. count returns the numbers since its last call: of
-// overwritten values, each of which rewrites a file of its stream, and of values that are only removed. A request that comes twice counts once.
+// Deletions counts the values of streams whose deletion any process requests from now on. count
+// returns the numbers since its last call: of overwritten values, each of which rewrites a file of
+// its stream, and of values that are only removed. A request that comes twice counts once.
 func (r *Rig) Deletions() (count func() (overwritten, removed int)) {
 	r.T.Helper()
 	conn, err := r.Server.Connect()

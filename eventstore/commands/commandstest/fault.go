@@ -19,7 +19,8 @@ const (
 	Never       FailureMode = "does not arrive, nobody answers"  // a call: past the payment timeout, then it is fenced
 )
 
-// AppendModes are the failure modes of an appended event after which no process connects again: that takes seconds.
+// AppendModes are the failure modes of an appended event after which no process connects again:
+// that takes seconds.
 var AppendModes = []FailureMode{Refuses, Twice, CrashBefore, CrashAfter, Overtaken}
 
 // Ends reports whether the process ends.

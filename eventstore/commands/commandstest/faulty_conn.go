@@ -15,7 +15,8 @@ import (
 // ReadCard is the read of a card: it fails in the mode away.
 const ReadCard = "read a card"
 
-// AnyWrite is any request that changes the log or the stream of secrets. It fails before it happens.
+// AnyWrite is any request that changes the log or the stream of secrets. It fails before it
+// happens.
 const AnyWrite = "change a stream"
 
 // changes reports whether bytes to the server have such a request.
@@ -129,8 +130,8 @@ func (l *link) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// unheard keeps a lagging store from following the log: the store knows the log as of its start, and the events that it loads from the
-// leader.
+// unheard keeps a lagging store from following the log: the store knows the log as of its start,
+// and the events that it loads from the leader.
 func (w *FaultyConn) unheard(p []byte) []byte {
 	if !w.Behind {
 		return p

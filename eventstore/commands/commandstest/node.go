@@ -29,7 +29,8 @@ type Node struct {
 	HangUp context.CancelFunc // ends Ctx
 }
 
-// NewNode starts a process. f is the fault of its connections to the log and to the processors; nil for none.
+// NewNode starts a process. f is the fault of its connections to the log and to the processors; nil
+// for none.
 func (r *Rig) NewNode(t testing.TB, paymentTimeout time.Duration, f *Fault) *Node {
 	t.Helper()
 	return r.NewNodeOn(t, &FaultyConn{fault: f}, paymentTimeout)

@@ -33,7 +33,8 @@ func (p *Port) cut() {
 	p.dead = true
 }
 
-// HoldBack holds the answers of authorizations back until the caller closes held. The port closes holds when it holds one.
+// HoldBack holds the answers of authorizations back until the caller closes held. The port closes
+// holds when it holds one.
 func (p *Port) HoldBack() (held, holds chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,7 +25,8 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// Rig is a real store, vault and simulator; the service on top can be started and stopped as processes are.
+// Rig is a real store, vault and simulator; the service on top can be started and stopped as
+// processes are.
 type Rig struct {
 	T      *testing.T
 	Server *embedded.Server

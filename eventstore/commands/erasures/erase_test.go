@@ -55,8 +55,9 @@ func (r rig) person(customer string) person.State {
 	return tip.State
 }
 
-// TestErasureRewritesLittle: an erasure overwrites as many values of a customer with 18 cards as of a customer with 2 cards: the keys. The
-// cards are sealed under the customer's key, and are removed without rewriting a file for each (D22).
+// TestErasureRewritesLittle: an erasure overwrites as many values of a customer with 18 cards as of
+// a customer with 2 cards: the keys. The cards are sealed under the customer's key, and are removed
+// without rewriting a file for each (D22).
 func TestErasureRewritesLittle(t *testing.T) {
 	t.Parallel()
 	r := rig{commandstest.NewRig(t)}
@@ -83,8 +84,9 @@ func TestErasureRewritesLittle(t *testing.T) {
 	}
 }
 
-// TestErasureCrashes ends the process before each message of an erasure in turn. Until the erasure is recorded, nothing has changed. After
-// that the continuation of another process leaves no card and no key.
+// TestErasureCrashes ends the process before each message of an erasure in turn. Until the erasure
+// is recorded, nothing has changed. After that the continuation of another process leaves no card
+// and no key.
 func TestErasureCrashes(t *testing.T) {
 	t.Parallel()
 	const cards = 2
@@ -142,7 +144,8 @@ func TestErasureCrashes(t *testing.T) {
 	}
 }
 
-// TestCopyBesideADeletion: a card that is copied after its token was deleted, by a command that began before, does not stay.
+// TestCopyBesideADeletion: a card that is copied after its token was deleted, by a command that
+// began before, does not stay.
 func TestCopyBesideADeletion(t *testing.T) {
 	t.Parallel()
 	r := rig{commandstest.NewRig(t)}
@@ -160,8 +163,8 @@ func TestCopyBesideADeletion(t *testing.T) {
 	}
 }
 
-// TestCardOfAnErasedCustomer: with the customer's key a saved card is unreadable, before it is removed. A card that is saved later is
-// sealed under the next key, and stays.
+// TestCardOfAnErasedCustomer: with the customer's key a saved card is unreadable, before it is
+// removed. A card that is saved later is sealed under the next key, and stays.
 func TestCardOfAnErasedCustomer(t *testing.T) {
 	t.Parallel()
 	r := rig{commandstest.NewRig(t)}

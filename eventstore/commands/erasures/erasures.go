@@ -32,7 +32,8 @@ type who struct {
 func (w who) key() domain.SecretID { return secrets.PersonalKeyName(w.account, w.customer, w.session) }
 func (w who) id() domain.PersonID  { return domain.PersonIDFor(w.key()) }
 
-// EraseCustomer erases a customer. It returns when the key is destroyed. A repeat changes nothing, unless there is new data.
+// EraseCustomer erases a customer. It returns when the key is destroyed. A repeat changes nothing,
+// unless there is new data.
 func (s *Erasures) EraseCustomer(ctx context.Context, by commands.Caller, customer string) (person.State, error) {
 	if customer == "" {
 		return person.State{}, domain.Invalid("CustomerErasure", domain.Violation{Path: "$.customerId", Description: "must not be empty"})
@@ -40,7 +41,8 @@ func (s *Erasures) EraseCustomer(ctx context.Context, by commands.Caller, custom
 	return s.eraseEverywhere(ctx, by, who{account: by.Account, customer: customer})
 }
 
-// EraseGuest erases the guest who made a payment. It returns when the key is destroyed. A repeat changes nothing.
+// EraseGuest erases the guest who made a payment. It returns when the key is destroyed. A repeat
+// changes nothing.
 func (s *Erasures) EraseGuest(ctx context.Context, by commands.Caller, id domain.PaymentID) (person.State, error) {
 	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
 	switch p := tip.State; {
@@ -123,7 +125,8 @@ func (s *Erasures) left(ctx context.Context, w who, state person.State) (found r
 	return found, err
 }
 
-// finish carries out a recorded erasure, from any point of it. If it is finished, only the erased keys are destroyed again.
+// finish carries out a recorded erasure, from any point of it. If it is finished, only the erased
+// keys are destroyed again.
 func (s *Erasures) finish(ctx context.Context, by commands.Caller, state person.State, belongs func(time.Time, person.State) bool) (person.State, error) {
 	w := who{account: state.Account, customer: state.CustomerID, session: state.Session}
 	var cards []secrets.CardRef
@@ -152,7 +155,8 @@ func (s *Erasures) finish(ctx context.Context, by commands.Caller, state person.
 	return now, nil
 }
 
-// FinishErasure continues a recorded erasure. If it is finished, this is usually a look at an index: the erased keys are gone.
+// FinishErasure continues a recorded erasure. If it is finished, this is usually a look at an
+// index: the erased keys are gone.
 func (s *Erasures) FinishErasure(ctx context.Context, account domain.AccountID, id domain.PersonID) error {
 	tip, err := s.Log.Persons.Load(ctx, account, id, eventstore.Latest)
 	if err != nil || !tip.State.Exists() {

@@ -43,15 +43,17 @@ func (s *Erasures) guests(ctx context.Context, w who, belongs func(since time.Ti
 // always is what belongs to an erasure that a caller asks for: everything that is there.
 func always(time.Time, person.State) bool { return true }
 
-// until limits an erasure that is continued later to the data that the customer had at that time and that was not erased since.
+// until limits an erasure that is continued later to the data that the customer had at that time
+// and that was not erased since.
 func until(at time.Time) func(time.Time, person.State) bool {
 	return func(since time.Time, erased person.State) bool {
 		return !since.After(at) && (!erased.Exists() || erased.ErasedAt.Before(at))
 	}
 }
 
-// eraseRest deletes the tokens of a customer's vaulted cards, and erases the guests of the customer's sessions. It returns the cards of all
-// deleted tokens, also of those that an erasure deleted which a crash ended: they are destroyed after the customer's key.
+// eraseRest deletes the tokens of a customer's vaulted cards, and erases the guests of the
+// customer's sessions. It returns the cards of all deleted tokens, also of those that an erasure
+// deleted which a crash ended: they are destroyed after the customer's key.
 func (s *Erasures) eraseRest(ctx context.Context, by commands.Caller, w who, belongs func(time.Time, person.State) bool) ([]secrets.CardRef, error) {
 	if w.customer == "" {
 		return nil, nil
@@ -89,7 +91,8 @@ func (s *Erasures) eraseRest(ctx context.Context, by commands.Caller, w who, bel
 	return refs, errors.Join(cmp.Or(failed...), s.eraseGuests(ctx, by, guests))
 }
 
-// eraseGuests erases guests: their erasures are in the log first, and their keys are then destroyed together.
+// eraseGuests erases guests: their erasures are in the log first, and their keys are then destroyed
+// together.
 func (s *Erasures) eraseGuests(ctx context.Context, by commands.Caller, guests []who) error {
 	keys := make([]secrets.PersonKeys, len(guests))
 	failed := workers.Each(len(guests), atOnce, func(i int) error {

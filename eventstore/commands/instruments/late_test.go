@@ -13,8 +13,9 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// TestUnusedCardsEndTogether: the cards of a session that nobody uses are destroyed with one overwrite after the end of its client token,
-// however many there are. A card whose payment has no outcome yet is kept, and a card that has paid is overwritten at once.
+// TestUnusedCardsEndTogether: the cards of a session that nobody uses are destroyed with one
+// overwrite after the end of its client token, however many there are. A card whose payment has no
+// outcome yet is kept, and a card that has paid is overwritten at once.
 func TestUnusedCardsEndTogether(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -15,8 +15,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// Limits of the cards that a client token saves (D22). A card counts once its token is recorded, also after its deletion. Cards that
-// a merchant's call or a payment vaults do not count.
+// Limits of the cards that a client token saves (D22). A card counts once its token is recorded,
+// also after its deletion. Cards that a merchant's call or a payment vaults do not count.
 const (
 	SavedPerSession  = 20  // by the client tokens of one session
 	SavedPerCustomer = 100 // by the client tokens of all sessions of a customer, in 24 hours
@@ -24,13 +24,15 @@ const (
 	savedPeriod = 24 * time.Hour
 )
 
-// shardOf returns the shard of the cards that client tokens save for a customer. All of them are in one shard, so that their order is known,
-// and so that damage of another shard stops nobody from saving (newToken).
+// shardOf returns the shard of the cards that client tokens save for a customer. All of them are in
+// one shard, so that their order is known, and so that damage of another shard stops nobody from
+// saving (newToken).
 func (s *Instruments) shardOf(account domain.AccountID, customer string, in domain.SessionID) int {
 	return domain.Shard(string(domain.PersonIDFor(secrets.PersonalKeyName(account, customer, in))), s.Store.Shards())
 }
 
-// newToken returns a random token. The token of a saved card is in the shard of its customer's cards.
+// newToken returns a random token. The token of a saved card is in the shard of its customer's
+// cards.
 func (s *Instruments) newToken(from session.State, saved bool) (domain.Token, error) {
 	for {
 		random, err := s.Random16()
@@ -44,7 +46,8 @@ func (s *Instruments) newToken(from session.State, saved bool) (domain.Token, er
 	}
 }
 
-// maySave returns a RateLimitExceeded error if a session, or its customer, has no card left to save.
+// maySave returns a RateLimitExceeded error if a session, or its customer, has no card left to
+// save.
 func (s *Instruments) maySave(ctx context.Context, from session.State) error {
 	now := s.Store.Now()
 	cards, err := s.Customers.SavedCards(ctx, commands.SavedCards{
@@ -56,7 +59,8 @@ func (s *Instruments) maySave(ctx context.Context, from session.State) error {
 	return limited(cards, from.ID, from.CustomerID, now, from.ExpiresAt)
 }
 
-// limited returns a RateLimitExceeded error if a session that ends at a time, or its customer, cannot save another card beside these.
+// limited returns a RateLimitExceeded error if a session that ends at a time, or its customer,
+// cannot save another card beside these.
 func limited(cards []commands.SavedCard, in domain.SessionID, customer string, now, ends time.Time) error {
 	inSession, times := 0, []time.Time{}
 	for _, card := range cards {
@@ -86,7 +90,8 @@ func limited(cards []commands.SavedCard, in domain.SessionID, customer string, n
 	return nil
 }
 
-// saving holds the session and its customer until release is called: on one node, their cards are counted and saved one after the other.
+// saving holds the session and its customer until release is called: on one node, their cards are
+// counted and saved one after the other.
 func (s *Instruments) saving(ctx context.Context, from session.State) (release func(), err error) {
 	inSession, err := s.locks.lock(ctx, "session\x00"+string(from.ID))
 	if err != nil {
@@ -100,11 +105,14 @@ func (s *Instruments) saving(ctx context.Context, from session.State) (release f
 	return func() { ofCustomer(); inSession() }, nil
 }
 
-// EndAboveLimit deletes a card that was saved as it was entered if it is above a limit, and then returns a RateLimitExceeded error. Several
-// nodes do not wait for each other, so that each may find room for one more card: the cards that were recorded first stay. Only cards of
-// the card's own shard count, because their order is known: every node, at every time, comes to the same result. A card of another shard, from
-// before the merchant changed the session's customer, ends no card that was answered as saved. The node that saved the card calls EndAboveLimit;
-// if the node ends before, the cleaner of any node does, with known: what this node knows is then enough to find no card above a limit.
+// EndAboveLimit deletes a card that was saved as it was entered if it is above a limit, and then
+// returns a RateLimitExceeded error. Several nodes do not wait for each other, so that each may
+// find room for one more card: the cards that were recorded first stay. Only cards of the card's
+// own shard count, because their order is known: every node, at every time, comes to the same
+// result. A card of another shard, from before the merchant changed the session's customer, ends no
+// card that was answered as saved. The node that saved the card calls EndAboveLimit; if the node
+// ends before, the cleaner of any node does, with known: what this node knows is then enough to
+// find no card above a limit.
 func (s *Instruments) EndAboveLimit(ctx context.Context, by commands.Caller, inst instrument.State, known bool) error {
 	if s.Store.Sole() || !inst.Good() || !inst.Vaulted() || inst.VaultedAt != nil {
 		return nil

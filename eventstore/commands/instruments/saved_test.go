@@ -39,8 +39,9 @@ func (r *rig) save(s *service.Service, from session.State) *domain.Error {
 	return nil
 }
 
-// TestSavedCardsAreLimited: a client session saves 20 cards, however many requests come at once, and all sessions of a customer save 100 in
-// 24 hours. Deleted cards count. Cards that are not saved are entered as before, and another customer is not affected (D22).
+// TestSavedCardsAreLimited: a client session saves 20 cards, however many requests come at once,
+// and all sessions of a customer save 100 in 24 hours. Deleted cards count. Cards that are not
+// saved are entered as before, and another customer is not affected (D22).
 func TestSavedCardsAreLimited(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -95,7 +96,8 @@ func TestSavedCardsAreLimited(t *testing.T) {
 	}
 }
 
-// after is the real Customers of a node, which calls a function after the first answer: it is the last one before the node records its card.
+// after is the real Customers of a node, which calls a function after the first answer: it is the
+// last one before the node records its card.
 type after struct {
 	commands.Customers
 	once sync.Once
@@ -120,7 +122,8 @@ func (r *rig) zen(s *service.Service, cards int) session.State {
 	return from
 }
 
-// good returns the number of cards that were saved in a session and can pay, and all of them in the order of their records.
+// good returns the number of cards that were saved in a session and can pay, and all of them in the
+// order of their records.
 func (r *rig) good(from session.State) (good int, all []instrument.State) {
 	r.T.Helper()
 	for shard := range r.Store.Shards() { // of what other nodes recorded, too
@@ -144,8 +147,8 @@ func (r *rig) good(from session.State) (good int, all []instrument.State) {
 	return good, all
 }
 
-// TestSavedOnTwoNodes: two nodes find 19 cards, and both save one. The card that was recorded first stays; the node of the other one deletes it,
-// and says so.
+// TestSavedOnTwoNodes: two nodes find 19 cards, and both save one. The card that was recorded first
+// stays; the node of the other one deletes it, and says so.
 func TestSavedOnTwoNodes(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -180,8 +183,8 @@ func TestSavedOnTwoNodes(t *testing.T) {
 	}
 }
 
-// TestSavedCardAboveTheLimitAfterACrash: a node saves a card, while another node saves the last one, and ends before it deletes its card. The
-// cleaner of another node deletes it.
+// TestSavedCardAboveTheLimitAfterACrash: a node saves a card, while another node saves the last
+// one, and ends before it deletes its card. The cleaner of another node deletes it.
 func TestSavedCardAboveTheLimitAfterACrash(t *testing.T) {
 	t.Parallel()
 	for effect, mode := range map[string]commandstest.FailureMode{"instrument.tokenized": commandstest.CrashAfter, "instrument.deleted": commandstest.CrashBefore} {
@@ -245,8 +248,9 @@ func (k *knows) SavedCards(ctx context.Context, of commands.SavedCards) ([]comma
 	return slices.DeleteFunc(cards, func(c commands.SavedCard) bool { return k.card != nil && !k.card(c) }), errors.Join(err, k.err)
 }
 
-// TestSavedBeforeTheCustomerChanged: the merchant changed the customer of a session, so that its cards are in two shards. The node that saved
-// a card had not applied the other shard, and answered that the card is saved: the cleaner, which knows all of them, does not delete it.
+// TestSavedBeforeTheCustomerChanged: the merchant changed the customer of a session, so that its
+// cards are in two shards. The node that saved a card had not applied the other shard, and answered
+// that the card is saved: the cleaner, which knows all of them, does not delete it.
 func TestSavedBeforeTheCustomerChanged(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -281,8 +285,9 @@ func TestSavedBeforeTheCustomerChanged(t *testing.T) {
 	}
 }
 
-// TestPaidCardWithoutACount: the CVV of a saved card is destroyed after the outcome of its payment, although no node can count the saved cards.
-// Without a payment the card stays, so that the count is repeated.
+// TestPaidCardWithoutACount: the CVV of a saved card is destroyed after the outcome of its payment,
+// although no node can count the saved cards. Without a payment the card stays, so that the count
+// is repeated.
 func TestPaidCardWithoutACount(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

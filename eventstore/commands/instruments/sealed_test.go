@@ -12,9 +12,10 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// TestSavedCardOfAnotherVersion: a node of the version before, which knows vaulted cards in clear only, refuses a card that is sealed under its
-// customer's key, and does not read it as a card without a number. Cards that older versions stored are read. A stored card without a number is
-// an error that does not end its token.
+// TestSavedCardOfAnotherVersion: a node of the version before, which knows vaulted cards in clear
+// only, refuses a card that is sealed under its customer's key, and does not read it as a card
+// without a number. Cards that older versions stored are read. A stored card without a number is an
+// error that does not end its token.
 func TestSavedCardOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

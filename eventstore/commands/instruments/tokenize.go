@@ -20,7 +20,8 @@ type TokenizeInput struct {
 	Vault   bool // vault it for the session's customer (D5.5: paymentFlow VAULT)
 }
 
-// Tokenize stores a card and then records its token (D12). A crash in between leaves a card that no token names, which expires.
+// Tokenize stores a card and then records its token (D12). A crash in between leaves a card that no
+// token names, which expires.
 func (s *Instruments) Tokenize(ctx context.Context, by commands.Caller, in TokenizeInput) (instrument.State, error) {
 	from, err := s.sessions.Session(ctx, by.Account, in.Session)
 	if err != nil {

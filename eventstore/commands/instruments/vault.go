@@ -19,7 +19,8 @@ type VaultInput struct {
 	Verify     bool // ask a processor about the card first
 }
 
-// VaultInstrument vaults a token for its customer. If it is vaulted already, it returns the vaulted instrument (D5.10).
+// VaultInstrument vaults a token for its customer. If it is vaulted already, it returns the vaulted
+// instrument (D5.10).
 func (s *Instruments) VaultInstrument(ctx context.Context, by commands.Caller, in VaultInput) (instrument.State, error) {
 	tip, err := s.Log.Instruments.Load(ctx, by.Account, in.Token, eventstore.Latest)
 	if err != nil {
@@ -39,7 +40,8 @@ func (s *Instruments) VaultInstrument(ctx context.Context, by commands.Caller, i
 	return s.Vault(ctx, by, tip.State, validAt, command)
 }
 
-// Vault records the vaulting and then copies the card; after a crash in between, the cleaner does (CardNeeded). The token was valid at validAt.
+// Vault records the vaulting and then copies the card; after a crash in between, the cleaner does
+// (CardNeeded). The token was valid at validAt.
 func (s *Instruments) Vault(ctx context.Context, by commands.Caller, inst instrument.State, validAt time.Time, command instrument.Vault) (instrument.State, error) {
 	if _, err := s.Secrets.Card(ctx, CardRef(inst), validAt); err != nil {
 		return inst, domain.Unavailable(err) // no card to keep
@@ -59,7 +61,8 @@ func (s *Instruments) Vault(ctx context.Context, by commands.Caller, inst instru
 	return tip.State, s.KeepVaulted(ctx, tip.State)
 }
 
-// personalOfCustomer seals the cardholder's name under the customer's key, to be erased with the customer; nil if it is so already.
+// personalOfCustomer seals the cardholder's name under the customer's key, to be erased with the
+// customer; nil if it is so already.
 func (s *Instruments) personalOfCustomer(ctx context.Context, inst instrument.State, customer string) (*domain.Sealed, error) {
 	key := secrets.PersonalKeyName(inst.Account, customer, inst.Session)
 	if inst.Personal == nil || inst.Personal.Key == key {
@@ -76,7 +79,8 @@ func (s *Instruments) personalOfCustomer(ctx context.Context, inst instrument.St
 	return sealed, nil
 }
 
-// Keep copies the card of a vaulted token, without its CVV, to the vaulted cards. A token whose card is gone is ended.
+// Keep copies the card of a vaulted token, without its CVV, to the vaulted cards. A token whose
+// card is gone is ended.
 func (s *Instruments) Keep(ctx context.Context, inst instrument.State) error {
 	err := s.Secrets.KeepCard(ctx, CardRef(inst), secrets.PersonalKeyName(inst.Account, inst.CustomerID, inst.Session))
 	if errors.Is(err, secrets.ErrGone) {
@@ -99,7 +103,8 @@ func (s *Instruments) Keep(ctx context.Context, inst instrument.State) error {
 	return s.lose(ctx, tip.State)
 }
 
-// KeepVaulted is Keep for a token that was just vaulted. A verified card, as it was entered, is then destroyed.
+// KeepVaulted is Keep for a token that was just vaulted. A verified card, as it was entered, is
+// then destroyed.
 func (s *Instruments) KeepVaulted(ctx context.Context, inst instrument.State) error {
 	err := s.Keep(ctx, inst)
 	if err == nil && inst.Verified {
@@ -129,8 +134,8 @@ func (s *Instruments) DeleteInstrument(ctx context.Context, by commands.Caller, 
 	return after, s.deletedEverywhere(context.WithoutCancel(ctx), after)
 }
 
-// deletedEverywhere returns when no node takes a payment with a deleted token: each decides by what it has applied. A repeat of the deletion waits,
-// too: the first call may have failed here.
+// deletedEverywhere returns when no node takes a payment with a deleted token: each decides by what
+// it has applied. A repeat of the deletion waits, too: the first call may have failed here.
 func (s *Instruments) deletedEverywhere(ctx context.Context, after instrument.State) error {
 	tip, err := s.Log.Instruments.Load(ctx, after.Account, after.Token, eventstore.Applied)
 	if err != nil {

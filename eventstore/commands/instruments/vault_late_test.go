@@ -35,8 +35,9 @@ func (r *rig) cleaner(s *service.Service) {
 	}
 }
 
-// TestVaultedAfterTheTokenExpired: a payment that began in time vaults its card with its outcome, however long after the
-// end of the client token that comes (D5); only then is the card as it was entered destroyed.
+// TestVaultedAfterTheTokenExpired: a payment that began in time vaults its card with its outcome,
+// however long after the end of the client token that comes (D5); only then is the card as it was
+// entered destroyed.
 func TestVaultedAfterTheTokenExpired(t *testing.T) {
 	t.Parallel()
 	for name, wish := range map[string]session.Method{
@@ -71,8 +72,8 @@ func TestVaultedAfterTheTokenExpired(t *testing.T) {
 	}
 }
 
-// TestReroutedAfterTheTokenExpired: an authorization that moves to its second processor after the end of the client
-// token still has its card (D15).
+// TestReroutedAfterTheTokenExpired: an authorization that moves to its second processor after the
+// end of the client token still has its card (D15).
 func TestReroutedAfterTheTokenExpired(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -97,8 +98,8 @@ func TestReroutedAfterTheTokenExpired(t *testing.T) {
 	}
 }
 
-// TestCardOfAnEndlessPayment checks that a card whose payment has no outcome is kept past its token's end, but not for ever. An unused
-// card ends with its token (D12).
+// TestCardOfAnEndlessPayment checks that a card whose payment has no outcome is kept past its
+// token's end, but not for ever. An unused card ends with its token (D12).
 func TestCardOfAnEndlessPayment(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -128,8 +129,8 @@ func TestCardOfAnEndlessPayment(t *testing.T) {
 	}
 }
 
-// TestVaultedThenCrashed: a card that was vaulted by a process which ended before it copied it is copied, also by the
-// first run of the cleaner after the end of its client token (D5).
+// TestVaultedThenCrashed: a card that was vaulted by a process which ended before it copied it is
+// copied, also by the first run of the cleaner after the end of its client token (D5).
 func TestVaultedThenCrashed(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]bool{"in its minute": false, "by itself": true} {
@@ -152,7 +153,8 @@ func TestVaultedThenCrashed(t *testing.T) {
 	}
 }
 
-// TestLostCard checks that a vaulted token whose card is gone is not shown as usable, once the loss is found (§2.2).
+// TestLostCard checks that a vaulted token whose card is gone is not shown as usable, once the loss
+// is found (§2.2).
 func TestLostCard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

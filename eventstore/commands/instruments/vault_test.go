@@ -24,8 +24,8 @@ func (r *rig) ref(token domain.Token) secrets.CardRef {
 	return secrets.CardRef{Account: inst.Account, Token: token, TokenizedAt: inst.CreatedAt}
 }
 
-// TestVaultedCard: the vaulted copy of a card has no CVV; the card as it was entered, with it, lasts until the first
-// outcome, and is never sent again (D5, D12).
+// TestVaultedCard: the vaulted copy of a card has no CVV; the card as it was entered, with it,
+// lasts until the first outcome, and is never sent again (D5, D12).
 func TestVaultedCard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -63,8 +63,8 @@ func TestVaultedCard(t *testing.T) {
 	}
 }
 
-// TestVerifiedCardForgetsItsCVV: a verification is an authorization: with its outcome the CVV ends, and with a refusal
-// the whole card (D12).
+// TestVerifiedCardForgetsItsCVV: a verification is an authorization: with its outcome the CVV ends,
+// and with a refusal the whole card (D12).
 func TestVerifiedCardForgetsItsCVV(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -84,8 +84,8 @@ func TestVerifiedCardForgetsItsCVV(t *testing.T) {
 	}
 }
 
-// TestDestroyedOnce checks that the destruction of a verified card, which asks whether the card is still needed, does not request the
-// destruction again.
+// TestDestroyedOnce checks that the destruction of a verified card, which asks whether the card is
+// still needed, does not request the destruction again.
 func TestDestroyedOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -105,8 +105,8 @@ func TestDestroyedOnce(t *testing.T) {
 	}
 }
 
-// TestVaultingCrashes checks that an interrupted vaulting is completed: by the cleaner if a payment requested it, otherwise by the repeat
-// (D5).
+// TestVaultingCrashes checks that an interrupted vaulting is completed: by the cleaner if a payment
+// requested it, otherwise by the repeat (D5).
 func TestVaultingCrashes(t *testing.T) {
 	t.Parallel()
 	give := map[string]func(*rig, *service.Service, domain.Token) error{
@@ -148,7 +148,8 @@ func TestVaultingCrashes(t *testing.T) {
 	}
 }
 
-// vaultedInTheEnd recovers and repeats, and checks that the token has one card, one customer and one operation.
+// vaultedInTheEnd recovers and repeats, and checks that the token has one card, one customer and
+// one operation.
 func (r *rig) vaultedInTheEnd(healthy *service.Service, token domain.Token, paid bool, again func() error) {
 	r.T.Helper()
 	reference := domain.VerificationReference(r.By.Account, token)
@@ -176,7 +177,8 @@ func (r *rig) vaultedInTheEnd(healthy *service.Service, token domain.Token, paid
 	}
 }
 
-// TestCardNeeded: a card is needed as it was entered until the payment that its token made has its outcome.
+// TestCardNeeded: a card is needed as it was entered until the payment that its token made has its
+// outcome.
 func TestCardNeeded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

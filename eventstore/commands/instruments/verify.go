@@ -19,8 +19,9 @@ import (
 	"payledger/eventstore/due"
 )
 
-// verify requests an authorization of zero from the processors of the route in turn (D5.11), and returns the revision of the approved
-// request. It looks up an unknown outcome until the payment timeout; the next call continues.
+// verify requests an authorization of zero from the processors of the route in turn (D5.11), and
+// returns the revision of the approved request. It looks up an unknown outcome until the payment
+// timeout; the next call continues.
 func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instrument.State, customer string) (uint64, error) {
 	targets, err := s.verifiers(ctx, by, inst)
 	if err != nil {
@@ -53,7 +54,8 @@ func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instr
 	return 0, domain.OutcomeUnknown(errors.New("no processor could verify the card"))
 }
 
-// verifiers returns the processors that the account's rules choose for zero in the session's currency (D15).
+// verifiers returns the processors that the account's rules choose for zero in the session's
+// currency (D15).
 func (s *Instruments) verifiers(ctx context.Context, by commands.Caller, inst instrument.State) ([]instrument.Verification, error) {
 	merchant, err := s.Merchant(by)
 	if err != nil {
@@ -105,7 +107,8 @@ func (s *Instruments) verified(ctx context.Context, inst instrument.State, send 
 	}
 }
 
-// askVerifier sends the request, or asks for its outcome and sends it again under its key if it never arrived: it moves no money.
+// askVerifier sends the request, or asks for its outcome and sends it again under its key if it
+// never arrived: it moves no money.
 func (s *Instruments) askVerifier(ctx context.Context, inst instrument.State, op processor.Operation, send bool) (processor.Answer, bool, error) {
 	if !send {
 		found, err := s.Processors.Lookup(ctx, op.Processor, op.Key)

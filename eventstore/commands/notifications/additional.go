@@ -8,8 +8,9 @@ import (
 	"payledger/eventstore"
 )
 
-// sealAdditional seals the fields of a notification that the protocol does not name. It returns nil, and the fields are not kept, if the
-// payment is unknown, the person has no key or was erased, or sealing fails (D14.9).
+// sealAdditional seals the fields of a notification that the protocol does not name. It returns
+// nil, and the fields are not kept, if the payment is unknown, the person has no key or was erased,
+// or sealing fails (D14.9).
 func (s *Notifications) sealAdditional(ctx context.Context, payload processor.SignedNotification) *domain.Sealed {
 	sealed, err := s.sealForPayment(ctx, payload.Reference, payload.Additional)
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"payledger/eventstore/commands/service"
 )
 
-// TestContradictingNotice checks that a notification that contradicts the recorded result is stored, rejected with its reason, and logged
-// as a warning. A repeat of the result, and older news, count as applied, because there is nothing to do (D7, D14).
+// TestContradictingNotice checks that a notification that contradicts the recorded result is
+// stored, rejected with its reason, and logged as a warning. A repeat of the result, and older
+// news, count as applied, because there is nothing to do (D7, D14).
 func TestContradictingNotice(t *testing.T) {
 	t.Parallel()
 	r, log := newRig(t), &commandstest.Logbook{}
@@ -53,8 +54,9 @@ func TestContradictingNotice(t *testing.T) {
 	}
 }
 
-// TestNoticeOfAnotherTransaction checks that a pending operation takes only the result of the transaction that the processor named when it
-// accepted the operation. The true result is applied when it comes.
+// TestNoticeOfAnotherTransaction checks that a pending operation takes only the result of the
+// transaction that the processor named when it accepted the operation. The true result is applied
+// when it comes.
 func TestNoticeOfAnotherTransaction(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -93,8 +95,8 @@ func (r *rig) givesUp(id domain.PaymentID) {
 	}
 }
 
-// TestLateNotice checks that a given-up authorization that took effect is a fact (D7). It is recorded once, however many nodes receive the
-// notification, also after a crash.
+// TestLateNotice checks that a given-up authorization that took effect is a fact (D7). It is
+// recorded once, however many nodes receive the notification, also after a crash.
 func TestLateNotice(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

@@ -19,7 +19,8 @@ type disposition struct {
 	dispute domain.DisputeID
 }
 
-// stored is a notification with the correlation id of its arrival. inbox.applied, inbox.rejected and the dispute's event have the same id.
+// stored is a notification with the correlation id of its arrival. inbox.applied, inbox.rejected
+// and the dispute's event have the same id.
 type stored struct {
 	inbox.Received
 	correlation string
@@ -28,7 +29,8 @@ type stored struct {
 // errNotYet means that a notification must stay pending.
 var errNotYet = errors.New("it waits for something else")
 
-// applyNotification applies a notification about a payment of account. A repeated call changes nothing.
+// applyNotification applies a notification about a payment of account. A repeated call changes
+// nothing.
 func (s *Notifications) applyNotification(ctx context.Context, account domain.AccountID, e stored) (disposition, error) {
 	payload := e.Payload
 	tip, err := s.Log.Payments.Load(ctx, account, payload.Reference, eventstore.Latest)
@@ -41,7 +43,8 @@ func (s *Notifications) applyNotification(ctx context.Context, account domain.Ac
 	return s.applyAnswer(ctx, tip, payload)
 }
 
-// applyAnswer records the result of an operation. It rejects a result that contradicts the recorded one, also if another node recorded it (D14.7).
+// applyAnswer records the result of an operation. It rejects a result that contradicts the recorded
+// one, also if another node recorded it (D14.7).
 func (s *Notifications) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.State], payload processor.Notification) (disposition, error) {
 	revision, _ := tip.State.RevisionOf(payload.Key)
 	op, found := tip.State.Operation(revision)
@@ -66,8 +69,9 @@ func (s *Notifications) applyAnswer(ctx context.Context, tip eventstore.Tip[paym
 	return disposition{refusal: next.State.Contradiction(revision, *payload.Answer)}, nil // another result may have been recorded meanwhile
 }
 
-// applyUnstored applies a dispute notification for which the payment's inbox has no room: the dispute itself makes it
-// durable. For other notifications it returns full, and the processor repeats them (D14.10).
+// applyUnstored applies a dispute notification for which the payment's inbox has no room: the
+// dispute itself makes it durable. For other notifications it returns full, and the processor
+// repeats them (D14.10).
 func (s *Notifications) applyUnstored(ctx context.Context, requestID string, payload processor.SignedNotification, at time.Time, full error) error {
 	if payload.Dispute == nil {
 		return full

@@ -15,7 +15,8 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// applyDispute records a processor's dispute notification on the dispute (D16). The payment does not change.
+// applyDispute records a processor's dispute notification on the dispute (D16). The payment does
+// not change.
 func (s *Notifications) applyDispute(ctx context.Context, paid eventstore.Tip[payment.State], e stored) (disposition, error) {
 	n := e.Payload
 	payload := n.Dispute
@@ -50,8 +51,9 @@ func (s *Notifications) applyDispute(ctx context.Context, paid eventstore.Tip[pa
 	return result, nil
 }
 
-// disputed returns the disputed transaction: the processor's, else that of the newest confirmed capture, else the
-// authorization's (D16). It returns false if the payment was never at that processor.
+// disputed returns the disputed transaction: the processor's, else that of the newest confirmed
+// capture, else the authorization's (D16). It returns false if the payment was never at that
+// processor.
 func disputed(s payment.State, name processor.Name, payload string) (transaction string, processed bool) {
 	for _, op := range s.Whole().Operations {
 		if op.Target.Processor != name || op.TransactionID == "" {

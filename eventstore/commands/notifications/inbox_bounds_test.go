@@ -19,7 +19,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// moreDisputes is a processor that lists notifications before those of the simulator, on the first page.
+// moreDisputes is a processor that lists notifications before those of the simulator, on the first
+// page.
 type moreDisputes struct {
 	*adapter.Adapter
 	more []processor.SignedNotification
@@ -72,8 +73,8 @@ func (r *rig) sweeps(s *service.Service) {
 	}
 }
 
-// TestFullInbox checks that a payment with a full inbox still receives its disputes once, as notifications or from the list. The processor
-// must keep any other notification.
+// TestFullInbox checks that a payment with a full inbox still receives its disputes once, as
+// notifications or from the list. The processor must keep any other notification.
 func TestFullInbox(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -139,8 +140,8 @@ func TestSweepPastAFullInbox(t *testing.T) {
 	}
 }
 
-// TestSizeOfAnInbox: pending notifications are stored once: 500 notifications about an unknown payment, of 1 KB each,
-// take less than 30 times their size.
+// TestSizeOfAnInbox: pending notifications are stored once: 500 notifications about an unknown
+// payment, of 1 KB each, take less than 30 times their size.
 func TestSizeOfAnInbox(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -169,8 +170,9 @@ func TestSizeOfAnInbox(t *testing.T) {
 	}
 }
 
-// TestUnreadableDisputeIsKept checks that a signed dispute that cannot be read is stored with its body and rejected with the reason, as a
-// notification or from the list, for a known or an unknown payment. Later notifications are still found.
+// TestUnreadableDisputeIsKept checks that a signed dispute that cannot be read is stored with its
+// body and rejected with the reason, as a notification or from the list, for a known or an unknown
+// payment. Later notifications are still found.
 func TestUnreadableDisputeIsKept(t *testing.T) {
 	t.Parallel()
 	r, log := newRig(t), &commandstest.Logbook{}
@@ -223,8 +225,9 @@ func (r *rig) believes(through time.Time) {
 	}
 }
 
-// TestSweepOfTimesToCome checks that a notification with a time far in the future does not end the search for lost ones, neither now nor
-// after a restart, nor if an earlier process accepted the time. The dispute of the notification is not corrupted.
+// TestSweepOfTimesToCome checks that a notification with a time far in the future does not end the
+// search for lost ones, neither now nor after a restart, nor if an earlier process accepted the
+// time. The dispute of the notification is not corrupted.
 func TestSweepOfTimesToCome(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -32,7 +32,8 @@ func New(b *commands.Base, p *payments.Payments) *Notifications {
 	return s
 }
 
-// Notify stores a processor's notification and applies it as far as possible now (D14.5, D14.6). Without an error it is durable.
+// Notify stores a processor's notification and applies it as far as possible now (D14.5, D14.6).
+// Without an error it is durable.
 func (s *Notifications) Notify(ctx context.Context, requestID string, payload processor.SignedNotification) error {
 	if !domain.PaymentIDShaped(payload.Reference) {
 		return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.reference", Description: "is not an id that a payment here can have"})
@@ -45,7 +46,8 @@ func (s *Notifications) Notify(ctx context.Context, requestID string, payload pr
 	return s.receive(ctx, requestID, payload, false)
 }
 
-// receive stores a notification once, and applies the pending ones of its inbox. found means that a sweep found it.
+// receive stores a notification once, and applies the pending ones of its inbox. found means that a
+// sweep found it.
 func (s *Notifications) receive(ctx context.Context, requestID string, payload processor.SignedNotification, found bool) error {
 	meta, err := s.Store.NewMeta("processor:"+string(payload.Processor), requestID)
 	if err != nil {
@@ -76,7 +78,8 @@ func noRoom(err error) bool {
 	return errors.Is(err, inbox.ErrFull) || errors.Is(err, eventstore.ErrTooLarge)
 }
 
-// ApplyPendingNotifications applies the pending notifications of a payment as far as possible now. Repeated calls are safe.
+// ApplyPendingNotifications applies the pending notifications of a payment as far as possible now.
+// Repeated calls are safe.
 func (s *Notifications) ApplyPendingNotifications(ctx context.Context, reference domain.PaymentID) error {
 	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(reference), eventstore.Applied)
 	if err != nil {
@@ -85,7 +88,8 @@ func (s *Notifications) ApplyPendingNotifications(ctx context.Context, reference
 	return s.applyInbox(ctx, tip)
 }
 
-// applyInbox applies the pending notifications in the order of their arrival, and remembers the inbox if some stay pending.
+// applyInbox applies the pending notifications in the order of their arrival, and remembers the
+// inbox if some stay pending.
 func (s *Notifications) applyInbox(ctx context.Context, tip eventstore.Tip[inbox.State]) error {
 	waiting := tip.State.Waiting()
 	if len(waiting) == 0 {
@@ -124,7 +128,8 @@ func (s *Notifications) applyInbox(ctx context.Context, tip eventstore.Tip[inbox
 	return errors.Join(failed...)
 }
 
-// payloadsIn returns the pending notifications by the revision of their event: all, or only the newest event's, without reading the log.
+// payloadsIn returns the pending notifications by the revision of their event: all, or only the
+// newest event's, without reading the log.
 func (s *Notifications) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox.State], waiting []inbox.Notification, all bool) (map[uint64]stored, error) {
 	events := []*eventstore.Recorded{tip.Recorded}
 	if first := waiting[0].Revision; all && first != tip.Recorded.Revision {

@@ -43,8 +43,9 @@ func (r *rig) events() uint64 {
 	return r.Store.Events()
 }
 
-// TestNoticeBeforePayment checks that a notification that arrives before its payment is stored, and applied as soon as the payment has a
-// transaction there, without another request. The newest notification counts, whatever the order (D14, D16).
+// TestNoticeBeforePayment checks that a notification that arrives before its payment is stored, and
+// applied as soon as the payment has a transaction there, without another request. The newest
+// notification counts, whatever the order (D14, D16).
 func TestNoticeBeforePayment(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -88,7 +89,8 @@ func TestNoticeBeforePayment(t *testing.T) {
 	}
 }
 
-// TestNoticeAtOnce: the same notification from many sides at once is one event each, of inbox and dispute.
+// TestNoticeAtOnce: the same notification from many sides at once is one event each, of inbox and
+// dispute.
 func TestNoticeAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -111,8 +113,8 @@ func TestNoticeAtOnce(t *testing.T) {
 	}
 }
 
-// TestNoticeAfterCrash: a crash after any of the three events of a notification ends well: the next process that
-// applies it finds the work done and does the rest (D14).
+// TestNoticeAfterCrash: a crash after any of the three events of a notification ends well: the next
+// process that applies it finds the work done and does the rest (D14).
 func TestNoticeAfterCrash(t *testing.T) {
 	t.Parallel()
 	for _, died := range []string{"received", "recorded", "applied"} {
@@ -168,8 +170,8 @@ func (r *rig) record(paid payment.State, n inbox.Notification, payload processor
 	}
 }
 
-// TestNoticesThatCannotBeTrue checks that no notification corrupts a payment: an impossible one is stored and rejected with its reason,
-// and the payment is unchanged (D14).
+// TestNoticesThatCannotBeTrue checks that no notification corrupts a payment: an impossible one is
+// stored and rejected with its reason, and the payment is unchanged (D14).
 func TestNoticesThatCannotBeTrue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -218,7 +220,8 @@ func TestNoticesThatCannotBeTrue(t *testing.T) {
 	r.Audit(paid.ID)
 }
 
-// TestNoPaymentAppears checks that a notification whose payment never appears is rejected after a week.
+// TestNoPaymentAppears checks that a notification whose payment never appears is rejected after a
+// week.
 func TestNoPaymentAppears(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -236,8 +239,8 @@ func TestNoPaymentAppears(t *testing.T) {
 	}
 }
 
-// TestSweep: a sweep finds a lost notification, once, on any process; a notification that arrived is not applied twice;
-// the cursor survives a restart (D14).
+// TestSweep: a sweep finds a lost notification, once, on any process; a notification that arrived
+// is not applied twice; the cursor survives a restart (D14).
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -299,7 +302,8 @@ func (d deafDisputes) NotificationsSince(ctx context.Context, name processor.Nam
 	return d.Adapter.NotificationsSince(ctx, name, since, after)
 }
 
-// TestSweepOfDeafProcessors checks that a processor without an answer does not stop the sweep of the others.
+// TestSweepOfDeafProcessors checks that a processor without an answer does not stop the sweep of
+// the others.
 func TestSweepOfDeafProcessors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

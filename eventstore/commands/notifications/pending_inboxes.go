@@ -9,8 +9,9 @@ import (
 // maxPendingInboxes limits the remembered inboxes; the views know all of them.
 const maxPendingInboxes = 10_000
 
-// pendingInboxes are the payments with pending notifications, as far as this process knows: a new event of one applies them again. If
-// there are too many, the oldest half is forgotten: the payment of an early notification appears soon, or never.
+// pendingInboxes are the payments with pending notifications, as far as this process knows: a new
+// event of one applies them again. If there are too many, the oldest half is forgotten: the payment
+// of an early notification appears soon, or never.
 type pendingInboxes struct {
 	mu         sync.Mutex
 	young, old map[domain.PaymentID]bool

@@ -7,7 +7,8 @@ import (
 	"payledger/domain"
 )
 
-// TestEarly checks that of too many waiting payments only the newest are remembered, and that a payment that waits no longer is forgotten.
+// TestEarly checks that of too many waiting payments only the newest are remembered, and that a
+// payment that waits no longer is forgotten.
 func TestEarly(t *testing.T) {
 	var e pendingInboxes
 	name := func(i int) domain.PaymentID { return domain.PaymentID(fmt.Sprint("p-", i)) }

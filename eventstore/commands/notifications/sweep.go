@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// sweepOverlap is the period that a start reads again: a processor may list events out of order.
+	// sweepOverlap is the period that a start reads again: a processor may list events out of
+	// order.
 	sweepOverlap = time.Hour
 	// sweepPages limits one sweep of a processor; the next sweep continues.
 	sweepPages   = 20
@@ -44,7 +45,8 @@ func (w *sweep) saw(at, now time.Time) {
 	}
 }
 
-// restart drops the cursor: the list is read from sweepOverlap before through. A through ahead of now is reset: the clock was set back.
+// restart drops the cursor: the list is read from sweepOverlap before through. A through ahead of
+// now is reset: the clock was set back.
 func (w *sweep) restart(now time.Time) {
 	w.cursor, w.since = "", time.Time{}
 	if w.through.After(now) {
@@ -55,7 +57,8 @@ func (w *sweep) restart(now time.Time) {
 	}
 }
 
-// SweepDisputesAt asks a processor for its dispute notifications since the last sweep, and applies the lost ones (D14.12).
+// SweepDisputesAt asks a processor for its dispute notifications since the last sweep, and applies
+// the lost ones (D14.12).
 func (s *Notifications) SweepDisputesAt(ctx context.Context, name processor.Name) error {
 	if s.Disputes == nil {
 		return nil
@@ -114,7 +117,8 @@ func (s *Notifications) loadCursor(ctx context.Context, name processor.Name, at 
 	return nil
 }
 
-// receiveListed applies a notification found by a sweep. It ignores references that are no payment ids: others may use the merchant account.
+// receiveListed applies a notification found by a sweep. It ignores references that are no payment
+// ids: others may use the merchant account.
 func (s *Notifications) receiveListed(ctx context.Context, payload processor.SignedNotification) error {
 	if !domain.PaymentIDShaped(payload.Reference) {
 		return nil

@@ -320,9 +320,9 @@ func (s *Payments) try(ctx context.Context, f *operationInFlight, send bool) tri
 }
 
 // answer starts the operation that the processor's answer requested, waits for it, and then answers
-// the callers. The two operations share one payment timeout (D8). Without callers, answer waits only
-// for an operation at the same processor, which bounds the calls to it: an operation at another
-// processor may hang, and would occupy a look-up here.
+// the callers. The two operations share one payment timeout (D8). Without callers, answer waits
+// only for an operation at the same processor, which bounds the calls to it: an operation at
+// another processor may hang, and would occupy a look-up here.
 func (s *Payments) answer(f *operationInFlight) {
 	f.publish(f.tip.State, false)
 	next := s.launchRequested(f.tip, f.deadline)

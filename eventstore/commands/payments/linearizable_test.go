@@ -16,7 +16,8 @@ import (
 	"payledger/eventstore/commands/service"
 )
 
-// keyUse is a request with a key about a payment. Its answer names the payment that the key belongs to.
+// keyUse is a request with a key about a payment. Its answer names the payment that the key belongs
+// to.
 type keyUse struct {
 	key, what string
 	payment   domain.PaymentID
@@ -34,9 +35,10 @@ type keyState struct {
 	taken bool
 }
 
-// keyModel: the first accepted request under a key takes effect, its payment owns the key, and every
-// other request is refused. A request about another payment is refused from the claim on, which comes
-// before the effect (D9): the request that takes effect may then be a later one about the owner.
+// keyModel: the first accepted request under a key takes effect, its payment owns the key, and
+// every other request is refused. A request about another payment is refused from the claim on,
+// which comes before the effect (D9): the request that takes effect may then be a later one about
+// the owner.
 var keyModel = porcupine.Model{
 	Partition: func(list []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[string][]porcupine.Operation{}

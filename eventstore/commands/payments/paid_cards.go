@@ -68,8 +68,8 @@ const slowest = 48 * time.Hour
 // CardNeeded returns the time until which a token's card is needed as it was entered (D5.13): an
 // unused token's until it expires, a paying token's until the outcome is known, with a limit.
 // Before it returns that a card is not needed, it completes a vaulting that a crash interrupted
-// (D5.5). On a lagging log it may return a later time. Of an expired token it reads the Latest state:
-// a use or a vaulting that this node has not applied may need the card.
+// (D5.5). On a lagging log it may return a later time. Of an expired token it reads the Latest
+// state: a use or a vaulting that this node has not applied may need the card.
 func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
 	none := time.Time{}
 	consistency := eventstore.Applied

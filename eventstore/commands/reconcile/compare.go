@@ -18,11 +18,13 @@ const (
 	OtherAmount   Kind = "OTHER_AMOUNT"  // or another currency
 	OtherState    Kind = "OTHER_STATE"
 	OtherMerchant Kind = "OTHER_MERCHANT" // under another merchant account at the processor
-	// OtherTransaction is a different processorTransactionId: the next operation would affect another transaction.
+	// OtherTransaction is a different processorTransactionId: the next operation would affect
+	// another transaction.
 	OtherTransaction Kind = "OTHER_TRANSACTION"
 )
 
-// Side is one side's record of an operation, or of a notification about a dispute. Amount is in minor units.
+// Side is one side's record of an operation, or of a notification about a dispute. Amount is in
+// minor units.
 type Side struct {
 	At         time.Time       `json:"at"` // requested here, created there
 	Amount     domain.Amount   `json:"amount"`
@@ -33,7 +35,8 @@ type Side struct {
 	TransactionID string `json:"processorTransactionId,omitempty"`
 }
 
-// Difference is one operation, or notification about a dispute, on which the ledger and the books disagree.
+// Difference is one operation, or notification about a dispute, on which the ledger and the books
+// disagree.
 type Difference struct {
 	Kind          Kind                `json:"difference"`
 	Payment       domain.PaymentID    `json:"paymentId"`
@@ -49,7 +52,8 @@ type Difference struct {
 	since       time.Time // when the processor recorded a result that may be on its way here; zero: none
 }
 
-// missingThere returns the operations of a payment that the books should have and do not. records are all that they have.
+// missingThere returns the operations of a payment that the books should have and do not. records
+// are all that they have.
 func missingThere(p payment.State, name processor.Name, records []processor.Record) (list []Difference) {
 	for _, op := range p.Operations {
 		if op.Target.Processor != name || !expected(p, op) {
@@ -69,7 +73,8 @@ func missingThere(p payment.State, name processor.Name, records []processor.Reco
 	return list
 }
 
-// repeated returns further records of a key, or id, that agree with the ledger. judged finds those that do not.
+// repeated returns further records of a key, or id, that agree with the ledger. judged finds those
+// that do not.
 func repeated(p payment.State, records []processor.Record) (list []Difference) {
 	for _, r := range records {
 		if op, known := find(p, r); known && own(p, op, records).ID != r.ID && len(differences(p, r)) == 0 {
@@ -81,7 +86,8 @@ func repeated(p payment.State, records []processor.Record) (list []Difference) {
 	return list
 }
 
-// judged compares one operation in the books with the payment. looked reports that the ledger's pass has reported a repeated operation.
+// judged compares one operation in the books with the payment. looked reports that the ledger's
+// pass has reported a repeated operation.
 func judged(p payment.State, r processor.Record, records []processor.Record, looked bool) []Difference {
 	list := differences(p, r)
 	op, known := find(p, r)
@@ -93,7 +99,8 @@ func judged(p payment.State, r processor.Record, records []processor.Record, loo
 	return []Difference{d}
 }
 
-// own returns the record of an operation: of several under its key the record of its transaction, else the first.
+// own returns the record of an operation: of several under its key the record of its transaction,
+// else the first.
 func own(p payment.State, op payment.Operation, records []processor.Record) (first processor.Record) {
 	for _, r := range records {
 		switch {
@@ -147,7 +154,8 @@ func differences(p payment.State, r processor.Record) (list []Difference) {
 	return list
 }
 
-// otherTransaction compares the transactions of both sides, if both name one: failures and completions may have none.
+// otherTransaction compares the transactions of both sides, if both name one: failures and
+// completions may have none.
 func otherTransaction(here, there *Side) bool {
 	return here.TransactionID != "" && there.TransactionID != "" && here.TransactionID != there.TransactionID
 }
@@ -185,8 +193,9 @@ func unanswered(op payment.Operation) bool {
 	return op.State == payment.StateRequested || op.State == payment.StateUnknown
 }
 
-// expected reports whether the processor must have an operation. The processor may lack an operation that our own rules refused (D7), that
-// has no answer yet, or whose key was fenced before it arrived (D14.1). A completion's answers are with its authorization.
+// expected reports whether the processor must have an operation. The processor may lack an
+// operation that our own rules refused (D7), that has no answer yet, or whose key was fenced before
+// it arrived (D14.1). A completion's answers are with its authorization.
 func expected(p payment.State, op payment.Operation) bool {
 	if op.Refused || unanswered(op) {
 		return false
@@ -201,9 +210,10 @@ func expected(p payment.State, op payment.Operation) bool {
 	return !slices.ContainsFunc(answered.Answers, func(a payment.OperationAnswer) bool { return a.Code == processor.CodeFenced })
 }
 
-// sameState compares the states. An operation without a result here has none there: a result that the processor has is
-// on its way or lost, which its age decides (Reconciler.Grace). The books know no required action, and an authorization
-// that was voided before its result was known here may have had one.
+// sameState compares the states. An operation without a result here has none there: a result that
+// the processor has is on its way or lost, which its age decides (Reconciler.Grace). The books know
+// no required action, and an authorization that was voided before its result was known here may
+// have had one.
 func sameState(op payment.Operation, there processor.State) bool {
 	switch op.State {
 	case payment.StateRequested, payment.StateUnknown, payment.StateAction:

@@ -59,7 +59,8 @@ func booksOf(p payment.State) (list []processor.Record) {
 	return list
 }
 
-// listed returns the differences as "KIND key or id", and "KIND key id" for the second operation of a key.
+// listed returns the differences as "KIND key or id", and "KIND key id" for the second operation of
+// a key.
 func listed(p payment.State, records []processor.Record) (list []string) {
 	say := func(d Difference) {
 		name := string(d.Key)
@@ -156,8 +157,8 @@ func again(change func(*processor.Record)) func(*payment.State, *[]processor.Rec
 	}
 }
 
-// TestOnItsWay checks that only an operation without a result here and with one there may be under way, counted from the processor's
-// result.
+// TestOnItsWay checks that only an operation without a result here and with one there may be under
+// way, counted from the processor's result.
 func TestOnItsWay(t *testing.T) {
 	decided := noon.Add(time.Minute)
 	for here, may := range map[payment.OperationState]bool{

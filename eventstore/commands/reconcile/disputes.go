@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/workers"
 )
 
-// disputes compares the dispute notifications known here with the processor's, both ways, one by one (D14.12, D16).
+// disputes compares the dispute notifications known here with the processor's, both ways, one by
+// one (D14.12, D16).
 func (r *run) disputes(ctx context.Context) error {
 	err := workers.Pool(ctx, atOnce, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
 		return r.Store.Newest(ctx, r.Account, eventstore.Disputes.Name, func(uint64) {}, submit)

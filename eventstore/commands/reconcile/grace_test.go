@@ -34,8 +34,9 @@ func request(t *testing.T, store *engine.Store, id domain.PaymentID) {
 	}
 }
 
-// TestGrace: a result that the processor has, and that is not known here, is a difference once it is older than the
-// grace time, by whichever clock; before, it is counted as too fresh to judge. Without a grace time it is one at once.
+// TestGrace: a result that the processor has, and that is not known here, is a difference once it
+// is older than the grace time, by whichever clock; before, it is counted as too fresh to judge.
+// Without a grace time it is one at once.
 func TestGrace(t *testing.T) {
 	store := open(t)
 	request(t, store, "01payment1")
@@ -68,8 +69,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// TestSecondOutsideTheTime checks that an operation that was done twice under one key is named if the period contains only the second, and
-// not if it contains only the first.
+// TestSecondOutsideTheTime checks that an operation that was done twice under one key is named if
+// the period contains only the second, and not if it contains only the first.
 func TestSecondOutsideTheTime(t *testing.T) {
 	store := open(t)
 	fill(t, store, 1)

@@ -19,7 +19,8 @@ func Accounts(ctx context.Context, store eventstore.Store) (list []domain.Accoun
 	return list, err
 }
 
-// merchantsOf returns every merchant account that an account ever had at a processor: notifications about past ones can still arrive.
+// merchantsOf returns every merchant account that an account ever had at a processor: notifications
+// about past ones can still arrive.
 func merchantsOf(ctx context.Context, store eventstore.Store, id domain.AccountID, name processor.Name) (map[string]bool, error) {
 	merchants := map[string]bool{}
 	events, err := store.History(ctx, eventstore.Accounts.Key(id, string(id)))
@@ -66,7 +67,8 @@ func (r *run) sharers(ctx context.Context) (list []domain.AccountID, err error) 
 	return list, err
 }
 
-// claims reports whether an operation of an unknown payment used a merchant account of the account, and is no other account's.
+// claims reports whether an operation of an unknown payment used a merchant account of the account,
+// and is no other account's.
 func (r *run) claims(ctx context.Context, reference domain.PaymentID, merchant string) (bool, error) {
 	if !r.merchants[merchant] {
 		return false, nil

@@ -40,8 +40,9 @@ func changeAccount(t *testing.T, store *engine.Store, id domain.AccountID, e acc
 	}
 }
 
-// TestSharedMerchantAccount checks two accounts under one merchant account, also a former one: neither reports an operation of the other
-// as missing. Both report an operation that belongs to neither.
+// TestSharedMerchantAccount checks two accounts under one merchant account, also a former one:
+// neither reports an operation of the other as missing. Both report an operation that belongs to
+// neither.
 func TestSharedMerchantAccount(t *testing.T) {
 	store := open(t)
 	fill(t, store, 1)
@@ -72,8 +73,8 @@ func TestSharedMerchantAccount(t *testing.T) {
 	}
 }
 
-// TestFormerMerchantAccount checks that an operation under the account's former merchant account belongs to the account, whether or not
-// its payment is known.
+// TestFormerMerchantAccount checks that an operation under the account's former merchant account
+// belongs to the account, whether or not its payment is known.
 func TestFormerMerchantAccount(t *testing.T) {
 	store := open(t)
 	fill(t, store, 1)

@@ -66,8 +66,9 @@ func (r *run) payment(ctx context.Context, newest *eventstore.Recorded) error {
 	return r.found(found)
 }
 
-// record compares one operation in the books with its payment. An operation that agrees may be the second of its key:
-// the ledger's pass looks for those, except where our request lies outside the time.
+// record compares one operation in the books with its payment. An operation that agrees may be the
+// second of its key: the ledger's pass looks for those, except where our request lies outside the
+// time.
 func (r *run) record(ctx context.Context, there processor.Record) error {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(there.Reference)), eventstore.Applied)
 	if err != nil {

@@ -14,11 +14,14 @@ import (
 // Books are a processor's books. An error means that they could not be read completely.
 type Books interface {
 	ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error)
-	// Operations yields the operations created between two times, both included, in order of creation.
+	// Operations yields the operations created between two times, both included, in order of
+	// creation.
 	Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error
-	// DisputesOf returns all of the processor's notifications about a payment's disputes, whether or not they arrived.
+	// DisputesOf returns all of the processor's notifications about a payment's disputes, whether
+	// or not they arrived.
 	DisputesOf(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error)
-	// DisputesReported yields the processor's dispute notifications between two times, both included, oldest first.
+	// DisputesReported yields the processor's dispute notifications between two times, both
+	// included, oldest first.
 	DisputesReported(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error
 }
 
@@ -41,7 +44,8 @@ func (c Counts) Add(o Counts) Counts {
 	}
 }
 
-// Progress is the progress of a pass. Total is the number of payments of the first pass; 0 in the second.
+// Progress is the progress of a pass. Total is the number of payments of the first pass; 0 in the
+// second.
 type Progress struct {
 	Books  bool   `json:"books"` // the second pass
 	Total  uint64 `json:"total"`
@@ -52,8 +56,9 @@ type Progress struct {
 type Reconciler struct {
 	Store eventstore.Store
 	Books Books
-	// Grace is how long a result at the processor may be on its way here: by its notification, or by a scope of the
-	// service (D8). Zero: none is on its way, as in the folder of a stopped server.
+	// Grace is how long a result at the processor may be on its way here: by its notification, or
+	// by a scope of the service (D8). Zero: none is on its way, as in the folder of a stopped
+	// server.
 	Grace time.Duration
 }
 
@@ -72,8 +77,8 @@ type run struct {
 	last Progress
 }
 
-// Run compares, calls report with every difference, and calls progress from time to time, each from one goroutine at a
-// time. An error means that the comparison is incomplete.
+// Run compares, calls report with every difference, and calls progress from time to time, each from
+// one goroutine at a time. An error means that the comparison is incomplete.
 func (r Reconciler) Run(ctx context.Context, q Scope, report func(Difference) error, progress func(Progress)) (Counts, error) {
 	if err := q.Check(); err != nil {
 		return Counts{}, err

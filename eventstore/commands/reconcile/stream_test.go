@@ -32,8 +32,8 @@ const (
 	mebibyte   = 1 << 20
 )
 
-// mirror is the books of a processor that did exactly what the ledger has, except for one operation that the mirror leaves out and one
-// that only the mirror has.
+// mirror is the books of a processor that did exactly what the ledger has, except for one operation
+// that the mirror leaves out and one that only the mirror has.
 type mirror struct {
 	store        *engine.Store
 	hidden, more processor.Record
@@ -158,8 +158,9 @@ func make1(store *engine.Store, id domain.PaymentID) error {
 	return err
 }
 
-// TestStreams checks that every operation is compared and every difference reported while both sides stream. The reported heap includes
-// the embedded server's, whose cache of the log's blocks is most of it. For a million: -operations 1000000, best on a folder in memory.
+// TestStreams checks that every operation is compared and every difference reported while both
+// sides stream. The reported heap includes the embedded server's, whose cache of the log's blocks
+// is most of it. For a million: -operations 1000000, best on a folder in memory.
 func TestStreams(t *testing.T) {
 	store := open(t)
 	payments := *operations / perPayment
@@ -234,7 +235,8 @@ func open(t *testing.T) *engine.Store {
 	return store
 }
 
-// TestBroken: books that cannot be read whole, and a caller who wants no more, end the comparison with their error.
+// TestBroken: books that cannot be read whole, and a caller who wants no more, end the comparison
+// with their error.
 func TestBroken(t *testing.T) {
 	store := open(t)
 	fill(t, store, 20)
@@ -253,7 +255,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestWithinTime checks that operations that were created outside the period are neither compared nor reported.
+// TestWithinTime checks that operations that were created outside the period are neither compared
+// nor reported.
 func TestWithinTime(t *testing.T) {
 	store := open(t)
 	fill(t, store, 1)

@@ -14,11 +14,13 @@ import (
 	"payledger/eventstore/workers"
 )
 
-// mostDoubtful is the number of records that wait for one more reading of the instruments. It bounds the memory.
+// mostDoubtful is the number of records that wait for one more reading of the instruments. It
+// bounds the memory.
 const mostDoubtful = 1000
 
-// verifications knows which references in the books are verifications of cards (D5.11), and not payments. A reference derives from a
-// token and does not show it, so all instruments are read: 20 bytes for each verified one stay in memory.
+// verifications knows which references in the books are verifications of cards (D5.11), and not
+// payments. A reference derives from a token and does not show it, so all instruments are read: 20
+// bytes for each verified one stay in memory.
 type verifications struct {
 	seed maphash.Seed
 
@@ -44,7 +46,8 @@ func (v *verifications) has(reference domain.PaymentID) bool {
 	return known
 }
 
-// later keeps an authorization of 0 for the next reading of the instruments. It returns all that are kept if they are enough for one.
+// later keeps an authorization of 0 for the next reading of the instruments. It returns all that
+// are kept if they are enough for one.
 func (v *verifications) later(there processor.Record) (enough []processor.Record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -98,7 +101,8 @@ func (r *run) requestsOf(ctx context.Context, newest *eventstore.Recorded) (list
 	return list, nil
 }
 
-// eachVerified calls handle with the newest event of each instrument of an account that has verification requests.
+// eachVerified calls handle with the newest event of each instrument of an account that has
+// verification requests.
 func (r *run) eachVerified(ctx context.Context, account domain.AccountID, handle func(ctx context.Context, reference domain.PaymentID, newest *eventstore.Recorded, list []request) error) error {
 	return workers.Pool(ctx, atOnce, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
 		return r.Store.Newest(ctx, account, eventstore.Instruments.Name, func(uint64) {}, submit)
@@ -151,9 +155,10 @@ func (r *run) instruments(ctx context.Context) error {
 	})
 }
 
-// verificationDifferences compares the requests to verify one card with the records under its reference. A request without a result
-// here may have any result there: a customer who went away did not repeat it. A request that failed here may be missing there, or wait
-// there for the customer's action, which no verification allows.
+// verificationDifferences compares the requests to verify one card with the records under its
+// reference. A request without a result here may have any result there: a customer who went away
+// did not repeat it. A request that failed here may be missing there, or wait there for the
+// customer's action, which no verification allows.
 func (r *run) verificationDifferences(reference domain.PaymentID, list []request, records []processor.Record) (found []Difference) {
 	p, currencies := payment.State{ID: reference}, map[uint64]domain.Currency{}
 	for _, one := range list {
@@ -179,8 +184,8 @@ func (r *run) verificationDifferences(reference domain.PaymentID, list []request
 	return found
 }
 
-// settle reads the instruments of the account, and of those that share its merchant accounts, once more, and reports the records that
-// are no verification.
+// settle reads the instruments of the account, and of those that share its merchant accounts, once
+// more, and reports the records that are no verification.
 func (r *run) settle(ctx context.Context, doubtful []processor.Record) error {
 	if len(doubtful) == 0 {
 		return nil

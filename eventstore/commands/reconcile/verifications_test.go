@@ -14,8 +14,8 @@ import (
 	"payledger/eventstore/engine"
 )
 
-// verify tokenizes a card of an account and requests two verifications: the first one fails, the second one succeeds. It returns the
-// record of the second.
+// verify tokenizes a card of an account and requests two verifications: the first one fails, the
+// second one succeeds. It returns the record of the second.
 func verify(t *testing.T, store *engine.Store, id domain.AccountID, token domain.Token) processor.Record {
 	t.Helper()
 	asked := instrument.VerificationRequested{Processor: processor.Adyen, MerchantID: merchantAt, Currency: "EUR"}
@@ -42,8 +42,9 @@ func verify(t *testing.T, store *engine.Store, id domain.AccountID, token domain
 	}
 }
 
-// TestVerifications: the verification of a card (D5.11) is no payment that the ledger lacks, neither for its account nor for another one
-// under the same merchant account, also if it is requested during the comparison. Its record is compared as that of an operation.
+// TestVerifications: the verification of a card (D5.11) is no payment that the ledger lacks,
+// neither for its account nor for another one under the same merchant account, also if it is
+// requested during the comparison. Its record is compared as that of an operation.
 func TestVerifications(t *testing.T) {
 	store := open(t)
 	fill(t, store, 1)

@@ -9,8 +9,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestOutcomesBelongToTheirRequests: the outcome of an operation has the correlation id of its request, also when
-// another operation was requested in between (§6.3, D19).
+// TestOutcomesBelongToTheirRequests: the outcome of an operation has the correlation id of its
+// request, also when another operation was requested in between (§6.3, D19).
 func TestOutcomesBelongToTheirRequests(t *testing.T) {
 	r := newRig(t)
 	s := r.Service(nil)

@@ -27,8 +27,9 @@ func (e *everywhere) wait(_ context.Context, position []uint64) error {
 	return e.failure
 }
 
-// TestRepeatWaitsElsewhere checks a change whose first answer was 503 because a node had not confirmed it. A repeat waits for the nodes
-// again, whatever is left to do, and names the event of the first call.
+// TestRepeatWaitsElsewhere checks a change whose first answer was 503 because a node had not
+// confirmed it. A repeat waits for the nodes again, whatever is left to do, and names the event of
+// the first call.
 func TestRepeatWaitsElsewhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -24,7 +24,8 @@ type SessionInput struct {
 // SessionChange returns a session's new fields, given its current ones.
 type SessionChange func(SessionInput) (SessionInput, error)
 
-// CreateSession records a client session (D4). Events and views contain the id: it must not be the session's access token.
+// CreateSession records a client session (D4). Events and views contain the id: it must not be the
+// session's access token.
 func (s *Sessions) CreateSession(ctx context.Context, by commands.Caller, id domain.SessionID, in SessionInput) (session.State, error) {
 	meta, err := s.RequestMeta(by)
 	if err != nil {
@@ -109,7 +110,8 @@ func (s *Sessions) Session(ctx context.Context, account domain.AccountID, id dom
 	return tip.State, nil
 }
 
-// tokenTTL returns the life of the account's client tokens: its own setting, else the service's (D4, D20).
+// tokenTTL returns the life of the account's client tokens: its own setting, else the service's
+// (D4, D20).
 func (s *Sessions) tokenTTL(by commands.Caller) time.Duration {
 	merchant, _ := s.Account(by.Account) // an unknown account has no setting
 	return merchant.Settings.TokenTTL(s.ClientTokenTTL)

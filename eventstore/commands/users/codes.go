@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// turns lets one code at a time be checked and decided about: simultaneous guesses must not outrun the count of their failures.
+// turns lets one code at a time be checked and decided about: simultaneous guesses must not outrun
+// the count of their failures.
 type turns chan struct{}
 
 func (t turns) begin(ctx context.Context) (done func(), err error) {
@@ -24,8 +25,9 @@ func (t turns) begin(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// checkCode returns the counter of a code. A wrong code counts for the session or the known device, otherwise for the user: the
-// caller knows the password, and six digits must not be guessed from many networks (D22.13).
+// checkCode returns the counter of a code. A wrong code counts for the session or the known device,
+// otherwise for the user: the caller knows the password, and six digits must not be guessed from
+// many networks (D22.13).
 func (u *Users) checkCode(ctx context.Context, c candidate, code string, origin Origin, from source) (uint64, error) {
 	if code = strings.Join(strings.Fields(code), ""); code == "" {
 		return 0, refuse(CodeNeeded)

@@ -11,7 +11,8 @@ const (
 	sweepEvery  = time.Second // a full map is searched for entries to forget at most once in this time
 )
 
-// limiter bounds how often something happens for each of many keys: at most most times at once, and once more each every.
+// limiter bounds how often something happens for each of many keys: at most most times at once, and
+// once more each every.
 type limiter struct {
 	most  float64
 	every time.Duration
@@ -52,7 +53,8 @@ func (l *limiter) giveBack(key string, now time.Time) {
 	l.by[key] = tries{max(0, l.left(key, now)-1), now}
 }
 
-// place returns the key to count for. When there are many, it drops those without tries; if that is not enough, new ones share a key.
+// place returns the key to count for. When there are many, it drops those without tries; if that is
+// not enough, new ones share a key.
 func (l *limiter) place(key string, now time.Time) string {
 	if l.by == nil {
 		l.by = map[string]tries{}

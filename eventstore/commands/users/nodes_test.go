@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore/commands/users"
 )
 
-// TestSessionEndsOnEveryNode checks that a session of one node is valid on another one, and that each change that ends it ends it there at
-// once.
+// TestSessionEndsOnEveryNode checks that a session of one node is valid on another one, and that
+// each change that ends it ends it there at once.
 func TestSessionEndsOnEveryNode(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -75,8 +75,9 @@ func TestSessionEndsOnEveryNode(t *testing.T) {
 	}
 }
 
-// TestCodeLockOverNodes: the wrong codes that two nodes get from new devices count together, and so they do after a restart: who gives them knows the
-// password. The lock is known on each node. It stops no session, no device that the user has signed in on, and ends after 15 minutes.
+// TestCodeLockOverNodes: the wrong codes that two nodes get from new devices count together, and so
+// they do after a restart: who gives them knows the password. The lock is known on each node. It
+// stops no session, no device that the user has signed in on, and ends after 15 minutes.
 func TestCodeLockOverNodes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -156,8 +157,9 @@ func TestCodeOnceOverNodes(t *testing.T) {
 	}
 }
 
-// TestGuessesAtOnce: of many simultaneous wrong passwords from one network, on two nodes, each node compares ten and few more, and the right one among
-// them begins no session after that. A user in another network signs in meanwhile.
+// TestGuessesAtOnce: of many simultaneous wrong passwords from one network, on two nodes, each node
+// compares ten and few more, and the right one among them begins no session after that. A user in
+// another network signs in meanwhile.
 func TestGuessesAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

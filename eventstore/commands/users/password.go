@@ -10,13 +10,16 @@ import (
 	"payledger/eventstore/secrets/hashing"
 )
 
-// ChangePassword sets another password for the signed-in user, ends all of the user's sessions and begins a new one. A Refusal has the reason
-// WrongCredentials, LockedUser, TooManyTries or Busy. A new password that is too weak is a RequestValidationError with the path $.newPassword.
-// Its effects, in order:
+// ChangePassword sets another password for the signed-in user, ends all of the user's sessions and
+// begins a new one. A Refusal has the reason WrongCredentials, LockedUser, TooManyTries or Busy. A
+// new password that is too weak is a RequestValidationError with the path $.newPassword. Its
+// effects, in order:
 //
-//  1. The verifier of the new password is stored under a new name. After a crash here the old password is valid.
+//  1. The verifier of the new password is stored under a new name. After a crash here the old
+//     password is valid.
 //  2. The event makes the verifier the user's. After a crash here the new password is valid.
-//  3. The earlier verifiers are destroyed. After a crash here they are not valid, and CleanUsers destroys them.
+//  3. The earlier verifiers are destroyed. After a crash here they are not valid, and CleanUsers
+//     destroys them.
 func (u *Users) ChangePassword(ctx context.Context, who Current, in PasswordChange) (SignedIn, error) {
 	next := normal(in.New)
 	if found := passwordFaults(next, normal(in.Old), who.User.Name, who.Account.Name); len(found) > 0 {

@@ -16,30 +16,36 @@ type Reason string
 const (
 	// WrongCredentials: there is no such user, or the password is wrong. Both have the same answer.
 	WrongCredentials Reason = "WRONG_CREDENTIALS"
-	// CodeNeeded: the password is right, and the user's second factor is on. Refusal.Step continues without the password.
+	// CodeNeeded: the password is right, and the user's second factor is on. Refusal.Step continues
+	// without the password.
 	CodeNeeded Reason = "CODE_NEEDED"
-	// CodeWrong: the code is wrong, or was used before. Refusal.Step continues without the password.
+	// CodeWrong: the code is wrong, or was used before. Refusal.Step continues without the
+	// password.
 	CodeWrong Reason = "CODE_WRONG"
-	// LockedUser: too many wrong passwords or codes for this name, from this network, device or session; Refusal.Until is the end.
+	// LockedUser: too many wrong passwords or codes for this name, from this network, device or
+	// session; Refusal.Until is the end.
 	LockedUser Reason = "LOCKED"
 	// TooManyTries: too many tries from this address; Refusal.Until is the time of the next one.
 	TooManyTries Reason = "TOO_MANY_TRIES"
 	Busy         Reason = "BUSY"
-	// AccountNeeded: users of several accounts fit. SignInInput.Account must name the account; Refusal.Accounts has those whose password
-	// was right, or is empty if there are too many to compare.
+	// AccountNeeded: users of several accounts fit. SignInInput.Account must name the account;
+	// Refusal.Accounts has those whose password was right, or is empty if there are too many to
+	// compare.
 	AccountNeeded Reason = "ACCOUNT_NEEDED"
 	StepExpired   Reason = "STEP_EXPIRED"
 	// NoSession: there is no token, or it is not one of ours.
 	NoSession Reason = "NO_SESSION"
 	// SessionExpired: nothing was done for an hour, or 12 hours are over. Sign in again.
 	SessionExpired Reason = "SESSION_EXPIRED"
-	// SessionEnded: the user signed out or was removed, or the password, the role or the second factor was changed. Sign in again.
+	// SessionEnded: the user signed out or was removed, or the password, the role or the second
+	// factor was changed. Sign in again.
 	SessionEnded Reason = "SESSION_ENDED"
 	FactorOn     Reason = "FACTOR_ON"
 	FactorOff    Reason = "FACTOR_OFF"
 )
 
-// Refusal is the error of a command of this package that the user can do something about. It is also a *domain.Error, for errors.As.
+// Refusal is the error of a command of this package that the user can do something about. It is
+// also a *domain.Error, for errors.As.
 type Refusal struct {
 	Reason   Reason
 	Until    time.Time // of LockedUser and TooManyTries

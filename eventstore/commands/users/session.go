@@ -9,7 +9,8 @@ import (
 	"payledger/eventstore"
 )
 
-// Session returns the session of a token. A Refusal has the reason NoSession, SessionExpired or SessionEnded.
+// Session returns the session of a token. A Refusal has the reason NoSession, SessionExpired or
+// SessionEnded.
 func (u *Users) Session(ctx context.Context, token string) (Current, error) {
 	c, ours := u.read(token)
 	if !ours || c.Session == "" {
@@ -58,7 +59,8 @@ func tokenEnd(issued time.Time, s account.UserSession) time.Time {
 	return s.ExpiresAt
 }
 
-// begin records an event of a user that begins a session, and returns the session. decide gets the id of the session.
+// begin records an event of a user that begins a session, and returns the session. decide gets the
+// id of the session.
 func (u *Users) begin(ctx context.Context, c candidate, from Origin, decide func(account.State, time.Time, domain.UserSessionID) (account.Event, error)) (SignedIn, error) {
 	text, err := eventstore.NewUUID(u.Accounts.Random)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // longestPassword bounds the work of a comparison, in bytes.
 const longestPassword = 1024
 
-// SignIn begins a session. A Refusal has the reason WrongCredentials, CodeNeeded, CodeWrong, LockedUser, TooManyTries, Busy,
-// AccountNeeded or StepExpired.
+// SignIn begins a session. A Refusal has the reason WrongCredentials, CodeNeeded, CodeWrong,
+// LockedUser, TooManyTries, Busy, AccountNeeded or StepExpired.
 func (u *Users) SignIn(ctx context.Context, in SignInInput) (SignedIn, error) {
 	in.Password = normal(in.Password)
 	from := u.source(in)
@@ -52,7 +52,8 @@ func (u *Users) try(ctx context.Context, in SignInInput, from source) (SignedIn,
 	return u.byPassword(ctx, in, from)
 }
 
-// normal returns a password in the form that is compared: keyboards write one character in different ways. A too long one becomes "".
+// normal returns a password in the form that is compared: keyboards write one character in
+// different ways. A too long one becomes "".
 func normal(password string) string {
 	if len(password) > longestPassword {
 		return ""
@@ -89,8 +90,9 @@ func (u *Users) byPassword(ctx context.Context, in SignInInput, from source) (Si
 	return u.enter(ctx, matched[0], in, from)
 }
 
-// checkPassword returns the candidates that the password belongs to. If there is none, failed is the end of the pair's wait, or zero: the
-// failure counts before the next password of the pair is compared in the same lane.
+// checkPassword returns the candidates that the password belongs to. If there is none, failed is
+// the end of the pair's wait, or zero: the failure counts before the next password of the pair is
+// compared in the same lane.
 func (u *Users) checkPassword(ctx context.Context, in SignInInput, from source, found []candidate) (matched []candidate, failed time.Time, err error) {
 	p := typed(in, from, found)
 	if err := u.slowdown.waits(p, u.now()); err != nil {
@@ -117,8 +119,9 @@ func (u *Users) checkPassword(ctx context.Context, in SignInInput, from source, 
 	return matched, failed, err
 }
 
-// typed returns the pair of a name as it was typed, with or without an account, and its source: for a name that nobody has as for others. A
-// new password of the only user of the name begins a new count.
+// typed returns the pair of a name as it was typed, with or without an account, and its source: for
+// a name that nobody has as for others. A new password of the only user of the name begins a new
+// count.
 func typed(in SignInInput, from source, found []candidate) pair {
 	password := ""
 	if len(found) == 1 {
@@ -157,7 +160,8 @@ func (u *Users) byStep(ctx context.Context, in SignInInput, from source) (Signed
 	return u.enter(ctx, candidate{state, user}, in, from)
 }
 
-// candidates returns the newest states of the users of a name, or AccountNeeded if there are more than are compared.
+// candidates returns the newest states of the users of a name, or AccountNeeded if there are more
+// than are compared.
 func (u *Users) candidates(ctx context.Context, in SignInInput) (found []candidate, err error) {
 	var owners []domain.AccountID
 	for _, a := range u.Directory() {
@@ -200,7 +204,8 @@ func (u *Users) work(in SignInInput) int {
 	return most
 }
 
-// compare returns the candidates that the password belongs to. It costs work comparisons, or one of each candidate if these are more.
+// compare returns the candidates that the password belongs to. It costs work comparisons, or one of
+// each candidate if these are more.
 func (u *Users) compare(ctx context.Context, turn *hashing.Turn, open []candidate, password string, work int) (matched []candidate, err error) {
 	for _, c := range open {
 		verifier, err := u.Accounts.Secrets.Get(ctx, c.user.Password)
@@ -222,8 +227,9 @@ func (u *Users) compare(ctx context.Context, turn *hashing.Turn, open []candidat
 	return matched, nil
 }
 
-// recordFailure records a failure of a user for the account's audit log, even if the browser has gone; until is the end of the source's wait. A
-// flood of them is not recorded whole: it must not fill the log.
+// recordFailure records a failure of a user for the account's audit log, even if the browser has
+// gone; until is the end of the source's wait. A flood of them is not recorded whole: it must not
+// fill the log.
 func (u *Users) recordFailure(ctx context.Context, c candidate, code bool, from Origin, by source, until time.Time) error {
 	if !u.recorded.take(string(c.user.ID), u.now()).IsZero() {
 		return nil
@@ -244,7 +250,8 @@ func (u *Users) failed(ctx context.Context, c candidate, f account.FailSignIn, f
 	return state, err
 }
 
-// enter begins the session of a user whose password is right, and whose code is right if one is needed.
+// enter begins the session of a user whose password is right, and whose code is right if one is
+// needed.
 func (u *Users) enter(ctx context.Context, c candidate, in SignInInput, from source) (SignedIn, error) {
 	proof := account.Proof{Password: c.user.Password, TOTP: c.user.TOTP, Known: from.known()}
 	if c.user.TOTP != "" {

@@ -47,7 +47,8 @@ func count(all []string, one string) (n int) {
 	return n
 }
 
-// TestSignIn: the right name and password begin a session, in any case of the name; a wrong name and a wrong password have the same answer.
+// TestSignIn: the right name and password begin a session, in any case of the name; a wrong name
+// and a wrong password have the same answer.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -77,7 +78,8 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestSignInIsRecorded: the account's events say who signed in or failed and from where, and nothing that signs in.
+// TestSignInIsRecorded: the account's events say who signed in or failed and from where, and
+// nothing that signs in.
 func TestSignInIsRecorded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -120,8 +122,9 @@ func TestSignInIsRecorded(t *testing.T) {
 	}
 }
 
-// TestSeveralAccounts: the password decides between users of one name in two accounts. If both have the same one, the account must be named.
-// A failure counts for both; a success of one does not count against the other.
+// TestSeveralAccounts: the password decides between users of one name in two accounts. If both have
+// the same one, the account must be named. A failure counts for both; a success of one does not
+// count against the other.
 func TestSeveralAccounts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -172,8 +175,9 @@ func TestSeveralAccounts(t *testing.T) {
 	mustRefuse(t, "a name of too many accounts", err, users.AccountNeeded)
 }
 
-// TestStrangersLockNobody: wrong passwords from a network stop only this pair of name and network, whether the name is of one user, of several or of
-// nobody, with and without the account's id, which a shopper's client token has (D22.13). The user signs in from another network, and on a
+// TestStrangersLockNobody: wrong passwords from a network stop only this pair of name and network,
+// whether the name is of one user, of several or of nobody, with and without the account's id,
+// which a shopper's client token has (D22.13). The user signs in from another network, and on a
 // known device from the same one.
 func TestStrangersLockNobody(t *testing.T) {
 	t.Parallel()
@@ -235,7 +239,8 @@ func TestStrangersLockNobody(t *testing.T) {
 	}
 }
 
-// TestKnownDevice: wrong passwords of a known device count for the device. It is one of its user only, for 90 days, and a changed token is none.
+// TestKnownDevice: wrong passwords of a known device count for the device. It is one of its user
+// only, for 90 days, and a changed token is none.
 func TestKnownDevice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -267,7 +272,8 @@ func TestKnownDevice(t *testing.T) {
 	mustRefuse(t, "its network, 90 days later", try("admin", "wrong", "", 8), users.LockedUser)
 }
 
-// TestFloodIsNotRecorded: of a flood of wrong passwords for a user from many networks, the log gets a bounded number.
+// TestFloodIsNotRecorded: of a flood of wrong passwords for a user from many networks, the log gets
+// a bounded number.
 func TestFloodIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -282,8 +288,8 @@ func TestFloodIsNotRecorded(t *testing.T) {
 	n.signIn("admin", r.made.DashboardPassword, "")
 }
 
-// TestAddressLimit: an address has 20 tries at once and one more each 15 seconds; successful ones and other addresses do not count. All addresses
-// of an IPv6 network count together.
+// TestAddressLimit: an address has 20 tries at once and one more each 15 seconds; successful ones
+// and other addresses do not count. All addresses of an IPv6 network count together.
 func TestAddressLimit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -320,7 +326,8 @@ func TestAddressLimit(t *testing.T) {
 	mustRefuse(t, "another network", try("2001:0:0:1::1", "wrong"), users.WrongCredentials)
 }
 
-// TestTokens: a token expires an hour after it was issued; a used one is renewed, until 12 hours after the sign-in. A changed one is none.
+// TestTokens: a token expires an hour after it was issued; a used one is renewed, until 12 hours
+// after the sign-in. A changed one is none.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -13,9 +13,10 @@ import (
 // mostPairs is more than the comparisons of an hour.
 const mostPairs = 32 << 10
 
-// slowdown counts the failures of pairs of a user's name and a source: a network, a device or a session (D22.13). account.MaxFailures of them stop
-// further tries of the pair for account.LockFor. A name that no user has is counted in the same way, so that an answer does not reveal
-// whether a name exists. It has hashes only: a user may have typed the password into the field of the name.
+// slowdown counts the failures of pairs of a user's name and a source: a network, a device or a
+// session (D22.13). account.MaxFailures of them stop further tries of the pair for account.LockFor.
+// A name that no user has is counted in the same way, so that an answer does not reveal whether a
+// name exists. It has hashes only: a user may have typed the password into the field of the name.
 type slowdown struct {
 	mu    sync.Mutex
 	by    map[pair]failures
@@ -65,7 +66,8 @@ func (s *slowdown) waits(p pair, now time.Time) error {
 	return s.by[p].waits(now)
 }
 
-// fail counts a failure, and returns the end of the wait if it was one too many. Failures of a pair that waits do not count.
+// fail counts a failure, and returns the end of the wait if it was one too many. Failures of a pair
+// that waits do not count.
 func (s *slowdown) fail(p pair, now time.Time) (until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +88,8 @@ func (s *slowdown) clear(p pair) {
 	delete(s.by, p)
 }
 
-// makeRoom forgets pairs when there are many: first those whose failures do not count any more, then any.
+// makeRoom forgets pairs when there are many: first those whose failures do not count any more,
+// then any.
 func (s *slowdown) makeRoom(now time.Time) {
 	if s.by == nil {
 		s.by = map[pair]failures{}

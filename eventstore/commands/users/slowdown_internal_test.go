@@ -9,8 +9,9 @@ import (
 	"payledger/domain/account"
 )
 
-// TestSlowdown: ten failures within an hour of each other stop a pair of name and network for 15 minutes (D22.13). Further failures do not count. The name in
-// another account is another pair, and so is each of many names, and the name in another network.
+// TestSlowdown: ten failures within an hour of each other stop a pair of name and network for 15
+// minutes (D22.13). Further failures do not count. The name in another account is another pair, and
+// so is each of many names, and the name in another network.
 func TestSlowdown(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

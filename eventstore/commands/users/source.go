@@ -22,7 +22,8 @@ type source struct {
 // known reports whether the source is a device or a session of the user.
 func (s source) known() bool { return s.by.Known }
 
-// source returns the source of a try: a device on which the user has signed in before, or the network.
+// source returns the source of a try: a device on which the user has signed in before, or the
+// network.
 func (u *Users) source(in SignInInput) source {
 	if c, is := u.device(in); is {
 		id := "device:" + c.Device
@@ -74,7 +75,8 @@ func sessionSource(who Current) source {
 	return source{id: id, limit: id, by: hashing.By{Who: string(who.Account.ID), Known: true}}
 }
 
-// networkOf returns the network of an address, of so many bits: a customer of a network provider may have all of its addresses.
+// networkOf returns the network of an address, of so many bits: a customer of a network provider
+// may have all of its addresses.
 func networkOf(from netip.Addr, bits4, bits6 int) string {
 	from = from.Unmap().WithZone("")
 	bits := bits4

@@ -22,7 +22,8 @@ const (
 	longestToken = 1024 // characters
 )
 
-// claims are the content of a token: of a session, of the step between password and code, or of a known device.
+// claims are the content of a token: of a session, of the step between password and code, or of a
+// known device.
 type claims struct {
 	Account domain.AccountID     `json:"a"`
 	User    domain.UserID        `json:"u"`

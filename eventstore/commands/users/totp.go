@@ -39,12 +39,16 @@ func matchCode(secret []byte, code string, now time.Time) (counter uint64, right
 	return 0, false
 }
 
-// BeginTOTP makes a secret for the signed-in user and returns it, shown once. It has no effect until ConfirmTOTP. A Refusal has the reason
-// WrongCredentials (of the password), LockedUser, TooManyTries, Busy or FactorOn. Its effects, in order:
+// BeginTOTP makes a secret for the signed-in user and returns it, shown once. It has no effect
+// until ConfirmTOTP. A Refusal has the reason WrongCredentials (of the password), LockedUser,
+// TooManyTries, Busy or FactorOn. Its effects, in order:
 //
-//  1. The secret is stored. After a crash here it is unused, and the next call takes another number.
-//  2. The event makes it the one to confirm. After a crash here it was never shown: the user begins again.
-//  3. Earlier secrets, which were not confirmed, are destroyed. After a crash here CleanUsers destroys them.
+//  1. The secret is stored. After a crash here it is unused, and the next call takes another
+//     number.
+//  2. The event makes it the one to confirm. After a crash here it was never shown: the user begins
+//     again.
+//  3. Earlier secrets, which were not confirmed, are destroyed. After a crash here CleanUsers
+//     destroys them.
 func (u *Users) BeginTOTP(ctx context.Context, who Current, password string, from Origin) (NewFactor, error) {
 	return withPassword(ctx, u, who, password, from, func(c candidate) (made NewFactor, err error) {
 		if c.user.TOTP != "" {
@@ -90,8 +94,9 @@ func (u *Users) storeTOTP(ctx context.Context, c candidate, secret []byte) (doma
 	})
 }
 
-// ConfirmTOTP turns the second factor on if the code is of BeginTOTP's secret, ends all of the user's sessions and begins a new one. A Refusal
-// has the reason CodeWrong, LockedUser, TooManyTries, Busy, FactorOff or FactorOn: wrong codes count as in a sign-in.
+// ConfirmTOTP turns the second factor on if the code is of BeginTOTP's secret, ends all of the
+// user's sessions and begins a new one. A Refusal has the reason CodeWrong, LockedUser,
+// TooManyTries, Busy, FactorOff or FactorOn: wrong codes count as in a sign-in.
 func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from Origin) (SignedIn, error) {
 	return limited(ctx, u, who, func(c candidate, by source) (SignedIn, error) {
 		done, err := u.codes.begin(ctx)
@@ -127,8 +132,9 @@ func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from 
 	})
 }
 
-// DisableTOTP turns the second factor off, if the code is right. It ends all of the user's sessions and begins a new one. A Refusal has the reason
-// CodeNeeded, CodeWrong, LockedUser, TooManyTries, Busy or FactorOff. Its effects, in order:
+// DisableTOTP turns the second factor off, if the code is right. It ends all of the user's sessions
+// and begins a new one. A Refusal has the reason CodeNeeded, CodeWrong, LockedUser, TooManyTries,
+// Busy or FactorOff. Its effects, in order:
 //
 //  1. The event. After a crash here the secret is not in force, and CleanUsers destroys it.
 //  2. The secret is destroyed.
@@ -158,8 +164,9 @@ func (u *Users) DisableTOTP(ctx context.Context, who Current, code string, from 
 	})
 }
 
-// limited runs a command of a signed-in user that a wrong password or code refuses, with the newest state of the user. Failures count for the
-// session, as those of a sign-in do for its network: a stolen session must not try out the password.
+// limited runs a command of a signed-in user that a wrong password or code refuses, with the newest
+// state of the user. Failures count for the session, as those of a sign-in do for its network: a
+// stolen session must not try out the password.
 func limited[T any](ctx context.Context, u *Users, who Current, run func(candidate, source) (T, error)) (made T, err error) {
 	by := sessionSource(who)
 	if until := u.tries.take(by.limit, u.now()); !until.IsZero() {

@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/commands/users"
 )
 
-// TestSecondFactor: after the right password a code is needed. It may come with the password, or with the step that the refusal has. Wrong codes lock.
+// TestSecondFactor: after the right password a code is needed. It may come with the password, or
+// with the step that the refusal has. Wrong codes lock.
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -113,7 +114,8 @@ func (n *node) secretNames(kind string) []string {
 	return names
 }
 
-// TestFactorGuesses: wrong codes for a secret that waits for its confirmation stop the session that gave them, and a right code does not help then.
+// TestFactorGuesses: wrong codes for a secret that waits for its confirmation stop the session that
+// gave them, and a right code does not help then.
 func TestFactorGuesses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -30,7 +30,8 @@ type Config struct {
 	Root     []byte // of the key that signs tokens; every node has the same
 	// Directory returns all accounts as this node knows them.
 	Directory func() []account.State
-	// Newest returns the newest state of an account, whichever node changed it last; false if there is none.
+	// Newest returns the newest state of an account, whichever node changed it last; false if there
+	// is none.
 	Newest func(context.Context, domain.AccountID) (account.State, bool, error)
 }
 

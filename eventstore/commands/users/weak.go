@@ -22,8 +22,8 @@ const (
 	minRest     = 4 // letters beside common words
 )
 
-// passwordFaults returns all reasons to refuse a new password (§6.1). There are no rules about kinds of characters: length helps, and
-// they do not (NIST SP 800-63B).
+// passwordFaults returns all reasons to refuse a new password (§6.1). There are no rules about
+// kinds of characters: length helps, and they do not (NIST SP 800-63B).
 func passwordFaults(password, old string, names ...string) (found []domain.Violation) {
 	add := func(format string, args ...any) {
 		found = append(found, domain.Violation{Path: "$.newPassword", Description: fmt.Sprintf(format, args...)})
@@ -41,8 +41,8 @@ func passwordFaults(password, old string, names ...string) (found []domain.Viola
 	return found
 }
 
-// trivial reports whether a password is one of those that are tried first: a common word with a few characters around it, the user's own
-// name, one piece again and again, or a row of characters.
+// trivial reports whether a password is one of those that are tried first: a common word with a few
+// characters around it, the user's own name, one piece again and again, or a row of characters.
 func trivial(password string, names []string) bool {
 	plain := plainText(password)
 	distinct := map[rune]bool{}
@@ -62,8 +62,8 @@ func trivial(password string, names []string) bool {
 	return lettersBeside(strings.ToLower(password), plain, words) < minRest
 }
 
-// lettersBeside returns the number of a text's letters outside of words; a text without any of the words has no limit. plain is the text with
-// letters in the place of the signs that stand for them.
+// lettersBeside returns the number of a text's letters outside of words; a text without any of the
+// words has no limit. plain is the text with letters in the place of the signs that stand for them.
 func lettersBeside(text, plain string, words []string) int {
 	rest := plain
 	for _, word := range words {
@@ -96,7 +96,8 @@ func repeated(text string) bool {
 	return false
 }
 
-// rows are the rows of keyboards and of the alphabet; each counts in both directions, and goes round.
+// rows are the rows of keyboards and of the alphabet; each counts in both directions, and goes
+// round.
 var rows = []string{
 	"abcdefghijklmnopqrstuvwxyz", "0123456789", "1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm", "wxcvbn",
 	"1q2w3e4r5t6y7u8i9o0p", "qazwsxedcrfvtgbyhnujmikolp", "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p",
@@ -112,7 +113,8 @@ func row(text string) bool {
 	return pieces*3 < utf8.RuneCountInString(text)
 }
 
-// rowPiece returns the length of the longest beginning of a text that is a piece of a row; at least 1.
+// rowPiece returns the length of the longest beginning of a text that is a piece of a row; at
+// least 1.
 func rowPiece(text []rune) int {
 	longest := 1
 	for _, r := range rows {

@@ -2,7 +2,8 @@ package users
 
 import "testing"
 
-// FuzzPassword: no text makes the check of passwords fail, and a long enough one of a single character is weak.
+// FuzzPassword: no text makes the check of passwords fail, and a long enough one of a single
+// character is weak.
 func FuzzPassword(f *testing.F) {
 	for _, seed := range []string{"", "grape kettle sofa 91", "İİİİİİİİİİİİİİ", "\xff\xfe\xfdpasswordpassword", "p@ssw0rdİ\xffadmin1234", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"} {
 		f.Add(seed, "admin@example.com")

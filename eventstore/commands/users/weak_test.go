@@ -10,7 +10,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// TestChangePassword: the old password is needed, and counts as a try; then only the new one signs in. All older sessions have ended.
+// TestChangePassword: the old password is needed, and counts as a try; then only the new one signs
+// in. All older sessions have ended.
 func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -58,8 +59,8 @@ func TestChangePassword(t *testing.T) {
 	}
 }
 
-// TestWeakPasswords checks that a short or a common password is refused with the reason, and that other passwords are accepted, with any
-// characters.
+// TestWeakPasswords checks that a short or a common password is refused with the reason, and that
+// other passwords are accepted, with any characters.
 func TestWeakPasswords(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

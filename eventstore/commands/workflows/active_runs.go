@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// maxActive, maxActiveOfAccount and maxActiveOfWorkflow limit the runs in memory. The other runs stay in the views. A workflow
-	// with fewer than guaranteedOfWorkflow runs in memory may exceed the first two limits, up to hardMaxActive runs in total.
+	// maxActive, maxActiveOfAccount and maxActiveOfWorkflow limit the runs in memory. The other
+	// runs stay in the views. A workflow with fewer than guaranteedOfWorkflow runs in memory may
+	// exceed the first two limits, up to hardMaxActive runs in total.
 	maxActive            = 4096
 	maxActiveOfAccount   = 1024
 	maxActiveOfWorkflow  = 256
@@ -20,14 +21,17 @@ const (
 	hardMaxActive        = 4 * maxActive
 	// actionsAtOnce bounds the concurrent actions of one workflow.
 	actionsAtOnce = 16
-	// abandonedAfter is the time without a change after which any node takes a run over. It is longer than the wait for an operation.
+	// abandonedAfter is the time without a change after which any node takes a run over. It is
+	// longer than the wait for an operation.
 	abandonedAfter = 2 * time.Minute
-	// retryMost is the longest wait before a run repeats an action. It gives up its place after triesMost repeats in a row.
+	// retryMost is the longest wait before a run repeats an action. It gives up its place after
+	// triesMost repeats in a row.
 	retryMost = 30 * time.Second
 	triesMost = 6
 )
 
-// activeRun is a run in memory, from shortly before it is due until it ends, another node drives it, or it must wait for long.
+// activeRun is a run in memory, from shortly before it is due until it ends, another node drives
+// it, or it must wait for long.
 type activeRun struct {
 	OpenRun
 	due     due.Time      // of its first action
@@ -105,7 +109,8 @@ func (e *Engine) activate(run OpenRun) bool {
 	return true
 }
 
-// room reports whether there is a place for a run. If there is none, room notes that a run found no place.
+// room reports whether there is a place for a run. If there is none, room notes that a run found no
+// place.
 func (fs *activeRuns) room(run OpenRun, l *workflowQuota) bool {
 	if l.active >= maxActiveOfWorkflow {
 		l.turnedAway = true
@@ -119,7 +124,8 @@ func (fs *activeRuns) room(run OpenRun, l *workflowQuota) bool {
 	return false
 }
 
-// release frees the run's place. If runs were turned away before, and half of the places are free now, release starts a sweep.
+// release frees the run's place. If runs were turned away before, and half of the places are free
+// now, release starts a sweep.
 func (fs *activeRuns) release(f *activeRun, l *workflowQuota) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -220,7 +226,8 @@ func (e *Engine) drive(ctx context.Context, f *activeRun, l *workflowQuota) {
 	}
 }
 
-// untilDue waits until a run's first action is due. It returns false if there is nothing left to do here.
+// untilDue waits until a run's first action is due. It returns false if there is nothing left to do
+// here.
 func (e *Engine) untilDue(ctx context.Context, f *activeRun) bool {
 	for {
 		left := f.due.Left(e.Now())

@@ -64,8 +64,9 @@ func idle(t *testing.T, runs open) *Engine {
 	return e
 }
 
-// TestPlaces checks that neither one workflow with thousands of open runs, nor an account with many such workflows, keeps the runs of
-// others out, and that a run without a place is found when there is one.
+// TestPlaces checks that neither one workflow with thousands of open runs, nor an account with many
+// such workflows, keeps the runs of others out, and that a run without a place is found when there
+// is one.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -95,7 +96,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestSweepGoesOn: a sweep continues past runs that wait for long, and a later sweep reads them again.
+// TestSweepGoesOn: a sweep continues past runs that wait for long, and a later sweep reads them
+// again.
 func TestSweepGoesOn(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -136,8 +138,9 @@ func TestTurnstile(t *testing.T) {
 	}
 }
 
-// TestSetBack checks runs that were recorded while the clock was a day or more ahead. They start when their own delay has passed since the
-// clock was set back, however long it is. A run that had begun, and one without a delay, start at once.
+// TestSetBack checks runs that were recorded while the clock was a day or more ahead. They start
+// when their own delay has passed since the clock was set back, however long it is. A run that had
+// begun, and one without a delay, start at once.
 func TestSetBack(t *testing.T) {
 	for _, jump := range []time.Duration{25 * time.Hour, 72 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

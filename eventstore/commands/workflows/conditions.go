@@ -28,7 +28,8 @@ func (e *Engine) conditionOf(d workflow.Definition) compiled {
 
 const allowance uint64 = 5_000 // the total cost of an account's conditions on one event, in CEL's units
 
-// evaluate subtracts the cost from the allowance. A condition that this build does not support, or without allowance, does not hold.
+// evaluate subtracts the cost from the allowance. A condition that this build does not support, or
+// without allowance, does not hold.
 func (c compiled) evaluate(v condition.Values, spend *uint64) workflow.Evaluation {
 	switch {
 	case len(c.faults) > 0:

@@ -42,8 +42,8 @@ const (
 	twoActions = oneAction + ", action_requested, action_succeeded"
 )
 
-// scenes are the actions beside the capture and the request of TestCrashMatrix. No key is claimed: an action's can be sent
-// for no other payment.
+// scenes are the actions beside the capture and the request of TestCrashMatrix. No key is claimed:
+// an action's can be sent for no other payment.
 var scenes = []scene{
 	{
 		name: "cancel", trigger: onAuthorized, actions: []workflow.Action{{Type: workflow.Cancel, Reason: "x"}}, starts: "payment.authorized",
@@ -83,8 +83,9 @@ var scenes = []scene{
 	},
 }
 
-// TestCrashScenes: a node that ends before or behind anything that a run does leaves it to the next, which brings it to
-// the end that it would have had, with each operation in the processor's books once (D19).
+// TestCrashScenes: a node that ends before or behind anything that a run does leaves it to the
+// next, which brings it to the end that it would have had, with each operation in the processor's
+// books once (D19).
 func TestCrashScenes(t *testing.T) {
 	t.Parallel()
 	row := 0
@@ -182,7 +183,8 @@ func (r *rig) disputed() payment.State {
 	return p
 }
 
-// TestFailureIsTold: the webhook of a run that failed comes whether the node ends before or behind that, once recorded.
+// TestFailureIsTold: the webhook of a run that failed comes whether the node ends before or behind
+// that, once recorded.
 func TestFailureIsTold(t *testing.T) {
 	t.Parallel()
 	for _, w := range []failureMode{crashBefore, crashAfter} {
@@ -211,8 +213,8 @@ func TestFailureIsTold(t *testing.T) {
 	}
 }
 
-// TestLongWait checks that a run that waits long for an outcome has no place in memory, and continues when the outcome comes, also after a
-// crash.
+// TestLongWait checks that a run that waits long for an outcome has no place in memory, and
+// continues when the outcome comes, also after a crash.
 func TestLongWait(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

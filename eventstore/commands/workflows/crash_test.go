@@ -25,8 +25,8 @@ var effects = []effect{
 	{"workflow_run.action_requested", 2}, {sendRequest, 1}, {"workflow_run.action_succeeded", 2},
 }
 
-// waysOf lists how an effect can go wrong. A break of the connection takes seconds: small runs leave it to the tests of
-// the store.
+// waysOf lists how an effect can go wrong. A break of the connection takes seconds: small runs
+// leave it to the tests of the store.
 func waysOf(e effect) []failureMode {
 	ways := []failureMode{crashBefore, crashAfter}
 	if strings.HasPrefix(e.on, "send") {
@@ -39,9 +39,10 @@ func waysOf(e effect) []failureMode {
 	return ways
 }
 
-// TestCrashMatrix lets each effect of a run fail before it happened, or take effect and lose its answer, with and without the end of the
-// process. The run continues, its capture is in the processor's books once, its request came under one key, and its history has each
-// action once (D19).
+// TestCrashMatrix lets each effect of a run fail before it happened, or take effect and lose its
+// answer, with and without the end of the process. The run continues, its capture is in the
+// processor's books once, its request came under one key, and its history has each action once
+// (D19).
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	for i, e := range effects {
@@ -139,7 +140,8 @@ func TestTwoNodes(t *testing.T) {
 	}
 }
 
-// TestDelaySurvives: a run that waits for its time when its node ends is taken by the next one, at its time.
+// TestDelaySurvives: a run that waits for its time when its node ends is taken by the next one, at
+// its time.
 func TestDelaySurvives(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

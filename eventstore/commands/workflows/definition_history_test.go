@@ -14,8 +14,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestBooks checks that the workflows in force at any time are those of the log, and that a history is read once, however many old events
-// are planned.
+// TestBooks checks that the workflows in force at any time are those of the log, and that a history
+// is read once, however many old events are planned.
 func TestBooks(t *testing.T) {
 	t.Parallel()
 	ctx, account := context.Background(), domain.AccountID("acct1")
@@ -86,7 +86,8 @@ func TestBooks(t *testing.T) {
 	}
 }
 
-// TestRecent checks that a simulation's cache is bounded by size, and has only the newest event of an aggregate.
+// TestRecent checks that a simulation's cache is bounded by size, and has only the newest event of
+// an aggregate.
 func TestRecent(t *testing.T) {
 	t.Parallel()
 	b := newRecent()

@@ -17,7 +17,8 @@ type Effect struct {
 	Refusal string        // the reason of its refusal; "": none
 }
 
-// DryRun returns the effects that actions would have on a payment if the processor accepted each, up to the first refusal.
+// DryRun returns the effects that actions would have on a payment if the processor accepted each,
+// up to the first refusal.
 func DryRun(of Subject, actions []workflow.Action, at time.Time) []Effect {
 	var effects []Effect
 	s, total := of.Payment, of.Payment.Amount

@@ -42,11 +42,14 @@ type Config struct {
 	OpenRuns        OpenRuns
 	Now             func() time.Time
 	Logger          zerolog.Logger
-	// Alone is true if no other node drives runs of this log, so that no node drives the runs that are open at the start.
+	// Alone is true if no other node drives runs of this log, so that no node drives the runs that
+	// are open at the start.
 	Alone bool
-	// Left reports whether the node that ran a command does not work any more, or is this one; nil: every event is this node's own, and it takes over no run.
+	// Left reports whether the node that ran a command does not work any more, or is this one; nil:
+	// every event is this node's own, and it takes over no run.
 	Left func(command string) bool
-	// Plans reports whether this node evaluates the events of a command at once, and not only what other nodes leave; nil: Left.
+	// Plans reports whether this node evaluates the events of a command at once, and not only what
+	// other nodes leave; nil: Left.
 	Plans func(command string) bool
 	// Lost returns how often another node has stopped working; nil: never.
 	Lost func() uint64
@@ -73,7 +76,8 @@ type Engine struct {
 	sweepsAll   bool   // the sweep looks at the runs that other nodes drive, too
 }
 
-// New returns an engine that continues at the stored position. It fails if the log is shorter than that position.
+// New returns an engine that continues at the stored position. It fails if the log is shorter than
+// that position.
 func New(ctx context.Context, c Config) (*Engine, error) {
 	stored, err := position.Open(ctx, c.Store.Deliveries(), readerName, c.Store.Shards())
 	if err != nil {
@@ -97,7 +101,8 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	return e, nil
 }
 
-// Run plans runs until ctx ends (nil), or until an event cannot be planned: the error names the event. Actions begin after Act.
+// Run plans runs until ctx ends (nil), or until an event cannot be planned: the error names the
+// event. Actions begin after Act.
 func (e *Engine) Run(ctx context.Context) error {
 	background, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -130,11 +135,12 @@ func (e *Engine) Run(ctx context.Context) error {
 // Act lets the actions of runs begin. Call it once, when Payments and Requests work.
 func (e *Engine) Act() { close(e.active.acting) }
 
-// Close stops the runs under way and waits for them. They continue at the next start. A run that waits in Payments stops when
-// the call of Payments returns.
+// Close stops the runs under way and waits for them. They continue at the next start. A run that
+// waits in Payments stops when the call of Payments returns.
 func (e *Engine) Close() { e.active.close() }
 
-// Healthy returns nil while every event is planned, else the problem that holds up or ended the planner.
+// Healthy returns nil while every event is planned, else the problem that holds up or ended the
+// planner.
 func (e *Engine) Healthy() error { return e.health.err() }
 
 func (e *Engine) saved(ctx context.Context, err error) {

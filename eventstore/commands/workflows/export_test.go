@@ -16,7 +16,8 @@ func (e *Engine) Parked() int {
 	return len(e.active.parked.byID)
 }
 
-// SaveOften saves the position every quarter of a second, so a crash finds it as new as it can be; before Run.
+// SaveOften saves the position every quarter of a second, so a crash finds it as new as it can be;
+// before Run.
 func (e *Engine) SaveOften() { e.position.Events = 0 }
 
 // SetPatience shortens how long an event is tried that cannot be read; before Run.

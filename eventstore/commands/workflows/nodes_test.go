@@ -37,8 +37,9 @@ func TestLosersLand(t *testing.T) {
 	}
 }
 
-// TestTakeover checks that the run of a killed node belongs to this node until the node is lost, or until the run has not changed for
-// long. Then another node takes the run over, and finds the completed actions.
+// TestTakeover checks that the run of a killed node belongs to this node until the node is lost, or
+// until the run has not changed for long. Then another node takes the run over, and finds the
+// completed actions.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

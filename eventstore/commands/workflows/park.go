@@ -10,7 +10,8 @@ import (
 const (
 	// maxParked limits the parked runs in memory. The others are only in the views.
 	maxParked = 1 << 16
-	// parkMost is the longest time until a parked run is tried again. An event of its payment wakes the run earlier.
+	// parkMost is the longest time until a parked run is tried again. An event of its payment wakes
+	// the run earlier.
 	parkMost = 10 * time.Minute
 )
 
@@ -25,8 +26,8 @@ type parkedRun struct {
 	until due.Time
 }
 
-// park removes a run from memory until its payment changes, or for a time that grows with its inactivity. It returns
-// false if the payment changed meanwhile.
+// park removes a run from memory until its payment changes, or for a time that grows with its
+// inactivity. It returns false if the payment changed meanwhile.
 func (e *Engine) park(f *activeRun) bool {
 	fs := &e.active
 	fs.mu.Lock()
@@ -44,7 +45,8 @@ func (e *Engine) park(f *activeRun) bool {
 	return true
 }
 
-// parkAhead parks a run that was noted ahead of the clock, until its delay is over. No event wakes the run earlier.
+// parkAhead parks a run that was noted ahead of the clock, until its delay is over. No event wakes
+// the run earlier.
 func (fs *activeRuns) parkAhead(run OpenRun, now time.Time) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

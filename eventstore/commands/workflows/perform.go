@@ -18,7 +18,8 @@ type progress struct {
 	mustPark bool // the run must wait for long
 }
 
-// performActions performs the actions of a run, one after the other, until the run is over or has to wait.
+// performActions performs the actions of a run, one after the other, until the run is over or has
+// to wait.
 func (e *Engine) performActions(ctx context.Context, f *activeRun) (p progress) {
 	key := eventstore.WorkflowRuns.Key(f.Account, string(f.ID))
 	for {
@@ -68,7 +69,8 @@ func (e *Engine) retryLater(f *activeRun, p progress, err error) progress {
 	return p
 }
 
-// request records that an action is about to be performed. drivenElsewhere reports whether another node recorded it, and may perform it.
+// request records that an action is about to be performed. drivenElsewhere reports whether another
+// node recorded it, and may perform it.
 func (e *Engine) request(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], drivenElsewhere bool, err error) {
 	if tip.State.Steps[step].State == workflow.StepRequested {
 		f.adopt = f.adopt || tip.Recorded.CommandID == f.command // this node recorded the request, and the answer to the write was lost
@@ -108,7 +110,8 @@ func actor(s workflow.RunState) string { return "workflow:" + string(s.Workflow.
 
 var errUndecided = errors.New("workflows: the outcome is not known yet")
 
-// act performs an action. failure is the reason of a failure, for the merchant. An error means that the action has no outcome yet.
+// act performs an action. failure is the reason of a failure, for the merchant. An error means that
+// the action has no outcome yet.
 func (e *Engine) act(ctx context.Context, s workflow.RunState, step int) (result workflow.Result, failure string, err error) {
 	action := s.Steps[step].Action
 	if action.Type == workflow.HTTPRequest {
@@ -141,7 +144,8 @@ func (e *Engine) send(ctx context.Context, s workflow.RunState, step int) (resul
 	return workflow.Result{StatusCode: int64(response.StatusCode)}, response.Failure, nil
 }
 
-// refused reports whether err is a refusal, which no repetition changes. Other errors are temporary.
+// refused reports whether err is a refusal, which no repetition changes. Other errors are
+// temporary.
 func refused(err error) bool {
 	e, is := errors.AsType[*domain.Error](err)
 	return is && e.Kind != domain.KindUnavailable && e.Kind != domain.KindInternal && e.Reason != domain.ReasonConcurrentModification

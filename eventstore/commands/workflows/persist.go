@@ -12,17 +12,20 @@ import (
 	"payledger/eventstore/format"
 )
 
-// unreadable is the time after which the planner gives up an event that cannot be evaluated while the log can be read.
+// unreadable is the time after which the planner gives up an event that cannot be evaluated while
+// the log can be read.
 const unreadable = time.Minute
 
 var errUnreadable = errors.New("workflows: the event cannot be read")
 
-// persist repeats a call until it succeeds, fails for good, or ctx ends. Meanwhile health has the error.
+// persist repeats a call until it succeeds, fails for good, or ctx ends. Meanwhile health has the
+// error.
 func (e *Engine) persist(ctx context.Context, do func() error) error {
 	return e.repeat(ctx, do, func(error) error { return nil })
 }
 
-// persistOn is persist for one event. If the call fails for e.patience although the log has the event, it returns errUnreadable.
+// persistOn is persist for one event. If the call fails for e.patience although the log has the
+// event, it returns errUnreadable.
 func (e *Engine) persistOn(ctx context.Context, r *eventstore.Recorded, do func() error) error {
 	since := time.Now()
 	return e.repeat(ctx, do, func(cause error) error {

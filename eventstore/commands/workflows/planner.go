@@ -21,7 +21,8 @@ const (
 	startWriters = 64
 )
 
-// plan starts the runs of events until ctx ends (nil) or an event cannot be planned. The error names the event. No event is skipped.
+// plan starts the runs of events until ctx ends (nil) or an event cannot be planned. The error
+// names the event. No event is skipped.
 func (e *Engine) plan(ctx context.Context) error {
 	defer e.reader.Stop()
 	return e.others.Plan(ctx, func(ctx context.Context) ([]*eventstore.Recorded, error) { return e.reader.Next(ctx, maxBatch) }, e.planBatch)
@@ -66,7 +67,8 @@ type possible struct {
 	waiting   []workflow.Workflow
 }
 
-// started reports whether this node knows a run of each of the workflows. Then another node has evaluated the event.
+// started reports whether this node knows a run of each of the workflows. Then another node has
+// evaluated the event.
 func (e *Engine) started(p possible) (bool, error) {
 	for _, w := range p.waiting {
 		id := startOf(p.event, string(p.candidate.Kind), w).command.RunID()
@@ -95,7 +97,8 @@ func (e *Engine) startPossible(ctx context.Context, all []possible) error {
 	return e.startRuns(ctx, starts)
 }
 
-// wakeRuns wakes the runs that wait for an event's payment, and a run that another node may have changed.
+// wakeRuns wakes the runs that wait for an event's payment, and a run that another node may have
+// changed.
 func (e *Engine) wakeRuns(r *eventstore.Recorded) {
 	switch {
 	case r.Aggregate == eventstore.Payments.Name:
@@ -131,7 +134,8 @@ func (e *Engine) possible(ctx context.Context, r *eventstore.Recorded) (all []po
 	return all, nil
 }
 
-// starts returns the runs that an event starts. Those of an unreadable event report the fault and are skipped: it holds up no others.
+// starts returns the runs that an event starts. Those of an unreadable event report the fault and
+// are skipped: it holds up no others.
 func (e *Engine) starts(ctx context.Context, p possible, spend *uint64) ([]start, error) {
 	found, err := e.startsOf(ctx, p.event, p.candidate, p.waiting, spend)
 	if errors.Is(err, errUnreadable) {
@@ -141,7 +145,8 @@ func (e *Engine) starts(ctx context.Context, p possible, spend *uint64) ([]start
 	return found, err
 }
 
-// startsOf returns the runs that an event starts for one kind of webhook. waiting are the workflows with that trigger.
+// startsOf returns the runs that an event starts for one kind of webhook. waiting are the workflows
+// with that trigger.
 func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, candidate webhook.Candidate, waiting []workflow.Workflow, spend *uint64) ([]start, error) {
 	var subject Subject
 	var cause *workflow.RunState
@@ -176,7 +181,8 @@ func startOf(r *eventstore.Recorded, kind string, w workflow.Workflow) start {
 	return start{cause: r, command: workflow.StartRun{Account: r.Account, Workflow: w, Trigger: occasion(r, kind)}}
 }
 
-// unreadableStarts returns the runs of an unreadable event: one for each workflow, because the event's status is unknown.
+// unreadableStarts returns the runs of an unreadable event: one for each workflow, because the
+// event's status is unknown.
 func unreadableStarts(r *eventstore.Recorded, kind string, waiting []workflow.Workflow) []start {
 	var begun []start
 	for _, w := range waiting {
@@ -201,7 +207,8 @@ func occasion(r *eventstore.Recorded, kind string) workflow.Occasion {
 	}
 }
 
-// causeOf returns the run whose action caused the event; nil: no run did. The check for chains of runs needs it: a missing one is an error.
+// causeOf returns the run whose action caused the event; nil: no run did. The check for chains of
+// runs needs it: a missing one is an error.
 func (e *Engine) causeOf(ctx context.Context, r *eventstore.Recorded) (*workflow.RunState, error) {
 	id, is := workflow.CausedBy(r.CorrelationID)
 	if !is {

@@ -20,8 +20,8 @@ type Subjects interface {
 	Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (Subject, error)
 }
 
-// Subject has the payment in the state at the event, and the values for conditions. Disputed is the event's dispute, if the account
-// refuses refunds beside it (D22.2).
+// Subject has the payment in the state at the event, and the values for conditions. Disputed is the
+// event's dispute, if the account refuses refunds beside it (D22.2).
 type Subject struct {
 	Payment  payment.State
 	Disputed []payment.Disputed
@@ -35,7 +35,8 @@ type Payments interface {
 
 // Requests sends the HTTP requests of actions.
 type Requests interface {
-	// Send posts the request once. After an error, which is payledger's own and not the receiver's, the call is repeated.
+	// Send posts the request once. After an error, which is payledger's own and not the receiver's,
+	// the call is repeated.
 	Send(ctx context.Context, r Request) (Response, error)
 }
 
@@ -98,10 +99,10 @@ func (r OpenRun) due(now time.Time) due.Time {
 type OpenRuns interface {
 	// DueWorkflows returns the workflows that have runs due by a time.
 	DueWorkflows(ctx context.Context, due time.Time) ([]domain.WorkflowID, error)
-	// OpenRuns returns at most limit runs of a workflow that are due by a time, longest due first, after the run with
-	// that time and id; the zero time and "" return the first.
+	// OpenRuns returns at most limit runs of a workflow that are due by a time, longest due first,
+	// after the run with that time and id; the zero time and "" return the first.
 	OpenRuns(ctx context.Context, id domain.WorkflowID, due, since time.Time, after domain.RunID, limit int) ([]workflow.RunState, error)
-	// AheadRuns returns at most limit runs of all workflows that were noted after a time, in that order, after the run
-	// of that id. A run is noted at its trigger and at every change.
+	// AheadRuns returns at most limit runs of all workflows that were noted after a time, in that
+	// order, after the run of that id. A run is noted at its trigger and at every change.
 	AheadRuns(ctx context.Context, noted time.Time, after domain.RunID, limit int) ([]workflow.RunState, error)
 }

@@ -276,7 +276,8 @@ func (r *rig) pay() payment.State {
 	return r.payWith(approved, r.by)
 }
 
-// approved is a card that is approved. asyncCapture is a card whose captures, and refunds that fail, are PENDING at first.
+// approved is a card that is approved. asyncCapture is a card whose captures, and refunds that
+// fail, are PENDING at first.
 const (
 	approved     = "4111111111111111"
 	asyncCapture = "4000000000005175"

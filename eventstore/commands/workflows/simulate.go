@@ -20,7 +20,8 @@ import (
 // MaxSimulated bounds the payments that a simulation lists. Its sums cover all payments.
 const MaxSimulated = 1000
 
-// Simulation is a request for the effects that a workflow would have had on the account's past events (D20).
+// Simulation is a request for the effects that a workflow would have had on the account's past
+// events (D20).
 type Simulation struct {
 	Account  domain.AccountID
 	ID       domain.WorkflowID // events that its own runs caused start nothing
@@ -58,9 +59,9 @@ type Report struct {
 	Sums      []Sum
 }
 
-// Simulate evaluates the workflow on the account's past events. It changes nothing. The workflow's condition must compile.
-// One simulation of an account, and `simulations` of all accounts, may run at a time. Simulate refuses further ones
-// (RateLimitExceeded).
+// Simulate evaluates the workflow on the account's past events. It changes nothing. The workflow's
+// condition must compile. One simulation of an account, and `simulations` of all accounts, may run
+// at a time. Simulate refuses further ones (RateLimitExceeded).
 func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 	prepared := e.conditionOf(s.Workflow)
 	if len(prepared.faults) > 0 {
@@ -84,7 +85,8 @@ func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 }
 
 const (
-	// simulators bounds the shards that a simulation reads concurrently, and simulations the concurrent simulations.
+	// simulators bounds the shards that a simulation reads concurrently, and simulations the
+	// concurrent simulations.
 	simulators  = 4
 	simulations = 2
 )
@@ -162,7 +164,8 @@ func (t *trial) read(ctx context.Context, shard int) error {
 	return err
 }
 
-// slack is the largest difference between nodes' clocks. The times of a shard's events may go back by that much.
+// slack is the largest difference between nodes' clocks. The times of a shard's events may go back
+// by that much.
 const slack = time.Minute
 
 // event evaluates the workflow on one event of the account. It makes the cheapest checks first.

@@ -28,7 +28,8 @@ func TestSimulationEndsEarly(t *testing.T) {
 	}
 }
 
-// TestSimulationsAtOnce: an account has one simulation at a time; a second is refused, and let in afterwards (D20).
+// TestSimulationsAtOnce: an account has one simulation at a time; a second is refused, and let in
+// afterwards (D20).
 func TestSimulationsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -61,7 +62,8 @@ func TestSimulationsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSimulationKnowsCircles checks that the effects of a workflow's own runs do not start it again.
+// TestSimulationKnowsCircles checks that the effects of a workflow's own runs do not start it
+// again.
 func TestSimulationKnowsCircles(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -91,7 +93,8 @@ func TestSimulationKnowsCircles(t *testing.T) {
 	}
 }
 
-// TestSimulationRate checks that a simulation is quick; the bound is a tenth of the benchmark's rate.
+// TestSimulationRate checks that a simulation is quick; the bound is a tenth of the benchmark's
+// rate.
 func TestSimulationRate(t *testing.T) {
 	r, payments, least := newRig(t), 1_500, 2_000.0
 	if seedtest.Sampled() { // under the race detector, which takes seven times as much
@@ -112,7 +115,8 @@ func TestSimulationRate(t *testing.T) {
 	}
 }
 
-// TestUnknownEventStops: an event of an unknown type stops the planner. The planner neither retries nor skips it.
+// TestUnknownEventStops: an event of an unknown type stops the planner. The planner neither retries
+// nor skips it.
 func TestUnknownEventStops(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

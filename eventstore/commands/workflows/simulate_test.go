@@ -17,7 +17,8 @@ import (
 	"payledger/eventstore/commands/workflows"
 )
 
-// fill appends the lives of payments to the log: authorized, and every other one captured in two parts.
+// fill appends the lives of payments to the log: authorized, and every other one captured in two
+// parts.
 func (r *rig) fill(payments int) {
 	r.t.Helper()
 	var running sync.WaitGroup
@@ -101,8 +102,8 @@ func defined(event, status, condition string, actions ...workflow.Action) workfl
 	return workflow.Definition{Name: "n", Trigger: workflow.Trigger{EventType: event, Status: status}, Condition: condition, Actions: actions}
 }
 
-// TestSimulate: a simulation reports the actions that each event would have started, in the state of the payment then,
-// and the refusals, and changes nothing (D20).
+// TestSimulate: a simulation reports the actions that each event would have started, in the state
+// of the payment then, and the refusals, and changes nothing (D20).
 func TestSimulate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -182,7 +183,8 @@ func processorTime(t testing.TB) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkSimulate tries two workflows on the events of 20,000 payments; each iteration is all of them.
+// BenchmarkSimulate tries two workflows on the events of 20,000 payments; each iteration is all of
+// them.
 func BenchmarkSimulate(b *testing.B) {
 	r := newRig(b)
 	r.fill(20_000)

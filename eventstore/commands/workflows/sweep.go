@@ -10,12 +10,14 @@ import (
 )
 
 const (
-	// sweepEvery is the default interval of sweeps, and horizon the time before a run is due at which it is loaded into memory.
+	// sweepEvery is the default interval of sweeps, and horizon the time before a run is due at
+	// which it is loaded into memory.
 	sweepEvery = 10 * time.Second
 	horizon    = 30 * time.Second
 	// lostEvery is the interval of the questions whether another node stopped working.
 	lostEvery = 500 * time.Millisecond
-	// sweepPage is the number of runs of a workflow in one read, and sweepPages the number of reads in one sweep.
+	// sweepPage is the number of runs of a workflow in one read, and sweepPages the number of reads
+	// in one sweep.
 	sweepPage  = 256
 	sweepPages = 16
 )
@@ -72,7 +74,8 @@ func (e *Engine) sweep(ctx context.Context) error {
 	return e.sweepAhead(ctx)
 }
 
-// sweepAhead finds runs noted ahead of the clock: it was set back. Their delays begin again when they are found.
+// sweepAhead finds runs noted ahead of the clock: it was set back. Their delays begin again when
+// they are found.
 func (e *Engine) sweepAhead(ctx context.Context) error {
 	if now := e.Now().Round(0); e.sweptAhead.at.Before(now) {
 		e.sweptAhead = sweepPlace{at: now}
@@ -103,7 +106,8 @@ func (e *Engine) sweepAhead(ctx context.Context) error {
 	return nil
 }
 
-// drivenElsewhere reports whether another node may drive a run. After the loss of a node request decides, by the run's last event.
+// drivenElsewhere reports whether another node may drive a run. After the loss of a node request
+// decides, by the run's last event.
 func (e *Engine) drivenElsewhere(run OpenRun) bool {
 	return run.Running && !e.Alone && !e.sweepsAll && e.young(run)
 }
@@ -122,8 +126,9 @@ type sweepPlace struct {
 	id domain.RunID
 }
 
-// sweepOne reads a workflow's open runs, longest due first, from where the last sweep stopped, until there is no room. So
-// runs that wait for long, or that other nodes drive, do not hide others.
+// sweepOne reads a workflow's open runs, longest due first, from where the last sweep stopped,
+// until there is no room. So runs that wait for long, or that other nodes drive, do not hide
+// others.
 func (e *Engine) sweepOne(ctx context.Context, id domain.WorkflowID, due time.Time) error {
 	for range sweepPages {
 		from := e.swept[id]

@@ -47,8 +47,8 @@ func (u unreadable) Subject(ctx context.Context, r *eventstore.Recorded, eventTy
 	return u.Subjects.Subject(ctx, r, eventType, personal)
 }
 
-// TestUnreadableEvent checks that health reports an unreadable event while the planner tries it. Then the planner begins runs that report
-// the fault, and continues.
+// TestUnreadableEvent checks that health reports an unreadable event while the planner tries it.
+// Then the planner begins runs that report the fault, and continues.
 func TestUnreadableEvent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -70,7 +70,8 @@ func TestUnreadableEvent(t *testing.T) {
 	r.until("the health is good again", func() bool { return n.engine.Healthy() == nil })
 }
 
-// TestHoldsUpNobodyElse checks that an event that stops the workflows delays neither views nor webhooks of any number of later events.
+// TestHoldsUpNobodyElse checks that an event that stops the workflows delays neither views nor
+// webhooks of any number of later events.
 func TestHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -94,8 +95,8 @@ func TestHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// TestCauseIsWaitedFor checks that an event that a run caused starts no workflow before that run is found, and counts as caused by it
-// then.
+// TestCauseIsWaitedFor checks that an event that a run caused starts no workflow before that run is
+// found, and counts as caused by it then.
 func TestCauseIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -147,7 +148,8 @@ func (r *rig) until(what string, is func() bool) {
 	r.t.Fatal("never: " + what)
 }
 
-// backlog records runs of a workflow that wait for their time, all about one payment's authorization.
+// backlog records runs of a workflow that wait for their time, all about one payment's
+// authorization.
 func (r *rig) backlog(w workflow.Workflow, runs int, due time.Time) []workflow.StartRun {
 	r.t.Helper()
 	p := r.pay()
@@ -178,8 +180,8 @@ func (r *rig) backlog(w workflow.Workflow, runs int, due time.Time) []workflow.S
 	return made
 }
 
-// TestBacklog: thousands of runs that come due at once end, each once, and while they do, and their receiver takes
-// its time, another workflow's runs come at their own.
+// TestBacklog: thousands of runs that come due at once end, each once, and while they do, and their
+// receiver takes its time, another workflow's runs come at their own.
 func TestBacklog(t *testing.T) {
 	r := newRig(t)
 	many := 5_000

@@ -22,8 +22,9 @@ type Version struct {
 // mostRead bounds the changes of the account's workflows that one page of versions reads.
 const mostRead = 500
 
-// Versions returns at most limit versions of a workflow, newest first. from is the address of the change to begin at, 0 for the newest
-// one. next is the from of the next page; 0: there is none. A page may be short if the account's other workflows changed often.
+// Versions returns at most limit versions of a workflow, newest first. from is the address of the
+// change to begin at, 0 for the newest one. next is the from of the next page; 0: there is none. A
+// page may be short if the account's other workflows changed often.
 func (e *Engine) Versions(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from uint64, limit int) (found []Version, next uint64, err error) {
 	key := eventstore.Workflows.Key(account, string(account))
 	var r *eventstore.Recorded
@@ -57,7 +58,8 @@ func (e *Engine) Versions(ctx context.Context, account domain.AccountID, id doma
 	return nil, 0, err
 }
 
-// versionOf returns the version that an event made; false for an event that made no version of this workflow.
+// versionOf returns the version that an event made; false for an event that made no version of this
+// workflow.
 func versionOf(r *eventstore.Recorded, id domain.WorkflowID) (Version, bool, error) {
 	fact, err := eventstore.Workflows.Event(r)
 	v := Version{At: r.Time, Actor: r.Actor}

@@ -17,8 +17,9 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestOneEventOneRun checks a workflow that is changed on a node whose clock is behind, while another node that has begun a run of it
-// ends. The workflow acts once on the event, by the version that was planned first (D19).
+// TestOneEventOneRun checks a workflow that is changed on a node whose clock is behind, while
+// another node that has begun a run of it ends. The workflow acts once on the event, by the version
+// that was planned first (D19).
 func TestOneEventOneRun(t *testing.T) {
 	t.Parallel()
 	for _, on := range []string{"workflow_run.started", "workflow_run.action_requested", "payment.capture_requested"} {
@@ -79,8 +80,8 @@ func (r *rig) planned(n *node) {
 	r.t.Fatal("payments of some shard are not planned")
 }
 
-// TestOthersGoOn checks that a workflow with a condition that would not end, from a time before such conditions were refused, delays
-// neither the account's other workflows nor the views.
+// TestOthersGoOn checks that a workflow with a condition that would not end, from a time before
+// such conditions were refused, delays neither the account's other workflows nor the views.
 func TestOthersGoOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -100,8 +101,8 @@ func TestOthersGoOn(t *testing.T) {
 	n.end()
 }
 
-// TestAllowance checks that the cost of an account's conditions on one event is bounded together, and that the conditions beyond the bound
-// report this.
+// TestAllowance checks that the cost of an account's conditions on one event is bounded together,
+// and that the conditions beyond the bound report this.
 func TestAllowance(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

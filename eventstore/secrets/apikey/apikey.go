@@ -42,7 +42,8 @@ func New(environment string, random [RandomSize]byte) Key {
 	return Key{ID: domain.APIKeyID(id), Text: text, Hash: Hash(text)}
 }
 
-// Parse returns the environment and the id in a key's text, or ErrMalformed. The key may be unknown: the caller compares its hash.
+// Parse returns the environment and the id in a key's text, or ErrMalformed. The key may be
+// unknown: the caller compares its hash.
 func Parse(text string) (environment string, id domain.APIKeyID, err error) {
 	parts := strings.Split(text, "_")
 	if len(parts) != 4 || parts[0] != "plk" || len(parts[2]) != idLength || len(parts[3]) != secretLength+checkLength {
@@ -76,7 +77,8 @@ func check(text string) string {
 	return Base62([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, checkLength)
 }
 
-// Base62 returns b, a big-endian number, as n base62 digits, left-padded with 0. Higher digits are dropped.
+// Base62 returns b, a big-endian number, as n base62 digits, left-padded with 0. Higher digits are
+// dropped.
 func Base62(b []byte, n int) string {
 	value, base, digit := new(big.Int).SetBytes(b), big.NewInt(int64(len(alphabet))), new(big.Int)
 	text := make([]byte, n)

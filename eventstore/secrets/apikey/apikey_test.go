@@ -15,7 +15,8 @@ import (
 
 var environments = []string{account.Sandbox, account.Production}
 
-// frozen is the key of the bytes 0 to 47. It was computed without this code, from the description in D2.
+// frozen is the key of the bytes 0 to 47. It was computed without this code, from the description
+// in D2.
 const frozen = "plk_sandbox_7RiJxkEgOGusQGwp_7u7ED6UzpF5eHPrBI5AHumY7UBpOQIJz2EcIKx"
 
 func TestFrozen(t *testing.T) {

@@ -64,7 +64,8 @@ func TestEveryTypo(t *testing.T) {
 	}
 }
 
-// TestEnvironments: the checksum covers the prefix, so a key of one environment is not a key of another.
+// TestEnvironments: the checksum covers the prefix, so a key of one environment is not a key of
+// another.
 func TestEnvironments(t *testing.T) {
 	for _, v := range vectors {
 		for _, pair := range [][2]string{{"plk_sandbox_", "plk_live_"}, {"plk_live_", "plk_sandbox_"}, {"plk_sandbox_", "plk_test_"}, {"plk_live_", "plk__"}} {

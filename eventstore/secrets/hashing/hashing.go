@@ -122,7 +122,8 @@ func (b *Bound) ask(who string) (before uint64) {
 	return before
 }
 
-// queue adds a waiter. If there is no room, the last one in line of its kind is refused, which may be the new one.
+// queue adds a waiter. If there is no room, the last one in line of its kind is refused, which may
+// be the new one.
 func (b *Bound) queue(w *waiter) bool {
 	same, last := 0, -1
 	for i, o := range b.waiting {

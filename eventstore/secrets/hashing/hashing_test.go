@@ -36,8 +36,9 @@ func hash(b *hashing.Bound, by hashing.By, atOnce *atomic.Int64) (time.Duration,
 	return waited, nil
 }
 
-// TestFloodOfStrangers replays a flood of sign-ins over 40 connections from 200 networks (D22.13): known devices sign in as if
-// there were none, a user of a network without a try before waits for one or two turns, and nobody waits for more than two seconds.
+// TestFloodOfStrangers replays a flood of sign-ins over 40 connections from 200 networks (D22.13):
+// known devices sign in as if there were none, a user of a network without a try before waits for
+// one or two turns, and nobody waits for more than two seconds.
 func TestFloodOfStrangers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,8 +89,8 @@ func TestFloodOfStrangers(t *testing.T) {
 	})
 }
 
-// TestKnownKeepHalf checks that one lane is always left to known callers, that they may use both while no stranger waits, and that one of them
-// with many tries does not keep the others waiting.
+// TestKnownKeepHalf checks that one lane is always left to known callers, that they may use both
+// while no stranger waits, and that one of them with many tries does not keep the others waiting.
 func TestKnownKeepHalf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +147,8 @@ func TestKnownKeepHalf(t *testing.T) {
 	})
 }
 
-// TestFullQueue checks that a caller of a new network takes the place of one whose network had a turn, and that the end of a caller's context ends its wait.
+// TestFullQueue checks that a caller of a new network takes the place of one whose network had a
+// turn, and that the end of a caller's context ends its wait.
 func TestFullQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

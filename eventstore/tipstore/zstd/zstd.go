@@ -11,7 +11,8 @@ import (
 type Ctx interface {
 	// CompressLevel compresses src into the memory of dst, if it has the capacity of CompressBound.
 	CompressLevel(dst, src []byte, level int) ([]byte, error)
-	// DecompressInto decompresses src into dst and returns the length. An error: dst is too small, or src is damaged.
+	// DecompressInto decompresses src into dst and returns the length. An error: dst is too small,
+	// or src is damaged.
 	DecompressInto(dst, src []byte) (int, error)
 }
 

@@ -32,7 +32,8 @@ func (a auditView) Named() bool {
 	return a.Text("actor") != "" && !strings.Contains(a.Text("actor"), ":")
 }
 
-// query returns the parameters of the API for the filters that are no times. A user is found by name, everybody else as an actor.
+// query returns the parameters of the API for the filters that are no times. A user is found by
+// name, everybody else as an actor.
 func (a auditView) query() url.Values {
 	who := "actor"
 	if a.Named() {

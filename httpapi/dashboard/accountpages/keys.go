@@ -70,7 +70,8 @@ func showKeys(v *frame.Visit, out keysView) error {
 	return v.Show(frame.Page{Name: "keys", Title: "API keys", Nav: pathKeys, Status: out.Status(), Data: out})
 }
 
-// createKey creates an API key and shows it once. A repeat of the form makes another key, which can be revoked.
+// createKey creates an API key and shows it once. A repeat of the form makes another key, which can
+// be revoked.
 func createKey(v *frame.Visit, form frame.Form) error {
 	out := keysView{Form: form}
 	body := map[string]any{"name": form.Text("name"), "scopes": append([]string{}, form.Values["scopes"]...)}

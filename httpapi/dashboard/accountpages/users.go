@@ -66,7 +66,8 @@ func showUsers(v *frame.Visit, out usersView) error {
 	return v.Show(frame.Page{Name: "users", Title: "Users", Nav: pathUsers, Status: out.Status(), Data: out})
 }
 
-// addUser adds a user and shows the password once. A repeat of the form is refused: the name is taken.
+// addUser adds a user and shows the password once. A repeat of the form is refused: the name is
+// taken.
 func addUser(v *frame.Visit, form frame.Form) error {
 	out := usersView{Form: form}
 	body := map[string]any{"email": form.Text("email"), "role": form.Text("role")}

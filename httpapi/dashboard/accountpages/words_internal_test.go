@@ -12,7 +12,8 @@ import (
 	"payledger/projections/eventjson"
 )
 
-// TestActionsHaveWords: each event that is always in the audit log has words in its filter, and the filter has no type that does not exist.
+// TestActionsHaveWords: each event that is always in the audit log has words in its filter, and the
+// filter has no type that does not exist.
 func TestActionsHaveWords(t *testing.T) {
 	t.Parallel()
 	var listed []string

@@ -21,7 +21,8 @@ const (
 	near = 48 * time.Hour
 )
 
-// deadlineOf returns the deadline of an open dispute; the zero value for others, which need no answer.
+// deadlineOf returns the deadline of an open dispute; the zero value for others, which need no
+// answer.
 func deadlineOf(d dispute, now time.Time) deadline {
 	if d.Status != processor.DisputeOpen {
 		return deadline{}

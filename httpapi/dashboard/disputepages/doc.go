@@ -1,7 +1,8 @@
-// Package disputepages has the dashboard's pages about disputes (D16): the list, which begins with the nearest deadlines, and one
-// dispute with the history of its notifications.
+// Package disputepages has the dashboard's pages about disputes (D16): the list, which begins with
+// the nearest deadlines, and one dispute with the history of its notifications.
 //
-// The package must not know: which fact of a processor is possible. The API gives a verdict about each.
+// The package must not know: which fact of a processor is possible. The API gives a verdict about
+// each.
 package disputepages
 
 import (

@@ -77,7 +77,8 @@ func list(v *frame.Visit) error {
 }
 
 const (
-	// mostOpen bounds the open disputes whose deadlines are compared, in pages of 100; mostUrgent those that are shown.
+	// mostOpen bounds the open disputes whose deadlines are compared, in pages of 100; mostUrgent
+	// those that are shown.
 	mostOpen   = 5
 	mostUrgent = 20
 )

@@ -27,7 +27,8 @@ var advices = map[domain.Reason]string{
 	domain.ReasonNotFound:                  "Use the navigation, or search for an id.",
 }
 
-// ForPeople returns the advice of an error of the API for people with forms. Advice for programs is replaced, or left out.
+// ForPeople returns the advice of an error of the API for people with forms. Advice for programs is
+// replaced, or left out.
 func ForPeople(reason domain.Reason, advice string) string {
 	if forPrograms.MatchString(advice) {
 		return advices[reason]

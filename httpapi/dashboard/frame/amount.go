@@ -9,15 +9,17 @@ import (
 	"payledger/domain"
 )
 
-// ParseAmount reads an amount that a person typed, in the currency's own units: "12.50" or "1,250.00". The point separates the decimals, as on
-// every page; commas may group the digits before it. An amount that could be read in two ways, such as "1,500" of a currency with three
+// ParseAmount reads an amount that a person typed, in the currency's own units: "12.50" or
+// "1,250.00". The point separates the decimals, as on every page; commas may group the digits
+// before it. An amount that could be read in two ways, such as "1,500" of a currency with three
 // decimals, is refused. The error is for that person, and has an example in the currency.
 func ParseAmount(text string, c domain.Currency) (domain.Amount, error) {
 	return parseAmount(strings.TrimSpace(text), c, c.Digits())
 }
 
-// ParseLimit reads a limit of amounts in several currencies, or in any: with the two decimals of unit. Some of the currencies may have other
-// decimals, so that a number without decimals, other than 0, could be read in two ways.
+// ParseLimit reads a limit of amounts in several currencies, or in any: with the two decimals of
+// unit. Some of the currencies may have other decimals, so that a number without decimals, other
+// than 0, could be read in two ways.
 func ParseLimit(text string, unit domain.Currency) (domain.Amount, error) {
 	text = strings.TrimSpace(text)
 	amount, err := parseAmount(text, unit, mostDigits)
@@ -31,7 +33,8 @@ func ParseLimit(text string, unit domain.Currency) (domain.Amount, error) {
 // mostDigits is the greatest number of decimals of a currency.
 const mostDigits = 4
 
-// parseAmount reads an amount of c. decimals is the greatest number of decimals that the person may have in mind.
+// parseAmount reads an amount of c. decimals is the greatest number of decimals that the person may
+// have in mind.
 func parseAmount(text string, c domain.Currency, decimals int) (domain.Amount, error) {
 	digits := c.Digits()
 	bad := fmt.Errorf("Write the amount in %s, as in %s.", c, example(c)) //nolint:staticcheck,revive // a sentence for people
@@ -52,7 +55,8 @@ func parseAmount(text string, c domain.Currency, decimals int) (domain.Amount, e
 	return domain.Amount(n.Int64()), nil
 }
 
-// example returns an amount of the currency as people type it, with all its decimals: "12.05", "12", "12.005".
+// example returns an amount of the currency as people type it, with all its decimals: "12.05",
+// "12", "12.005".
 func example(c domain.Currency) string {
 	if digits := c.Digits(); digits > 0 {
 		return "12." + strings.Repeat("0", digits-1) + "5"
@@ -60,11 +64,13 @@ func example(c domain.Currency) string {
 	return "12"
 }
 
-// groupDigits is the number of digits of a group, and of the decimals with which a group can be confused.
+// groupDigits is the number of digits of a group, and of the decimals with which a group can be
+// confused.
 const groupDigits = 3
 
-// ungrouped removes the commas between groups of three digits. Any other comma may separate decimals: that of "1,50", and that of "0,500",
-// because no grouped number begins with 0. It stays, and plain refuses it.
+// ungrouped removes the commas between groups of three digits. Any other comma may separate
+// decimals: that of "1,50", and that of "0,500", because no grouped number begins with 0. It stays,
+// and plain refuses it.
 func ungrouped(whole string) (joined string, grouped bool) {
 	groups := strings.Split(whole, ",")
 	if len(groups) == 1 {

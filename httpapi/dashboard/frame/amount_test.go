@@ -8,7 +8,8 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// TestParseAmount: an amount that could be read in two ways is refused, with an example in its currency.
+// TestParseAmount: an amount that could be read in two ways is refused, with an example in its
+// currency.
 func TestParseAmount(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -53,7 +54,8 @@ func TestParseAmount(t *testing.T) {
 	}
 }
 
-// TestParseLimit: a limit of amounts in several currencies has two decimals, because a whole number could be one of yen.
+// TestParseLimit: a limit of amounts in several currencies has two decimals, because a whole number
+// could be one of yen.
 func TestParseLimit(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]domain.Amount{"10.50": 1050, "10.5": 1050, "1,500.00": 150000, "0": 0} {

@@ -39,7 +39,8 @@ type Answer struct {
 	Revision uint64
 }
 
-// API answers one call of the API for a signed-in user. It checks the user's role, then the request, as for every other caller.
+// API answers one call of the API for a signed-in user. It checks the user's role, then the
+// request, as for every other caller.
 type API func(ctx context.Context, by Identity, r Request) Answer
 
 // Failure is an error answer of the API (D3).
@@ -60,7 +61,8 @@ type Fault struct{ Path, Text string }
 // Error implements error.
 func (f *Failure) Error() string { return fmt.Sprintf("%d %s: %s", f.Status, f.ID, f.Text) }
 
-// decode decodes a successful answer into to (nil: the answer is not needed), or returns a *Failure.
+// decode decodes a successful answer into to (nil: the answer is not needed), or returns a
+// *Failure.
 func (a Answer) decode(to any) error {
 	if a.Status >= http.StatusBadRequest || a.Status == http.StatusAccepted && to == nil && isErrorBody(a.Body) {
 		return a.failure()

@@ -18,8 +18,9 @@ var assetFiles embed.FS
 
 const pathAssets = "/dashboard/assets/"
 
-// ServeAsset answers GET /dashboard/assets/{version}/{file}. At the address of this release a file is kept for ever, at another one it
-// is not kept: two nodes may differ while a release is rolled out.
+// ServeAsset answers GET /dashboard/assets/{version}/{file}. At the address of this release a file
+// is kept for ever, at another one it is not kept: two nodes may differ while a release is rolled
+// out.
 func (f *Frame) ServeAsset(w http.ResponseWriter, r *http.Request) bool {
 	name := r.PathValue("file")
 	body, known := f.assets.Contents[name]

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// turning are the characters that turn the direction of the text after them, so that a merchant's or a customer's text shows as another.
+// turning are the characters that turn the direction of the text after them, so that a merchant's
+// or a customer's text shows as another.
 const turning = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
-// straight returns a page whose text shows such characters as their code points: \u202e. The values of fields stay, because a form sends
-// them back; a field shows its value apart from other text.
+// straight returns a page whose text shows such characters as their code points: \u202e. The values
+// of fields stay, because a form sends them back; a field shows its value apart from other text.
 func straight(page []byte) []byte {
 	if !bytes.ContainsAny(page, turning) {
 		return page

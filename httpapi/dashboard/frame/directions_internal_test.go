@@ -2,7 +2,8 @@ package frame
 
 import "testing"
 
-// TestStraight: text outside of fields cannot change the direction of a page; all else stays byte by byte.
+// TestStraight: text outside of fields cannot change the direction of a page; all else stays byte
+// by byte.
 func TestStraight(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string]string{

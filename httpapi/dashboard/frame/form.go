@@ -28,7 +28,8 @@ type Refusal struct {
 	Stated               bool // Text states the outcome
 }
 
-// Input reads the form of a POST. If the session had expired when it was sent, it is to be reviewed.
+// Input reads the form of a POST. If the session had expired when it was sent, it is to be
+// reviewed.
 func (v *Visit) Input() (Form, error) {
 	v.Request.Body = http.MaxBytesReader(v.Writer, v.Request.Body, formMost)
 	if err := v.Request.ParseForm(); err != nil {
@@ -68,8 +69,9 @@ func (f Form) Status() int {
 	return http.StatusUnprocessableEntity
 }
 
-// Send sends the request of a sound form. sent is false if the form is not sound or to be reviewed, or if the API refuses: the form is to be
-// shown with its reasons. The arguments are those of Visit.Send and Refused.
+// Send sends the request of a sound form. sent is false if the form is not sound or to be reviewed,
+// or if the API refuses: the form is to be shown with its reasons. The arguments are those of
+// Visit.Send and Refused.
 func (f *Form) Send(v *Visit, method, path string, body any, key string, to any, fields ...string) (sent bool, err error) {
 	if f.Review || !f.Sound() {
 		return false, nil
@@ -80,7 +82,8 @@ func (f *Form) Send(v *Visit, method, path string, body any, key string, to any,
 	return true, nil
 }
 
-// Refused takes the reasons of an API's error into the form, those of one of its fields to the field. It returns any other error.
+// Refused takes the reasons of an API's error into the form, those of one of its fields to the
+// field. It returns any other error.
 func (f *Form) Refused(err error, fields ...string) error {
 	failure, is := errors.AsType[*Failure](err)
 	if !is || failure.Status == http.StatusForbidden || failure.Status == http.StatusUnauthorized {

@@ -27,7 +27,8 @@ type Frame struct {
 	assets style.Files
 }
 
-// New parses the templates of all screens: each set has files *.html, which define "content". Two files of one name are an error.
+// New parses the templates of all screens: each set has files *.html, which define "content". Two
+// files of one name are an error.
 func New(c Config, sets ...fs.FS) (*Frame, error) {
 	f := &Frame{Config: c, pages: map[string]*template.Template{}}
 	var err error
@@ -171,7 +172,8 @@ type Gone struct{ Err error }
 // Error implements error.
 func (g Gone) Error() string { return g.Err.Error() }
 
-// contentPolicy allows files of this service only. The script's one Trusted Types policy parses pages of this service.
+// contentPolicy allows files of this service only. The script's one Trusted Types policy parses
+// pages of this service.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dashboard"
 

@@ -21,7 +21,8 @@ func All[T any](v *Visit, path string) ([]T, error) {
 	return all, err
 }
 
-// Some reads pages of a list of the API with parameters, at most a number of them. more reports whether there are further ones.
+// Some reads pages of a list of the API with parameters, at most a number of them. more reports
+// whether there are further ones.
 func Some[T any](v *Visit, path string, q url.Values, pages int) (all []T, more bool, err error) {
 	for range pages {
 		var page List[T]
@@ -49,7 +50,8 @@ func One[T any](v *Visit, path string, fits func(T) bool, missing error) (one T,
 	return one, missing
 }
 
-// Filters returns the parameters of the API for the filters in a form. fields has the parameter of each field.
+// Filters returns the parameters of the API for the filters in a form. fields has the parameter of
+// each field.
 func (f *Form) Filters(fields map[string]string) url.Values {
 	q := url.Values{}
 	for field, parameter := range fields {
@@ -62,8 +64,9 @@ func (f *Form) Filters(fields map[string]string) url.Values {
 	return q
 }
 
-// Filtered reads the page of a list that belongs to the address of this page: with filters, and from its cursor. If the API refuses a
-// filter, the form has the reason, and to stays empty. It reads nothing for a form with a fault.
+// Filtered reads the page of a list that belongs to the address of this page: with filters, and
+// from its cursor. If the API refuses a filter, the form has the reason, and to stays empty. It
+// reads nothing for a form with a fault.
 func (v *Visit) Filtered(f *Form, path string, filters url.Values, to any, fields ...string) error {
 	if !f.Sound() {
 		return nil
@@ -78,7 +81,8 @@ func (v *Visit) Filtered(f *Form, path string, filters url.Values, to any, field
 	return nil
 }
 
-// Days calls set with the bounds of a period that the fields from and to of a form name by whole days. It notes a text that is no day.
+// Days calls set with the bounds of a period that the fields from and to of a form name by whole
+// days. It notes a text that is no day.
 func (f *Form) Days(set func(field, at string)) {
 	for _, bound := range []struct {
 		field string

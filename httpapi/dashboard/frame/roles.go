@@ -6,12 +6,14 @@ import (
 	"payledger/domain/account"
 )
 
-// Admins returns a screen for administrators only. It refuses everybody else before anything of the request is read.
+// Admins returns a screen for administrators only. It refuses everybody else before anything of the
+// request is read.
 func Admins(s Screen) Screen {
 	return only(s, func(r account.Role) bool { return r == account.RoleAdmin })
 }
 
-// Operators returns a screen for everybody but auditors. It refuses them before anything of the request is read.
+// Operators returns a screen for everybody but auditors. It refuses them before anything of the
+// request is read.
 func Operators(s Screen) Screen {
 	return only(s, func(r account.Role) bool { return r != account.RoleAuditor })
 }

@@ -49,7 +49,8 @@ type Visit struct {
 	frame    *Frame
 }
 
-// Get reads from the API: it decodes the answer into to. The error is a *Failure if the API refused.
+// Get reads from the API: it decodes the answer into to. The error is a *Failure if the API
+// refused.
 func (v *Visit) Get(path string, query url.Values, to any) error {
 	answer := v.frame.API(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
 	v.Lag, v.Revision = cmp.Or(answer.Lag, v.Lag), cmp.Or(answer.Revision, v.Revision)
@@ -62,13 +63,14 @@ func (v *Visit) Raw(path string, query url.Values) ([]byte, error) {
 	return answer.Body, answer.decode(nil)
 }
 
-// Send changes something through the API: it decodes the answer into to (nil: not at all). key is the idempotency key; "" for none.
+// Send changes something through the API: it decodes the answer into to (nil: not at all). key is
+// the idempotency key; "" for none.
 func (v *Visit) Send(method, path string, body any, key string, to any) error {
 	return v.frame.API(v.Ctx, v.Identity, Request{Method: method, Path: path, Body: body, IdempotencyKey: key}).decode(to)
 }
 
-// Operate sends an operation on a payment, and decodes the answer into to. It is refused with ConcurrentModification if the payment's
-// revision is not seen.
+// Operate sends an operation on a payment, and decodes the answer into to. It is refused with
+// ConcurrentModification if the payment's revision is not seen.
 func (v *Visit) Operate(seen uint64, path string, body any, key string, to any) error {
 	return v.frame.API(v.Ctx, v.Identity, Request{Method: http.MethodPost, Path: path, Body: body, IdempotencyKey: key, Seen: seen}).decode(to)
 }
@@ -79,7 +81,8 @@ func Path(segments ...string) string { return "/" + strings.Join(segments, "/") 
 // Value returns a parameter of the query, without surrounding space.
 func (v *Visit) Value(name string) string { return strings.TrimSpace(v.Request.URL.Query().Get(name)) }
 
-// Redirect sends the browser to another page of the dashboard, with a message about what was done; "" for none. Messages lists them.
+// Redirect sends the browser to another page of the dashboard, with a message about what was done;
+// "" for none. Messages lists them.
 func (v *Visit) Redirect(path, done string) error {
 	if done != "" {
 		mark := "?"
@@ -93,7 +96,8 @@ func (v *Visit) Redirect(path, done string) error {
 	return nil
 }
 
-// Messages are the texts that a page may show after a redirect, by their name in the address, which cannot put words of its own there.
+// Messages are the texts that a page may show after a redirect, by their name in the address, which
+// cannot put words of its own there.
 var Messages = map[string]string{
 	"captured":      "The capture was requested.",
 	"refunded":      "The refund was requested.",
@@ -119,7 +123,8 @@ var Messages = map[string]string{
 
 type clientKey struct{}
 
-// WithClient returns a context that carries the browser's address, as the API determined it, and the request's id.
+// WithClient returns a context that carries the browser's address, as the API determined it, and
+// the request's id.
 func WithClient(ctx context.Context, client netip.Addr, requestID string) context.Context {
 	return context.WithValue(ctx, clientKey{}, Identity{Client: client, RequestID: requestID})
 }

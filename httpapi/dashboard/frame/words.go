@@ -110,7 +110,8 @@ func Short(id string) string {
 	return id[:4] + "…" + id[len(id)-6:]
 }
 
-// tones are the classes of badges by status: of payments, operations, disputes, deliveries and runs.
+// tones are the classes of badges by status: of payments, operations, disputes, deliveries and
+// runs.
 var tones = map[string]string{
 	"AUTHORIZED": "accent", "PARTIALLY_SETTLED": "accent", "SETTLING": "accent", "SETTLED": "good", "PENDING": "warn",
 	"DECLINED": "bad", "FAILED": "bad", "CANCELLED": "",
@@ -134,14 +135,16 @@ func Plain(v any) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// failures has the words for attempts of webhooks that had no answer, by the class of the failure (D18).
+// failures has the words for attempts of webhooks that had no answer, by the class of the failure
+// (D18).
 var failures = map[string]string{
 	"TIMEOUT": "no answer came in time", "DNS": "the name of the host is unknown", "CONNECTION_REFUSED": "no program listens at the address",
 	"UNREACHABLE": "no connection could be made", "TLS": "the TLS handshake failed", "CONNECTION_LOST": "the connection was lost",
 	"PROTOCOL": "the answer is not HTTP", "ADDRESS_REFUSED": "webhooks may not go to the address",
 }
 
-// Answered returns the end of an attempt of a webhook in words: "accepted with HTTP 204", "refused with HTTP 500", "no answer came in time".
+// Answered returns the end of an attempt of a webhook in words: "accepted with HTTP 204", "refused
+// with HTTP 500", "no answer came in time".
 func Answered(status int, failure string) string {
 	text := failures[failure]
 	switch {

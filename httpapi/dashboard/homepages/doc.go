@@ -1,4 +1,5 @@
-// Package homepages has the dashboard's start page, with the figures of today, and the search for any id.
+// Package homepages has the dashboard's start page, with the figures of today, and the search for
+// any id.
 package homepages
 
 import (

@@ -157,7 +157,8 @@ func (w *view) webhooks(v *frame.Visit) error {
 	return nil
 }
 
-// mostUrgent returns the five disputes whose deadlines end first. Those without a deadline come last.
+// mostUrgent returns the five disputes whose deadlines end first. Those without a deadline come
+// last.
 func mostUrgent(open []dispute) []dispute {
 	never := time.Unix(1<<40, 0)
 	slices.SortStableFunc(open, func(a, b dispute) int {

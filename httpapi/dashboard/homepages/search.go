@@ -22,7 +22,8 @@ type searchView struct {
 	Hits  []hit
 }
 
-// pages are the addresses of what a search finds, by its kind. A kind without a page of its own is shown at its payment.
+// pages are the addresses of what a search finds, by its kind. A kind without a page of its own is
+// shown at its payment.
 var pages = map[string]string{
 	"payment": "/dashboard/payments/", "dispute": "/dashboard/disputes/", "workflow": "/dashboard/workflows/", "webhook_delivery": "/dashboard/deliveries/",
 }

@@ -21,8 +21,9 @@ var csvColumns = []string{
 
 func amountParameter(a domain.Amount) string { return strconv.FormatInt(int64(a), 10) }
 
-// export serves the filtered list as CSV. The file ends with a line that says so if there are more than csvMost payments. An error in
-// its middle cuts the connection, so that nobody takes a part for the whole.
+// export serves the filtered list as CSV. The file ends with a line that says so if there are more
+// than csvMost payments. An error in its middle cuts the connection, so that nobody takes a part
+// for the whole.
 func export(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)

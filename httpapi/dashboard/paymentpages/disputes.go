@@ -25,7 +25,8 @@ func (d disputeRow) Returned() bool { return d.Status.ReturnsMoney(d.Type) }
 // BesideRefund reports whether a refund beside the dispute may pay the customer twice (D22.2).
 func (d disputeRow) BesideRefund() bool { return d.Status.BesideRefund(d.Type) }
 
-// Caution returns the warning about a refund beside the dispute; "" if the dispute does not matter to a refund.
+// Caution returns the warning about a refund beside the dispute; "" if the dispute does not matter
+// to a refund.
 func (d disputeRow) Caution() string {
 	amount := frame.Money(d.Amount, d.Currency)
 	switch {
@@ -52,7 +53,8 @@ func (d disputeRow) by() string {
 	return " by " + frame.When(*d.ChallengeRequiredBy)
 }
 
-// returnedOf returns the amount that disputes gave back of the amount that is left to refund. A dispute in another currency counts as all.
+// returnedOf returns the amount that disputes gave back of the amount that is left to refund. A
+// dispute in another currency counts as all.
 func returnedOf(all []disputeRow, left domain.Amount, c domain.Currency) (sum domain.Amount) {
 	for _, d := range all {
 		switch {

@@ -1,10 +1,13 @@
-// Package paymentpages has the dashboard's pages about payments: the list with its filters and CSV, one payment with its timeline and
-// time travel, and the forms that capture, refund, cancel and erase.
+// Package paymentpages has the dashboard's pages about payments: the list with its filters and CSV,
+// one payment with its timeline and time travel, and the forms that capture, refund, cancel and
+// erase.
 //
-// The form of an operation carries the revision of the payment that it showed. The operation is refused if the payment has another one, and
-// the form comes back with the new amounts: two tabs do not refund twice. A repeat under the form's idempotency key stays one operation.
+// The form of an operation carries the revision of the payment that it showed. The operation is
+// refused if the payment has another one, and the form comes back with the new amounts: two tabs do
+// not refund twice. A repeat under the form's idempotency key stays one operation.
 //
-// The package must not know: how a payment's status follows from its facts. The API decides whether an operation is allowed.
+// The package must not know: how a payment's status follows from its facts. The API decides whether
+// an operation is allowed.
 package paymentpages
 
 import (

@@ -83,7 +83,8 @@ var filterFields = map[string]string{
 	"email": "customer_email_address", "last4": "last_4_digits",
 }
 
-// query returns the parameters of the API for the filters in the page's address. It notes invalid filters in the form.
+// query returns the parameters of the API for the filters in the page's address. It notes invalid
+// filters in the form.
 func query(f *frame.Form) url.Values {
 	q := f.Filters(filterFields)
 	for _, name := range []string{"customer_id", "customer_email_address"} {

@@ -53,7 +53,8 @@ var kinds = map[string]kind{
 
 var order = []string{"capture", "refund", "cancel"}
 
-// actions returns the operations that the payment's status allows. The API decides; this saves a useless form.
+// actions returns the operations that the payment's status allows. The API decides; this saves a
+// useless form.
 func actions(p paymentData, auditor bool) (all []action) {
 	if auditor {
 		return nil
@@ -139,7 +140,8 @@ func (f form) page(status int) frame.Page {
 	return frame.Page{Name: "operation", Title: f.Title, Nav: pathPayments, Status: status, Data: f}
 }
 
-// operate carries an operation out. The form's idempotency key makes a repeat harmless; its revision refuses a form that is out of date.
+// operate carries an operation out. The form's idempotency key makes a repeat harmless; its
+// revision refuses a form that is out of date.
 func operate(v *frame.Visit, out form, sent frame.Form) error {
 	out.Form = sent
 	out.Key = cmp.Or(out.Key, v.NewKey())
@@ -175,7 +177,8 @@ type operated struct {
 	Transactions []struct{ TransactionType, ProcessorStatus string }
 }
 
-// refundFailed reports whether the newest refund failed: refunds are in the order of their latest news (§6.3).
+// refundFailed reports whether the newest refund failed: refunds are in the order of their latest
+// news (§6.3).
 func (o operated) refundFailed() bool {
 	failed := false
 	for _, t := range o.Transactions {

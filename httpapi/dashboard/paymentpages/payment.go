@@ -132,7 +132,8 @@ type disputeRow struct {
 	ChallengeRequiredBy *time.Time
 }
 
-// historyMost is the greatest number of events on the page; large ones are fewer (GET /payments/{id}/events). payledger history shows all.
+// historyMost is the greatest number of events on the page; large ones are fewer (GET
+// /payments/{id}/events). payledger history shows all.
 const historyMost = "200"
 
 // show serves a payment's page. With the parameter at it shows the payment after that revision.

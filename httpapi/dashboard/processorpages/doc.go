@@ -1,10 +1,13 @@
-// Package processorpages has the dashboard's pages about processors and routing (D15, D20): the merchant's accounts at the processors,
-// the routing rules in their order, and the question which processor would take a payment.
+// Package processorpages has the dashboard's pages about processors and routing (D15, D20): the
+// merchant's accounts at the processors, the routing rules in their order, and the question which
+// processor would take a payment.
 //
-// A form about a rule carries a mark of all rules as the page showed them. If the rules have changed since, nothing is done: the rule
-// may have moved. So a double click, a second tab or the back button changes nothing twice.
+// A form about a rule carries a mark of all rules as the page showed them. If the rules have
+// changed since, nothing is done: the rule may have moved. So a double click, a second tab or the
+// back button changes nothing twice.
 //
-// The package must not know: how a rule matches. The API answers that with the rules of payments themselves.
+// The package must not know: how a rule matches. The API answers that with the rules of payments
+// themselves.
 package processorpages
 
 import (

@@ -49,7 +49,8 @@ func (r routing) clone() routing {
 	return routing{slices.Clone(r.Rules), slices.Clone(r.Default)}
 }
 
-// place returns the index of a rule in a form or an address, as people count: from 1; false if there is no such rule.
+// place returns the index of a rule in a form or an address, as people count: from 1; false if
+// there is no such rule.
 func (r routing) place(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n - 1, err == nil && n >= 1 && n <= len(r.Rules)
@@ -115,8 +116,9 @@ func joined[T ~string](list []T, between string) string {
 	return strings.Join(texts, between)
 }
 
-// unitOf returns the currency in whose unit people read and write the limits of a rule: one of the rule's if all of them share the same
-// digits, else one with two digits. The API has limits in minor units, which are the same number in every currency.
+// unitOf returns the currency in whose unit people read and write the limits of a rule: one of the
+// rule's if all of them share the same digits, else one with two digits. The API has limits in
+// minor units, which are the same number in every currency.
 func unitOf(currencies []domain.Currency) (unit domain.Currency, shared bool) {
 	for i, c := range currencies {
 		if !c.Known() || c.Digits() != currencies[0].Digits() {
@@ -131,7 +133,8 @@ func unitOf(currencies []domain.Currency) (unit domain.Currency, shared bool) {
 
 const twoDigits domain.Currency = "EUR"
 
-// amountText writes a limit: with its currency if there is one, else as people type it and in minor units.
+// amountText writes a limit: with its currency if there is one, else as people type it and in minor
+// units.
 func amountText(a domain.Amount, currencies []domain.Currency) string {
 	if len(currencies) == 1 {
 		return frame.Money(a, currencies[0])

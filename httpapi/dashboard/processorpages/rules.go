@@ -160,7 +160,8 @@ func saveRule(v *frame.Visit, out ruleForm, sent frame.Form) error {
 	return out.save(v, after, fmt.Sprintf("rules[%d]", out.place))
 }
 
-// save saves changed rules, or shows the form with the reasons. Faults of the API below path belong to the form's fields.
+// save saves changed rules, or shows the form with the reasons. Faults of the API below path belong
+// to the form's fields.
 func (f ruleForm) save(v *frame.Visit, after routing, path string) error {
 	status := f.Status()
 	if f.Sound() && !f.Review {
@@ -184,7 +185,8 @@ func (f ruleForm) save(v *frame.Visit, after routing, path string) error {
 
 var ruleFields = []string{"name", "currencyCode", "countryCode", "network", "minAmount", "maxAmount", "metadata", "processors"}
 
-// refused takes the API's reasons: those below path, which is that of the form's rule, to its fields.
+// refused takes the API's reasons: those below path, which is that of the form's rule, to its
+// fields.
 func (f *ruleForm) refused(err error, path string) error {
 	failure, is := errors.AsType[*frame.Failure](err)
 	if !is {

@@ -62,7 +62,8 @@ func nameIn(all []endpoint, id string) string {
 	return "deleted endpoint"
 }
 
-// filterFields are the filters of the list. The address of the page has them by the names that the API knows.
+// filterFields are the filters of the list. The address of the page has them by the names that the
+// API knows.
 var filterFields = []string{"outcome", "eventType", "endpointId", "paymentId", "everFailed", "from", "to"}
 
 func query(f *frame.Form) url.Values {
@@ -81,7 +82,8 @@ func query(f *frame.Form) url.Values {
 	return q
 }
 
-// checkNames refuses parameters that are no filter of the list: they would be taken for filters and list everything.
+// checkNames refuses parameters that are no filter of the list: they would be taken for filters and
+// list everything.
 func checkNames(f *frame.Form) {
 	for _, name := range slices.Sorted(maps.Keys(f.Values)) {
 		if !slices.Contains(filterFields, name) && name != "cursor" && name != "done" {
@@ -92,7 +94,8 @@ func checkNames(f *frame.Form) {
 	}
 }
 
-// period reads the time in a field, and writes it as the field shows it: to the minute, so that the next page has the same filter.
+// period reads the time in a field, and writes it as the field shows it: to the minute, so that the
+// next page has the same filter.
 func period(f *frame.Form, field, text string) string {
 	at, err := moment(text, field == "to")
 	if err == nil {

@@ -31,7 +31,8 @@ func (a attempt) Withheld() bool { return strings.HasPrefix(a.Excerpt, "(withhel
 
 type signed struct{ Header, Secret string }
 
-// Signatures returns the signatures of the attempt: those of the signing secrets (§5.2), and that of a listener's own secret (D18).
+// Signatures returns the signatures of the attempt: those of the signing secrets (§5.2), and that
+// of a listener's own secret (D18).
 func (a attempt) Signatures() (all []signed) {
 	for i, key := range a.Keys {
 		s := signed{"X-Signature-Primary", "signing secret " + number(key)}
@@ -102,7 +103,8 @@ func deliveryOf(v *frame.Visit) (out deliveryView, err error) {
 	return out, nil
 }
 
-// since returns a time that is not after the delivery's event: the body's date, or a minute before the planning.
+// since returns a time that is not after the delivery's event: the body's date, or a minute before
+// the planning.
 func (d delivery) since() time.Time {
 	var body struct{ Date *time.Time }
 	before := d.PlannedAt.Add(-time.Minute)

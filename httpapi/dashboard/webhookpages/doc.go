@@ -1,11 +1,13 @@
-// Package webhookpages has the dashboard's pages about webhooks: the endpoints with their health and tests, the deliveries with their
-// attempts, replays, and the signing secret (§5.2, §6.1, D18, D20).
+// Package webhookpages has the dashboard's pages about webhooks: the endpoints with their health
+// and tests, the deliveries with their attempts, replays, and the signing secret (§5.2, §6.1, D18,
+// D20).
 //
 // Rules:
 //   - An endpoint's health is derived from its deliveries, as the API lists them.
 //   - A replay shows the number of its webhooks before it starts.
 //   - A new signing secret is shown once, in the answer to the form that made it.
-//   - Every form that has an effect does it once: by an idempotency key, or by a check that nothing changed since the form was shown.
+//   - Every form that has an effect does it once: by an idempotency key, or by a check that nothing
+//     changed since the form was shown.
 //
 // The package must not know: how webhooks are planned, signed and sent.
 package webhookpages

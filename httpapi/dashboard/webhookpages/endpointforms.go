@@ -32,7 +32,8 @@ func askCreate(v *frame.Visit) error {
 	return v.Show(endpointForm{Form: frame.Form{Values: url.Values{}}}.page())
 }
 
-// create creates an endpoint. A second one with the same URL needs a tick, so that a repeat of the form makes no second one.
+// create creates an endpoint. A second one with the same URL needs a tick, so that a repeat of the
+// form makes no second one.
 func create(v *frame.Visit, form frame.Form) error {
 	f := endpointForm{Form: form}
 	if f.Review {
@@ -137,7 +138,8 @@ func (t trial) page() frame.Page {
 	return frame.Page{Name: "endpointtest", Title: "Test a webhook endpoint", Nav: pathEndpoints, Status: t.Status(), Data: t}
 }
 
-// sendTest sends the test message and shows how that ended. The message is no event, so a second one does no harm.
+// sendTest sends the test message and shows how that ended. The message is no event, so a second
+// one does no harm.
 func sendTest(v *frame.Visit, e endpoint, form frame.Form) error {
 	t := trial{Form: form, Endpoint: e}
 	var done trialResult

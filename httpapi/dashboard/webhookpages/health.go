@@ -88,7 +88,8 @@ type Failing struct {
 	OrLonger       bool // there are more failed deliveries than were looked at
 }
 
-// FailingEndpoints returns the enabled endpoints whose deliveries fail. It takes one call if no delivery has failed in givenUpFor.
+// FailingEndpoints returns the enabled endpoints whose deliveries fail. It takes one call if no
+// delivery has failed in givenUpFor.
 func FailingEndpoints(v *frame.Visit) (all []Failing, err error) {
 	q := frame.Query("outcome", "FAILED,EXHAUSTED", "from", frame.APITime(v.Now().Add(-givenUpFor)), "limit", "100")
 	failed, _, err := frame.Some[deliveryRow](v, apiDeliveries, q, waitingPages)

@@ -27,7 +27,8 @@ func (f replayForm) page() frame.Page {
 	return frame.Page{Name: "replayform", Title: "Replay webhooks", Nav: pathDeliveries, Status: f.Status(), Data: f}
 }
 
-// askReplay serves the form, or with step=count the confirmation: the browser's way back keeps the input and the idempotency key.
+// askReplay serves the form, or with step=count the confirmation: the browser's way back keeps the
+// input and the idempotency key.
 func askReplay(v *frame.Visit) error {
 	f := replayForm{Form: frame.Form{Values: v.Request.URL.Query(), Key: v.NewKey()}}
 	if kinds := f.Values["eventType"]; len(kinds) > 0 { // of a filtered list
@@ -53,7 +54,8 @@ func askReplay(v *frame.Visit) error {
 	return v.Show(f.page())
 }
 
-// startReplay leads to the number of the webhooks and, once it is confirmed, starts the replay. The form's key makes a repeat harmless.
+// startReplay leads to the number of the webhooks and, once it is confirmed, starts the replay. The
+// form's key makes a repeat harmless.
 func startReplay(v *frame.Visit, form frame.Form) (err error) {
 	f := replayForm{Form: form}
 	f.Key = cmp.Or(f.Key, v.NewKey())

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSignatures: an attempt's page names the header and the secret of each signature, also of a listener's, during a rotation and outside
-// of one (§5.2, D18).
+// TestSignatures: an attempt's page names the header and the secret of each signature, also of a
+// listener's, during a rotation and outside of one (§5.2, D18).
 func TestSignatures(t *testing.T) {
 	const primary, secondary, third = "X-Signature-Primary", "X-Signature-Secondary", "X-Signature-Listener"
 	const own = "the listener's own secret"

@@ -63,7 +63,8 @@ func askRotate(v *frame.Visit, now signingView) error {
 	return v.Show(rotateForm{Now: now}.page())
 }
 
-// rotate shows the new secret once. The form names the secret that it replaces, because a second rotation would end the overlap.
+// rotate shows the new secret once. The form names the secret that it replaces, because a second
+// rotation would end the overlap.
 func rotate(v *frame.Visit, form frame.Form) error {
 	if form.Review {
 		return frame.With(present, askRotate)(v)

@@ -72,7 +72,8 @@ var granules = []struct {
 	long   time.Duration
 }{{localTime, time.Minute}, {"2006-01-02T15:04:05", time.Second}, {time.DateOnly, 24 * time.Hour}, {time.RFC3339, time.Microsecond}}
 
-// moment reads a time in UTC that a person typed. end takes the last moment of the minute, second or day, so that a period includes it.
+// moment reads a time in UTC that a person typed. end takes the last moment of the minute, second
+// or day, so that a period includes it.
 func moment(text string, end bool) (time.Time, error) {
 	for _, g := range granules {
 		at, err := time.Parse(g.layout, text)

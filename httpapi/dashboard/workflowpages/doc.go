@@ -1,9 +1,11 @@
-// Package workflowpages has the dashboard's pages about workflows (D19): the list, one workflow with its versions and runs, the
-// editor, the simulation on past payments, and the pages that enable and disable.
+// Package workflowpages has the dashboard's pages about workflows (D19): the list, one workflow
+// with its versions and runs, the editor, the simulation on past payments, and the pages that
+// enable and disable.
 //
-// The editor works without the script: a button checks the condition, adds or moves an action, or continues. Before a definition is
-// saved, the API applies it to the payments of a period without acting, and the page shows the result. The script checks the condition
-// while it is written, with the same button's request.
+// The editor works without the script: a button checks the condition, adds or moves an action, or
+// continues. Before a definition is saved, the API applies it to the payments of a period without
+// acting, and the page shows the result. The script checks the condition while it is written, with
+// the same button's request.
 //
 // The package must not know: how a condition is compiled and how a workflow runs.
 package workflowpages

@@ -13,7 +13,8 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// actionFields are the fields of the types of actions. A field's name in the form is its path in the API, such as actions[0].share.
+// actionFields are the fields of the types of actions. A field's name in the form is its path in
+// the API, such as actions[0].share.
 var actionFields = map[string][]string{
 	workflow.Capture: {"share", "amount", "final"}, workflow.Cancel: {"reason"}, workflow.Refund: {"amount", "reason", "orderId"},
 	workflow.HTTPRequest: {"url"},
@@ -129,7 +130,8 @@ func valuesOf(d definition) url.Values {
 	return out
 }
 
-// definitionOf reads the definition of a form. It notes what cannot be read; the API finds the rest.
+// definitionOf reads the definition of a form. It notes what cannot be read; the API finds the
+// rest.
 func definitionOf(f *frame.Form) definition {
 	d := definition{Name: f.Text("name"), Condition: cmp.Or(f.Text("condition"), always), Actions: []action{}}
 	d.Trigger.EventType, d.Trigger.Status, _ = strings.Cut(f.Text("trigger"), " ")

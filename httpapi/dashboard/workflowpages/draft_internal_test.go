@@ -2,7 +2,8 @@ package workflowpages
 
 import "testing"
 
-// TestShareOf: a share is a percentage in decimal digits. Exponents and hexadecimal floats are refused.
+// TestShareOf: a share is a percentage in decimal digits. Exponents and hexadecimal floats are
+// refused.
 func TestShareOf(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]float64{"50": 0.5, "50%": 0.5, "50 %": 0.5, "12.5": 0.125, "0.0001": 0.000001, "100": 1} {

@@ -35,7 +35,8 @@ type check struct {
 	}
 }
 
-// ConditionFault reports whether the condition is refused for a reason that the check does not show.
+// ConditionFault reports whether the condition is refused for a reason that the check does not
+// show.
 func (o editorView) ConditionFault() bool {
 	return o.Faults["condition"] != "" && (o.Check == nil || o.Check.Valid)
 }

@@ -36,7 +36,8 @@ func plainFault(message string) string {
 	return message
 }
 
-// overload explains types that do not fit together: "> does not fit between a whole number and true or false".
+// overload explains types that do not fit together: "> does not fit between a whole number and true
+// or false".
 func overload(name, list string) string {
 	target, arguments, method := strings.Cut(list, ".(")
 	if !method {

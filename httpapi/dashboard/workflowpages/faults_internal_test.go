@@ -2,7 +2,8 @@ package workflowpages
 
 import "testing"
 
-// TestFaultsInWords: the compiler's messages about a condition are shown in words. An unknown message stays.
+// TestFaultsInWords: the compiler's messages about a condition are shown in words. An unknown
+// message stays.
 func TestFaultsInWords(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{

@@ -92,7 +92,8 @@ func (r *resultView) run(v *frame.Visit, path string, body any) error {
 	return nil
 }
 
-// try serves the simulation of a stored workflow: the page asks for a period, and shows the result for the one in its address.
+// try serves the simulation of a stored workflow: the page asks for a period, and shows the result
+// for the one in its address.
 func try(v *frame.Visit, stored flow) error {
 	out := resultView{Form: frame.Form{Values: v.Request.URL.Query()}, Stored: &stored, Definition: stored.definition}
 	if !out.Values.Has("from") && !out.Values.Has("to") {

@@ -68,7 +68,8 @@ func triggerText(t workflow.Trigger) string {
 // When says when the workflow starts.
 func (d definition) When() string { return triggerText(d.Trigger) }
 
-// always is the condition that holds for every event. The editor shows it as an empty field, so that a typed condition does not run into it.
+// always is the condition that holds for every event. The editor shows it as an empty field, so
+// that a typed condition does not run into it.
 const always = "true"
 
 // Always reports whether the condition holds for every event.

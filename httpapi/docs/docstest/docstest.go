@@ -1,5 +1,6 @@
-// Package docstest reads the documents whose examples tests run: the README, the guides below /docs and the runbook. So an example
-// stands in one place, and the text that a reader sees is the text that a test runs.
+// Package docstest reads the documents whose examples tests run: the README, the guides below /docs
+// and the runbook. So an example stands in one place, and the text that a reader sees is the text
+// that a test runs.
 //
 // The package must not know: which program runs an example, and what it prints.
 package docstest
@@ -53,7 +54,8 @@ var (
 	margin = regexp.MustCompile("(?m)^ {3}")
 )
 
-// Blocks returns the document's blocks of code with a language, in their order. A language of "" means blocks without a language.
+// Blocks returns the document's blocks of code with a language, in their order. A language of ""
+// means blocks without a language.
 func Blocks(t testing.TB, path, language string) (blocks []string) {
 	t.Helper()
 	for _, m := range fence.FindAllStringSubmatch(Read(t, path), -1) {

@@ -2,7 +2,8 @@ package plainjson
 
 import "payledger/domain/processor"
 
-// ReadAnswer reads a plain answer whose texts allow reports true for. ok is false for any other text.
+// ReadAnswer reads a plain answer whose texts allow reports true for. ok is false for any other
+// text.
 func ReadAnswer(body []byte, allow func(text string) bool) (a processor.Answer, ok bool) {
 	r := newReader(body, allow)
 	text(r, "state", &a.State)

@@ -16,7 +16,8 @@ import (
 // texts are values of a text field, plain ones and others.
 var texts = []string{"", "EUR", "Banque simulée", "http://h/n?a=1&b=2", `a "quoted" <text> \`, "line\n", "\u2028", "\xff", "~\x7f"}
 
-// filled calls try with values of T: each text in all text fields, then each field alone, with and without the objects inside.
+// filled calls try with values of T: each text in all text fields, then each field alone, with and
+// without the objects inside.
 func filled[T any](try func(T)) {
 	for _, text := range texts {
 		var all T
@@ -66,7 +67,8 @@ func marshal(t *testing.T, v any) []byte {
 	return text
 }
 
-// TestAppendAnswer: an answer is written as encoding/json writes it, and read as it reads it if it has no escaped character.
+// TestAppendAnswer: an answer is written as encoding/json writes it, and read as it reads it if it
+// has no escaped character.
 func TestAppendAnswer(t *testing.T) {
 	t.Parallel()
 	filled(func(a processor.Answer) {

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// reader reads the fields of plain objects in a fixed order. After a text that is not plain, failed is true and it stands still.
+// reader reads the fields of plain objects in a fixed order. After a text that is not plain, failed
+// is true and it stands still.
 type reader struct {
 	rest   []byte
 	allow  func(text string) bool // nil: every text is allowed

@@ -26,7 +26,8 @@ func escaped(text string) []byte {
 	return b
 }
 
-// AppendField appends a field, with a comma if it is not the first of its object. An empty text leaves it out.
+// AppendField appends a field, with a comma if it is not the first of its object. An empty text
+// leaves it out.
 func AppendField[T ~string](b []byte, name string, text T) []byte {
 	if text == "" {
 		return b

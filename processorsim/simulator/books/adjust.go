@@ -5,7 +5,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideAdjust sets a new total of an authorization without captures (D10). The same total succeeds and changes nothing.
+// decideAdjust sets a new total of an authorization without captures (D10). The same total succeeds
+// and changes nothing.
 func decideAdjust(op processor.Operation, s *sale) processor.Answer {
 	switch {
 	case op.Amount < 1:

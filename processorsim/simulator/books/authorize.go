@@ -10,7 +10,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideAuthorize answers as D13's table says for the card. The amount 0 is an account verification (D5): no hold.
+// decideAuthorize answers as D13's table says for the card. The amount 0 is an account verification
+// (D5): no hold.
 func (b *Books) decideAuthorize(op processor.Operation, d draft) (processor.Answer, *card) {
 	row, listed := cardsByNumber[op.Card.Number]
 	if !listed {
@@ -54,7 +55,8 @@ func (b *Books) firstTry(op processor.Operation) bool {
 	return i < 0 || tries[i].Processor == op.Processor
 }
 
-// approve completes the answer to an approved authorization. Three processors give an authorization code (D13).
+// approve completes the answer to an approved authorization. Three processors give an authorization
+// code (D13).
 func (c *card) approve(name processor.Name, answer processor.Answer) processor.Answer {
 	answer.State, answer.ActionToken = processor.Succeeded, ""
 	switch {

@@ -17,7 +17,8 @@ const (
 	voided                // released before anything was captured
 )
 
-// sale is the balance of one authorization, in its currency; captured + capturing ≤ authorized, refunded ≤ captured.
+// sale is the balance of one authorization, in its currency; captured + capturing ≤ authorized,
+// refunded ≤ captured.
 type sale struct {
 	op         *Operation // the authorize
 	card       *card
@@ -46,7 +47,8 @@ type capture struct {
 	refunded domain.Amount // of this capture alone, confirmed and pending
 }
 
-// saleOf finds the sale that op acts upon: its parent, at the same processor and for the same reference.
+// saleOf finds the sale that op acts upon: its parent, at the same processor and for the same
+// reference.
 func (b *Books) saleOf(op processor.Operation) (*sale, bool) {
 	s, ok := b.sales[op.ParentID]
 	if !ok || s.op.Processor != op.Processor || s.op.Reference != op.Reference {

@@ -47,8 +47,8 @@ type Books struct {
 	disputes    disputes
 }
 
-// Open reads or creates the books in folder dir. cut is the length in bytes of a torn last line, which a crash left.
-// random is read under a lock; now need not be monotonic.
+// Open reads or creates the books in folder dir. cut is the length in bytes of a torn last line,
+// which a crash left. random is read under a lock; now need not be monotonic.
 func Open(dir string, now func() time.Time, random io.Reader) (b *Books, cut int, err error) {
 	b = newBooks()
 	b.now, b.random = now, random
@@ -69,7 +69,8 @@ func newBooks() *Books {
 	}
 }
 
-// Read reads the books in folder dir, which no simulator may have open, for reading methods only. It changes no file.
+// Read reads the books in folder dir, which no simulator may have open, for reading methods only.
+// It changes no file.
 func Read(dir string) (*Books, error) {
 	b := newBooks()
 	if err := journal.Read(filepath.Join(dir, fileName), b.read); err != nil {
@@ -89,7 +90,8 @@ func (b *Books) read(line []byte) error {
 	return b.fold(r)
 }
 
-// write folds r and appends it to the file, under mu. The caller waits for b.last before it answers.
+// write folds r and appends it to the file, under mu. The caller waits for b.last before it
+// answers.
 func (b *Books) write(r record) error {
 	line, err := r.line()
 	if err != nil {

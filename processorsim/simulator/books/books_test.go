@@ -78,7 +78,8 @@ func check(t *testing.T, b *Books) {
 	}
 }
 
-// TestRandomHistories checks that the invariants hold for any operations in any order, and that the same books can be read from the file.
+// TestRandomHistories checks that the invariants hold for any operations in any order, and that the
+// same books can be read from the file.
 func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(30) {
 		dir := t.TempDir()
@@ -143,7 +144,8 @@ func act(t *testing.T, b *Books, random *mathrand.Rand, key string) {
 	}
 }
 
-// TestUnwritable checks that an answer that is not durable is never returned, not even by a look-up.
+// TestUnwritable checks that an answer that is not durable is never returned, not even by a
+// look-up.
 func TestUnwritable(t *testing.T) {
 	b := openBooks(t, t.TempDir())
 	if err := b.Close(); err != nil { // as with a full disk

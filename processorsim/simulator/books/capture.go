@@ -34,7 +34,8 @@ func (b *Books) applyCapture(o *Operation, s *sale) {
 	b.captures[o.Answer.ProcessorTransactionID] = &capture{op: o, sale: s, state: o.Answer.State}
 }
 
-// finishCapture confirms a capture, or takes it back: then the rest that a final one released is held again.
+// finishCapture confirms a capture, or takes it back: then the rest that a final one released is
+// held again.
 func (b *Books) finishCapture(o *Operation) {
 	c := b.captures[o.Answer.ProcessorTransactionID]
 	c.state = o.Answer.State

@@ -100,7 +100,8 @@ func bin(network domain.Network, country, funding, code, name string) processor.
 	}
 }
 
-// risk returns the results of the processor's checks (§2.4). A CVV of zeros does not match, and is approved (D13).
+// risk returns the results of the processor's checks (§2.4). A CVV of zeros does not match, and is
+// approved (D13).
 func (c *card) risk(name processor.Name, cvv string) *processor.Risk {
 	source := string(name)
 	r := &processor.Risk{

@@ -5,7 +5,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideComplete ends a challenge: passed approves the authorization, failed declines it (D13), under its transaction id.
+// decideComplete ends a challenge: passed approves the authorization, failed declines it (D13),
+// under its transaction id.
 func decideComplete(op processor.Operation, s *sale) processor.Answer {
 	if s.phase != action {
 		return refuse(protocol.CodeNoActionPending, "the authorization waits for no action")
@@ -19,7 +20,8 @@ func decideComplete(op processor.Operation, s *sale) processor.Answer {
 	return answer
 }
 
-// applyComplete decides the authorization and its line (D14.16). A repeat still gets the required action, a look-up the result.
+// applyComplete decides the authorization and its line (D14.16). A repeat still gets the required
+// action, a look-up the result.
 func applyComplete(o *Operation, s *sale) {
 	if o.Answer.State == processor.Succeeded {
 		s.approve(s.op.Amount)

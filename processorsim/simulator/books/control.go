@@ -17,8 +17,9 @@ type Refused struct {
 
 func (r *Refused) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Message) }
 
-// Act captures, refunds or voids the newest approved authorization of a reference out of band (D14.14): at once, whatever the
-// card, under its own key. A nil amount means the whole amount left. A refused act adds no line and is a *Refused.
+// Act captures, refunds or voids the newest approved authorization of a reference out of band
+// (D14.14): at once, whatever the card, under its own key. A nil amount means the whole amount
+// left. A refused act adds no line and is a *Refused.
 func (b *Books) Act(kind processor.Kind, reference domain.PaymentID, amount *domain.Amount) (line protocol.Line, err error) {
 	err = b.durably(func() error {
 		s, err := b.newestSale(reference)

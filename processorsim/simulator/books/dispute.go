@@ -45,7 +45,8 @@ type disputes struct {
 	unscheduled []Due          // those of due that NextDisputes has not returned
 }
 
-// settles records that a sale of the disputed card is settled at a time: no amount of it is held or pending.
+// settles records that a sale of the disputed card is settled at a time: no amount of it is held or
+// pending.
 func (b *Books) settles(s *sale, at time.Time) {
 	if s.card.behaviour != disputed || s.disputed || s.captured == 0 || s.capturing > 0 || s.rest() > 0 {
 		return
@@ -138,7 +139,8 @@ func (b *Books) report(t *DisputeReport) error {
 	return b.write(record{Type: disputedRecord, At: t.Dispute.UpdatedAt, Report: t})
 }
 
-// newDispute returns the first report of a dispute of the sale's newest capture, else of its authorization (D16).
+// newDispute returns the first report of a dispute of the sale's newest capture, else of its
+// authorization (D16).
 func (b *Books) newDispute(s *sale, o protocol.DisputeOrder) (*DisputeReport, error) {
 	d, err := b.newDraft()
 	if err != nil {
@@ -170,7 +172,8 @@ func challengeBy(stage processor.DisputeType, from time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), day.Day(), 23, 59, 59, 0, time.UTC)
 }
 
-// after returns now, or the first moment after then if that is later: a dispute's changes have an order.
+// after returns now, or the first moment after then if that is later: a dispute's changes have an
+// order.
 func after(then, now time.Time) time.Time {
 	now = now.Truncate(time.Microsecond)
 	if !now.After(then) {
@@ -216,7 +219,8 @@ func (b *Books) Unreported() []DisputeReport {
 // ErrUnknownReport means that there is no report with the id.
 var ErrUnknownReport = errors.New("the report is unknown")
 
-// ReportsSince returns up to n reports of a processor, oldest first, and whether there are more: after the report after, or from since.
+// ReportsSince returns up to n reports of a processor, oldest first, and whether there are more:
+// after the report after, or from since.
 func (b *Books) ReportsSince(name processor.Name, since time.Time, after string, n int) (page []DisputeReport, more bool, err error) {
 	err = b.durably(func() error {
 		reports, start := b.disputes.reports, 0

@@ -6,7 +6,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// fold applies r to the state. It fails, without a change, only for records that no decider of this package writes.
+// fold applies r to the state. It fails, without a change, only for records that no decider of this
+// package writes.
 func (b *Books) fold(r record) error {
 	switch r.Type {
 	case accepted:

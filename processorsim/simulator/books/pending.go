@@ -14,10 +14,12 @@ type Due struct {
 	After time.Duration // how long that was to take
 }
 
-// Wait returns how long it has to go on at now: never longer than it was to take, as the clock may have been set back.
+// Wait returns how long it has to go on at now: never longer than it was to take, as the clock may
+// have been set back.
 func (d Due) Wait(now time.Time) time.Duration { return max(0, min(d.At.Sub(now), d.After)) }
 
-// Pending lists what has no result yet, in order of creation: after Open, what is to be scheduled again.
+// Pending lists what has no result yet, in order of creation: after Open, what is to be scheduled
+// again.
 func (b *Books) Pending() []Due {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -29,7 +31,8 @@ func (b *Books) Pending() []Due {
 	return due
 }
 
-// Finish finishes the pending operations with these ids and returns them when they are durable. Other ids are left out.
+// Finish finishes the pending operations with these ids and returns them when they are durable.
+// Other ids are left out.
 func (b *Books) Finish(ids ...string) (ended []Operation, err error) {
 	err = b.durably(func() error {
 		for _, id := range ids {
@@ -49,7 +52,8 @@ func (b *Books) Finish(ids ...string) (ended []Operation, err error) {
 	return ended, err
 }
 
-// Unnotified lists the operations with an undelivered result in order of creation, to be sent after Open.
+// Unnotified lists the operations with an undelivered result in order of creation, to be sent after
+// Open.
 func (b *Books) Unnotified() []Operation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,8 +66,8 @@ func (b *Books) Unnotified() []Operation {
 	return left
 }
 
-// Notified records that the notification of operation id is delivered or given up. It does not wait for the disk: a crash
-// before that repeats the notification, which receivers must accept.
+// Notified records that the notification of operation id is delivered or given up. It does not wait
+// for the disk: a crash before that repeats the notification, which receivers must accept.
 func (b *Books) Notified(id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

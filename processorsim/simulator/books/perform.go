@@ -12,7 +12,8 @@ type Admission struct {
 	Answer   processor.Answer // otherwise: the answer under its key
 }
 
-// Admit admits op, or returns the answer of the first operation with its key. It fails with ErrInProgress and ErrKeyReused.
+// Admit admits op, or returns the answer of the first operation with its key. It fails with
+// ErrInProgress and ErrKeyReused.
 func (b *Books) Admit(op processor.Operation) (Admission, error) {
 	s := slot{op.Processor, op.Key}
 	b.mu.Lock()
@@ -45,8 +46,9 @@ type Performed struct {
 	Silent    bool // D13: this card's processor commits and never answers
 }
 
-// Perform decides an admitted operation and returns when the decision is durable. technical makes the processor do nothing
-// and answer so (D14.13, fault mode error). After an error the outcome is unknown until the books are read again.
+// Perform decides an admitted operation and returns when the decision is durable. technical makes
+// the processor do nothing and answer so (D14.13, fault mode error). After an error the outcome is
+// unknown until the books are read again.
 func (b *Books) Perform(op processor.Operation, technical bool) (p Performed, err error) {
 	err = b.durably(func() error {
 		delete(b.running, slot{op.Processor, op.Key})

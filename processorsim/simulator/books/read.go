@@ -24,8 +24,8 @@ func (f Filter) matches(o *Operation) bool {
 
 const chunk = 512
 
-// Entries calls yield with every operation that f selects, in order of creation, until yield returns an error. Operations
-// written before the call are durable then. yield runs without a lock.
+// Entries calls yield with every operation that f selects, in order of creation, until yield
+// returns an error. Operations written before the call are durable then. yield runs without a lock.
 func (b *Books) Entries(f Filter, yield func(protocol.Entry) error) error {
 	b.mu.Lock()
 	all, last := b.order, b.last

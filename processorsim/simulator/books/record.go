@@ -59,7 +59,8 @@ type record struct {
 	Report    *DisputeReport      `json:"telling,omitempty"`
 }
 
-// line returns r as a line of the file. Accepted operations, which are most records, are written without reflection.
+// line returns r as a line of the file. Accepted operations, which are most records, are written
+// without reflection.
 func (r record) line() ([]byte, error) {
 	if r.Type != accepted || r.ID != "" || r.Answer != nil || r.Processor != "" || r.Key != "" || r.Report != nil {
 		return json.Marshal(r)
@@ -107,7 +108,8 @@ func (o *Operation) Line() protocol.Line {
 	}
 }
 
-// lineState maps the state of an answer to that of a line: the books know no ACTION_REQUIRED (D14.16).
+// lineState maps the state of an answer to that of a line: the books know no ACTION_REQUIRED
+// (D14.16).
 func lineState(s processor.State) processor.State {
 	if s == processor.ActionRequired {
 		return processor.Pending

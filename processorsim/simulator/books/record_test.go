@@ -10,7 +10,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestLine: a record is written as encoding/json writes it, with all fields of its operation and with each alone.
+// TestLine: a record is written as encoding/json writes it, with all fields of its operation and
+// with each alone.
 func TestLine(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 120, time.UTC)

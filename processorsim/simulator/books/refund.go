@@ -6,7 +6,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideRefund refunds the whole sale or one capture (D10: a targeted refund). Pending refunds count.
+// decideRefund refunds the whole sale or one capture (D10: a targeted refund). Pending refunds
+// count.
 func (b *Books) decideRefund(op processor.Operation, d draft) (processor.Answer, *card) {
 	s, rest, ok := b.refundable(op)
 	if !ok {
@@ -31,7 +32,8 @@ func decideRefundOf(op processor.Operation, s *sale, rest domain.Amount, d draft
 	return answer
 }
 
-// refundable returns the sale or capture that op refunds, and its refundable amount: for a capture, at most its sale's.
+// refundable returns the sale or capture that op refunds, and its refundable amount: for a capture,
+// at most its sale's.
 func (b *Books) refundable(op processor.Operation) (s *sale, rest domain.Amount, ok bool) {
 	if s, ok := b.saleOf(op); ok {
 		return s, s.captured - s.refunded, true

@@ -5,7 +5,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideVoid releases the amount that is held and not captured. It refuses a void after the whole amount was captured (D7).
+// decideVoid releases the amount that is held and not captured. It refuses a void after the whole
+// amount was captured (D7).
 func decideVoid(s *sale) processor.Answer {
 	switch {
 	case s.phase == voided:

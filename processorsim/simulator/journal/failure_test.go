@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestFailedWrite checks that nothing is accepted after a failed write, because the content of the file is unknown.
+// TestFailedWrite checks that nothing is accepted after a failed write, because the content of the
+// file is unknown.
 func TestFailedWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j, _, err := Open(path, func([]byte) error { return nil })

@@ -30,7 +30,8 @@ type Commit struct {
 	err  error // set before done is closed
 }
 
-// Wait blocks until the lines are durable, or returns the error of the write or fsync. A nil Commit has no lines.
+// Wait blocks until the lines are durable, or returns the error of the write or fsync. A nil Commit
+// has no lines.
 func (c *Commit) Wait() error {
 	if c == nil {
 		return nil
@@ -48,7 +49,8 @@ func settled(err error) *Commit {
 	return c
 }
 
-// Append adds line, without a newline, behind all earlier ones. It does not block: the line counts once the commit's Wait returns nil.
+// Append adds line, without a newline, behind all earlier ones. It does not block: the line counts
+// once the commit's Wait returns nil.
 func (j *Journal) Append(line []byte) *Commit {
 	j.mu.Lock()
 	defer j.mu.Unlock()

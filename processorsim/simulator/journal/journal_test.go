@@ -61,7 +61,8 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 }
 
-// TestOrder checks that lines are in the order of their appends, and that Close flushes lines that no caller waited for.
+// TestOrder checks that lines are in the order of their appends, and that Close flushes lines that
+// no caller waited for.
 func TestOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j, _, _ := open(t, path)
@@ -83,7 +84,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestTorn checks that a last line without its newline is cut off, whatever its length, and that the next append follows.
+// TestTorn checks that a last line without its newline is cut off, whatever its length, and that
+// the next append follows.
 func TestTorn(t *testing.T) {
 	for torn := range len("third") + 1 {
 		path := filepath.Join(t.TempDir(), "j")

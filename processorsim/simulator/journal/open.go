@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 )
 
-// Open opens or creates the file at path for appends, and hands every whole line to read in order. cut is the length of a torn last line
-// that was cut off. An error of read ends Open and names the line.
+// Open opens or creates the file at path for appends, and hands every whole line to read in order.
+// cut is the length of a torn last line that was cut off. An error of read ends Open and names the
+// line.
 func Open(path string, read func(line []byte) error) (j *Journal, cut int, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -42,8 +43,8 @@ func Open(path string, read func(line []byte) error) (j *Journal, cut int, err e
 	return j, cut, nil
 }
 
-// Read hands every whole line of the file at path to read, in order, and changes nothing: a torn last line stays and
-// is left out. A file that a process has open for writing is refused.
+// Read hands every whole line of the file at path to read, in order, and changes nothing: a torn
+// last line stays and is left out. A file that a process has open for writing is refused.
 func Read(path string, read func(line []byte) error) (err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 // uuid validates `format: uuid`: any variant and version of RFC 9562.
 var uuid = openapi3.WithStringFormatValidator("uuid", openapi3.NewRegexpFormatValidator(openapi3.FormatOfStringForUUIDOfRFC9562))
 
-// Events returns the schemas of asyncapi.yaml, loaded again. The schema of a whole event has the event type as its name.
+// Events returns the schemas of asyncapi.yaml, loaded again. The schema of a whole event has the
+// event type as its name.
 func Events() (openapi3.Schemas, error) {
 	_, schemas, found := bytes.Cut(eventjson.AsyncAPI(), []byte("\n  schemas:\n"))
 	if !found {
@@ -45,7 +46,8 @@ func schemasOf(schemas []byte) (openapi3.Schemas, error) {
 	return doc.Components.Schemas, nil
 }
 
-// takeNull allows null for items without rules, as JSON Schema does. The library allows null only if a schema is nullable.
+// takeNull allows null for items without rules, as JSON Schema does. The library allows null only
+// if a schema is nullable.
 func takeNull(s *openapi3.Schema) {
 	for _, property := range s.Properties {
 		for _, one := range property.Value.AnyOf {
@@ -79,7 +81,8 @@ func CheckEvent(text []byte) error {
 	return nil
 }
 
-// CheckHeaders checks the headers of a message of the stream EVENTS against their schema in asyncapi.yaml.
+// CheckHeaders checks the headers of a message of the stream EVENTS against their schema in
+// asyncapi.yaml.
 func CheckHeaders(headers map[string]any) error {
 	_, text, found := bytes.Cut(eventjson.AsyncAPI(), []byte("      contentType: application/json\n      headers:\n"))
 	text, _, ends := bytes.Cut(text, []byte("\n  messages:\n"))
@@ -99,8 +102,8 @@ const (
 	sampleStart, sampleStep = 16, 16
 )
 
-// CheckLog checks the JSON of a log's events against asyncapi.yaml, at most the first checkedEvents. Without the build tag
-// system it takes a sample of the events of each type.
+// CheckLog checks the JSON of a log's events against asyncapi.yaml, at most the first
+// checkedEvents. Without the build tag system it takes a sample of the events of each type.
 func CheckLog(t testing.TB, store *engine.Store) {
 	t.Helper()
 	ctx, position, ofType := context.WithoutCancel(t.Context()), uint64(0), map[string]int{}

@@ -9,12 +9,13 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// firstTypes are the event types that can be the first event of their aggregate. A new one is added to eventstoretest.FirstEvents: without
-// an earlier event it has only its own values, which its JSON, the views and the export show.
+// firstTypes are the event types that can be the first event of their aggregate. A new one is added
+// to eventstoretest.FirstEvents: without an earlier event it has only its own values, which its
+// JSON, the views and the export show.
 var firstTypes = eventstoretest.FirstTypes()
 
-// checkValues checks that an event says nothing that nobody knows: it has no empty id and no zero time. If it is the first event of its
-// aggregate, its type is in firstTypes.
+// checkValues checks that an event says nothing that nobody knows: it has no empty id and no zero
+// time. If it is the first event of its aggregate, its type is in firstTypes.
 func checkValues(revision uint64, kind string, text []byte) error {
 	if revision == 1 && !slices.Contains(firstTypes, kind) {
 		return fmt.Errorf("%s is the first event of its aggregate, and is not in eventstoretest.FirstEvents", kind)
@@ -29,7 +30,8 @@ func checkValues(revision uint64, kind string, text []byte) error {
 	return nil
 }
 
-// NoValues returns the paths of empty ids and zero times in decoded JSON. A merchant's metadata may hold them.
+// NoValues returns the paths of empty ids and zero times in decoded JSON. A merchant's metadata may
+// hold them.
 func NoValues(value any, path string) (all []string) {
 	switch v := value.(type) {
 	case map[string]any:

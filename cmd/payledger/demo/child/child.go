@@ -95,7 +95,8 @@ func (p Program) Serve(ctx context.Context, args ...string) (*Service, error) {
 	}
 }
 
-// run starts the process and waits for its end, on one thread: on Linux the process ends with the thread that started it.
+// run starts the process and waits for its end, on one thread: on Linux the process ends with the
+// thread that started it.
 func (s *Service) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread() // a thread that ended would take the children with it that other goroutines started on it before

@@ -38,7 +38,8 @@ func program(as string) (child.Program, *bytes.Buffer) {
 	return child.Program{Path: os.Args[0], Env: []string{role + "=" + as}, Log: log}, log
 }
 
-// TestServe: a service is ready at its addresses, and gone after Kill and after the end of its context.
+// TestServe: a service is ready at its addresses, and gone after Kill and after the end of its
+// context.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	p, log := program("ready")
@@ -65,7 +66,8 @@ func TestServe(t *testing.T) {
 	<-s.Ended()
 }
 
-// TestNoStart: the error of a service that does not start has the reason, and its log does not repeat it.
+// TestNoStart: the error of a service that does not start has the reason, and its log does not
+// repeat it.
 func TestNoStart(t *testing.T) {
 	t.Parallel()
 	for as, reason := range map[string]string{"refused": "the service does not start: --listen: address already in use", "silent": "exit status 3"} {

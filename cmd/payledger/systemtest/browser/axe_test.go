@@ -13,8 +13,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// axe is the source of axe-core, which checks pages for people who use a keyboard or a screen reader; false where it cannot be
-// installed.
+// axe is the source of axe-core, which checks pages for people who use a keyboard or a screen
+// reader; false where it cannot be installed.
 func axe(t *testing.T) (source string, there bool) {
 	t.Helper()
 	tools, there := apptest.NpmTools(t)
@@ -28,7 +28,8 @@ func axe(t *testing.T) (source string, there bool) {
 	return string(text), true
 }
 
-// withAxe loads axe-core into every page of the tab, beside the page's own scripts: no policy of the page applies to it.
+// withAxe loads axe-core into every page of the tab, beside the page's own scripts: no policy of
+// the page applies to it.
 func (w *tab) withAxe(source string) {
 	w.t.Helper()
 	enable(w, page.Enable, page.EnableParams{})

@@ -26,7 +26,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// chromium finds the browser; "" where it is missing, which is said, and fails in CI: .ci/run installs it.
+// chromium finds the browser; "" where it is missing, which is said, and fails in CI: .ci/run
+// installs it.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -41,7 +42,8 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// browser is a real Chromium. The pages leave their pictures in the folder that PAYLEDGER_SCREENSHOTS names.
+// browser is a real Chromium. The pages leave their pictures in the folder that
+// PAYLEDGER_SCREENSHOTS names.
 type browser struct {
 	ctx      context.Context
 	pictures string
@@ -66,7 +68,8 @@ func startBrowser(t *testing.T) (browser, bool) {
 	return browser{}, false
 }
 
-// browserStarts is the number of attempts to start Chromium, which sometimes crashes at its start on a busy machine.
+// browserStarts is the number of attempts to start Chromium, which sometimes crashes at its start
+// on a busy machine.
 const browserStarts = 3
 
 // launch starts Chromium once.
@@ -104,7 +107,8 @@ type tab struct {
 // patience is the longest time that a page may take to show the expected content.
 const patience = 2 * time.Minute
 
-// tab opens a tab with the width of a telephone or of a screen. The test fails if the browser complains of anything but the allowed texts.
+// tab opens a tab with the width of a telephone or of a screen. The test fails if the browser
+// complains of anything but the allowed texts.
 func (b browser) tab(t *testing.T, width int64, allowed ...string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
@@ -202,14 +206,15 @@ func eval[T any](w *tab, expression string) T {
 	return value
 }
 
-// leave runs an expression that may leave the page, after its answer: Chromium answers nothing for a page that is left.
+// leave runs an expression that may leave the page, after its answer: Chromium answers nothing for
+// a page that is left.
 func (w *tab) leave(expression string) {
 	w.t.Helper()
 	eval[string](w, fmt.Sprintf(`setTimeout(() => { %s }); ""`, expression))
 }
 
-// awaited is a condition of a loaded page with its scripts, as a promise: the page evaluates the condition again after each change of the
-// document.
+// awaited is a condition of a loaded page with its scripts, as a promise: the page evaluates the
+// condition again after each change of the document.
 const awaited = `new Promise((done) => {
 	const holds = () => { try { return document.readyState === "complete" && %s } catch { return false } };
 	if (holds()) return done(true);
@@ -219,7 +224,8 @@ const awaited = `new Promise((done) => {
 	document.addEventListener("readystatechange", again);
 })`
 
-// until waits for a condition of the document, over any number of page loads: the promise of a page ends with the page.
+// until waits for a condition of the document, over any number of page loads: the promise of a page
+// ends with the page.
 func (w *tab) until(condition string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -257,7 +263,8 @@ func (w *tab) text(selector string) string {
 	return eval[string](w, fmt.Sprintf(`document.querySelector(%q).innerText`, selector))
 }
 
-// names returns the accessible names of the page's elements of a role, as a screen reader reads them.
+// names returns the accessible names of the page's elements of a role, as a screen reader reads
+// them.
 func (w *tab) names(role string) (names []string) {
 	w.t.Helper()
 	tree, err := chromedp.Call(w.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})

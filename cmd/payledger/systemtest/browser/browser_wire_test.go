@@ -20,7 +20,8 @@ var empty = cdp.Empty{}
 // reload loads the page again.
 func reload() chromedp.Action[chromedp.Void] { return chromedp.Reload() }
 
-// paused calls handle with every call to a matching address, before the call is sent or when its answer has arrived.
+// paused calls handle with every call to a matching address, before the call is sent or when its
+// answer has arrived.
 func (w *tab) paused(pattern string, stage fetch.RequestStage, handle func(*fetch.EventRequestPaused)) {
 	w.t.Helper()
 	w.ok(chromedp.Listen(w.ctx, func(event any) {

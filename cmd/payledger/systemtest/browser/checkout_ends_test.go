@@ -9,7 +9,8 @@ import (
 	"github.com/chromedp/cdproto/fetch"
 )
 
-// testCancelled: the merchant cancels a payment while the customer works on it. The page shows that, and offers no second try.
+// testCancelled: the merchant cancels a payment while the customer works on it. The page shows
+// that, and offers no second try.
 func (s till) testCancelled(t *testing.T) {
 	for _, width := range widths() {
 		order, address := s.order(t, nil)
@@ -31,8 +32,8 @@ func (s till) testCancelled(t *testing.T) {
 	}
 }
 
-// testUnclear: the service refuses queries about a payment that was made. The page claims neither success nor failure, and
-// offers no second payment.
+// testUnclear: the service refuses queries about a payment that was made. The page claims neither
+// success nor failure, and offers no second payment.
 func (s till) testUnclear(t *testing.T) {
 	made := 0
 	for _, width := range widths() {
@@ -64,8 +65,8 @@ func (w *tab) refuse(pattern string) {
 	})
 }
 
-// testAmountChanged: the shop changes the session while the page is open. Nothing is charged. The page says so and shows the
-// new amount, which can be paid (D12).
+// testAmountChanged: the shop changes the session while the page is open. Nothing is charged. The
+// page says so and shows the new amount, which can be paid (D12).
 func (s till) testAmountChanged(t *testing.T) {
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, 390, "status of 409")
@@ -90,8 +91,9 @@ func (s till) testAmountChanged(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED")
 }
 
-// testAmountChangedUnseen: the answer to the click is lost, the session changes, and the reloaded page repeats its request. The request
-// has the amount that the customer clicked on, not the amount of the reloaded page.
+// testAmountChangedUnseen: the answer to the click is lost, the session changes, and the reloaded
+// page repeats its request. The request has the amount that the customer clicked on, not the amount
+// of the reloaded page.
 func (s till) testAmountChangedUnseen(t *testing.T) {
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, 1280, "ERR_CONNECTION_RESET", "ERR_FAILED", "status of 409")
@@ -121,8 +123,9 @@ func (s till) testAmountChangedManual(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED")
 }
 
-// testAmountChangedWaiting: the shop changes the session while the customer waits for the merchant, who cannot approve then. The page asks
-// the customer again, and the merchant can approve the new amount (D12).
+// testAmountChangedWaiting: the shop changes the session while the customer waits for the merchant,
+// who cannot approve then. The page asks the customer again, and the merchant can approve the new
+// amount (D12).
 func (s till) testAmountChangedWaiting(t *testing.T) {
 	order, address := s.order(t, map[string]any{"approvalMode": "MANUAL"})
 	w := s.browser.tab(t, 390)

@@ -63,7 +63,8 @@ func (s till) session(t *testing.T, fields map[string]any) (url, clientToken str
 	return s.API + "/checkout?clientToken=" + made.ClientToken, made.ClientToken
 }
 
-// fill enters a card into the form with the keyboard alone, from the number's field on; each field at once.
+// fill enters a card into the form with the keyboard alone, from the number's field on; each field
+// at once.
 func (w *tab) fill(number, expiry, cvv, name string) {
 	w.t.Helper()
 	w.focus("#number")
@@ -84,7 +85,8 @@ func (w *tab) insert(text string) {
 // goodThrough is an expiry date to come, as it is typed.
 var goodThrough = "03" + apptest.Expires[2:]
 
-// testAmounts: the button shows the amount in the browser's own format, with the digits of ISO 4217.
+// testAmounts: the button shows the amount in the browser's own format, with the digits of
+// ISO 4217.
 func (s till) testAmounts(t *testing.T) {
 	for _, c := range []struct {
 		currency, shown string

@@ -10,7 +10,8 @@ import (
 
 // Sessions whose merchant decides about every attempt (§3.3, D12).
 
-// waiting opens a MANUAL session, pays in it with a card, and returns the attempt that waits for the merchant's decision.
+// waiting opens a MANUAL session, pays in it with a card, and returns the attempt that waits for
+// the merchant's decision.
 func (s till) waiting(t *testing.T, w *tab, card string) (order, attempt string) {
 	t.Helper()
 	order, address := s.order(t, map[string]any{"approvalMode": "MANUAL"})
@@ -88,7 +89,8 @@ func (s till) testApprovedAndDeclined(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED", "DECLINED")
 }
 
-// testLostAttempt: the answer is lost, and the page repeats its request and waits for the same attempt; so does another tab.
+// testLostAttempt: the answer is lost, and the page repeats its request and waits for the same
+// attempt; so does another tab.
 func (s till) testLostAttempt(t *testing.T) {
 	order, address := s.order(t, map[string]any{"approvalMode": "MANUAL"})
 	w := s.browser.tab(t, 1280, "ERR_CONNECTION_RESET")

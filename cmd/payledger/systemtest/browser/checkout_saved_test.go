@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// testSaved: a customer with a vaulted card pays the next order without entering the card (D5), can enter another card, and sees no card
-// of other customers.
+// testSaved: a customer with a vaulted card pays the next order without entering the card (D5), can
+// enter another card, and sees no card of other customers.
 func (s till) testSaved(t *testing.T) {
 	s.customer = "customer-7"
 	keep := map[string]any{"paymentMethod": map[string]any{"vaultOnSuccess": true}}
@@ -43,7 +43,8 @@ func (s till) testSaved(t *testing.T) {
 	})
 }
 
-// testSavedCard pays with the card that is chosen from the start, by the keyboard: every order anew.
+// testSavedCard pays with the card that is chosen from the start, by the keyboard: every order
+// anew.
 func (s till) testSavedCard(t *testing.T, width int64) {
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, width)

@@ -114,7 +114,8 @@ func (s till) testPay(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED")
 }
 
-// cardDigits are the first eight digits of approvedCard, grouped or not; four digits can also be part of random ids.
+// cardDigits are the first eight digits of approvedCard, grouped or not; four digits can also be
+// part of random ids.
 var cardDigits = regexp.MustCompile(`4111\D{0,3}1111`)
 
 // postData is the body of a request.
@@ -132,7 +133,8 @@ func (w *tab) reload2(state string) {
 	w.shown(state)
 }
 
-// testKeyboard: from the address line to the receipt without a mouse, and the focus can be seen all the way.
+// testKeyboard: from the address line to the receipt without a mouse, and the focus can be seen all
+// the way.
 func (s till) testKeyboard(t *testing.T) {
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, 1280)
@@ -154,7 +156,8 @@ func (s till) testKeyboard(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED")
 }
 
-// testDecline: the page reports a declined card, and another card pays the same order. A failed payment can be repeated, too.
+// testDecline: the page reports a declined card, and another card pays the same order. A failed
+// payment can be repeated, too.
 func (s till) testDecline(t *testing.T) {
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, 390)
@@ -259,8 +262,8 @@ func (s till) testClickStorm(t *testing.T) {
 	}
 }
 
-// testLostAnswer: the connection breaks when the payment is made and its answer is on its way. The page finds the
-// payment out and makes no other.
+// testLostAnswer: the connection breaks when the payment is made and its answer is on its way. The
+// page finds the payment out and makes no other.
 func (s till) testLostAnswer(t *testing.T) {
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, 1280, "ERR_CONNECTION_RESET", "status of 409")
@@ -276,7 +279,8 @@ func (s till) testLostAnswer(t *testing.T) {
 	}
 }
 
-// testNoNetwork: without a network nothing is lost and nothing is paid; when it is back, the same click goes on.
+// testNoNetwork: without a network nothing is lost and nothing is paid; when it is back, the same
+// click goes on.
 func (s till) testNoNetwork(t *testing.T) {
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, 390, "ERR_INTERNET_DISCONNECTED")
@@ -295,8 +299,8 @@ func (s till) testNoNetwork(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED")
 }
 
-// offline takes the network away, or gives it back. Some versions of Chromium have one flag for all rules, others a flag per rule;
-// each version ignores the flag that it does not know.
+// offline takes the network away, or gives it back. Some versions of Chromium have one flag for all
+// rules, others a flag per rule; each version ignores the flag that it does not know.
 func (w *tab) offline(off bool) {
 	w.t.Helper()
 	enable(w, cdp.Command[networkRules, cdp.Empty]{Method: network.CommandEmulateNetworkConditionsByRule}, networkRules{
@@ -305,7 +309,8 @@ func (w *tab) offline(off bool) {
 	})
 }
 
-// networkRules are the parameters of the browser's command for a worse network, in the forms of all supported versions.
+// networkRules are the parameters of the browser's command for a worse network, in the forms of all
+// supported versions.
 type networkRules struct {
 	Offline bool                 `json:"offline"`
 	Rules   []network.Conditions `json:"matchedNetworkConditions"`

@@ -9,8 +9,8 @@ import (
 	"payledger/httpapi/checkout"
 )
 
-// testTestCards: in the sandbox a click on a test card fills the form, and the form can be sent. That also holds if the page
-// shows saved cards first. Errors of earlier input disappear.
+// testTestCards: in the sandbox a click on a test card fills the form, and the form can be sent.
+// That also holds if the page shows saved cards first. Errors of earlier input disappear.
 func (s till) testTestCards(t *testing.T) {
 	s.customer = "customer of the test cards"
 	order, address := s.order(t, map[string]any{"paymentMethod": map[string]any{"vaultOnSuccess": true}})

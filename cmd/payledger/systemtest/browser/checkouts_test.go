@@ -55,8 +55,8 @@ var checkoutCases = []checkoutCase{
 	{"shop: receipt fills in", false, till.testReceiptFillsIn},
 }
 
-// TestCheckout lets customers pay on the hosted page, in a real browser, against the whole service (D12). All cases run at the same time,
-// each in its own browser context.
+// TestCheckout lets customers pay on the hosted page, in a real browser, against the whole service
+// (D12). All cases run at the same time, each in its own browser context.
 func TestCheckout(t *testing.T) {
 	t.Parallel()
 	b, found := startBrowser(t)

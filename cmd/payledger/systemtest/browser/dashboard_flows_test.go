@@ -8,8 +8,9 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// TestWorkflowInBrowser: a condition is checked while it is written, the simulation of the draft is shown, and the workflow is made; a
-// rule is moved and the preview follows. The pages fit a telephone, and axe-core finds nothing.
+// TestWorkflowInBrowser: a condition is checked while it is written, the simulation of the draft is
+// shown, and the workflow is made; a rule is moved and the preview follows. The pages fit a
+// telephone, and axe-core finds nothing.
 func TestWorkflowInBrowser(t *testing.T) {
 	t.Parallel()
 	b, found := startBrowser(t)

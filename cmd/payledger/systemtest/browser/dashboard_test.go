@@ -48,7 +48,8 @@ func TestDashboard(t *testing.T) {
 	t.Run("keyboard", o.testKeyboard)
 }
 
-// fill makes a payment that is captured in part, a declined one, a dispute, a workflow, and an endpoint with a delivery.
+// fill makes a payment that is captured in part, a declined one, a dispute, a workflow, and an
+// endpoint with a delivery.
 func (o *office) fill(t *testing.T) {
 	t.Helper()
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
@@ -112,7 +113,8 @@ func (o *office) signIn(w *tab, path string) {
 // unsigned is the browser's message about the page for signing in.
 const unsigned = "401 (Unauthorized)"
 
-// testActions: sign in, find a payment by its id, refund it, see the refund in the timeline, travel back, sign out.
+// testActions: sign in, find a payment by its id, refund it, see the refund in the timeline, travel
+// back, sign out.
 func (o *office) testActions(t *testing.T) {
 	w := o.browser.tab(t, 1280, expected...)
 	o.signIn(w, "/dashboard/payments/"+o.payment)
@@ -156,8 +158,8 @@ func (o *office) screens() map[string]string {
 // expected are the browser's messages about pages with an error status.
 var expected = []string{unsigned, "404 (Not Found)", "422 (Unprocessable"}
 
-// testAccessible: no screen breaks a rule of axe-core, in light and dark, on a telephone and a desk, none is wider than the screen, and
-// the browser has nothing to complain of.
+// testAccessible: no screen breaks a rule of axe-core, in light and dark, on a telephone and a
+// desk, none is wider than the screen, and the browser has nothing to complain of.
 func (o *office) testAccessible(t *testing.T) {
 	for _, width := range []int64{390, 1280} {
 		for _, dark := range []bool{false, true} {
@@ -183,7 +185,8 @@ func (o *office) testAccessible(t *testing.T) {
 	}
 }
 
-// testConnectionLost: a form whose answer is lost keeps its input and can be sent again, and the refund happens once.
+// testConnectionLost: a form whose answer is lost keeps its input and can be sent again, and the
+// refund happens once.
 func (o *office) testConnectionLost(t *testing.T) {
 	id := o.pay(t, approvedCard)
 	o.merchant.Must(t, "POST", "/payments/"+id+"/capture", o.merchant.Headers(), nil)

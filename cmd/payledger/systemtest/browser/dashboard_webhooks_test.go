@@ -14,9 +14,10 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// TestDashboardWebhooks: in Chromium, against a running service: an endpoint is made, tested, back-filled and deleted, a delivery is
-// resent, and the signing secret is rotated. No page on the way breaks a rule of axe-core or is wider than the screen, on a desk in
-// light and on a telephone in dark.
+// TestDashboardWebhooks: in Chromium, against a running service: an endpoint is made, tested,
+// back-filled and deleted, a delivery is resent, and the signing secret is rotated. No page on the
+// way breaks a rule of axe-core or is wider than the screen, on a desk in light and on a telephone
+// in dark.
 func TestDashboardWebhooks(t *testing.T) {
 	t.Parallel()
 	browser, there := startBrowser(t)

@@ -18,8 +18,8 @@ var documentationPages = map[string]string{
 	"webhooks": "/docs/webhooks", "events": "/docs/events", "guide": "/docs/guides/first-payment", "production": "/docs/guides/going-to-production", "missing": "/docs/nothing",
 }
 
-// TestDocsInBrowser: the pages have no fault that axe-core finds, in light and dark, on a telephone and on a desk, and the browser has
-// nothing to complain of.
+// TestDocsInBrowser: the pages have no fault that axe-core finds, in light and dark, on a telephone
+// and on a desk, and the browser has nothing to complain of.
 func TestDocsInBrowser(t *testing.T) {
 	t.Parallel()
 	b, found := startBrowser(t)
@@ -57,8 +57,8 @@ func TestDocsInBrowser(t *testing.T) {
 	}
 }
 
-// TestDocsScript: the filter finds calls, the keyboard reaches it, and examples are copied with the reader's sandbox key. The key stays
-// in the tab, and a live key is refused.
+// TestDocsScript: the filter finds calls, the keyboard reaches it, and examples are copied with the
+// reader's sandbox key. The key stays in the tab, and a live key is refused.
 func TestDocsScript(t *testing.T) {
 	t.Parallel()
 	b, found := startBrowser(t)

@@ -41,8 +41,9 @@ func proofOf(t *testing.T, p *apptest.Process, out string) (id, key string) {
 	return paid.ID, answer.VerifierKey
 }
 
-// TestProof checks that a proof from a running server and a proof from the stopped server's folder are the same file. The command, the
-// guide's script and the page accept it. All three refuse a changed one, and name the same event (I1).
+// TestProof checks that a proof from a running server and a proof from the stopped server's folder
+// are the same file. The command, the guide's script and the page accept it. All three refuse a
+// changed one, and name the same event (I1).
 func TestProof(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -99,8 +100,9 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestChangedProof: the path of position 3 also leads from position 19, which a log of 11 events does not have; and a signature names its
-// signer. The command and the guide's script refuse a change.
+// TestChangedProof: the path of position 3 also leads from position 19, which a log of 11 events
+// does not have; and a signature names its signer. The command and the guide's script refuse a
+// change.
 func TestChangedProof(t *testing.T) {
 	t.Parallel()
 	example := filepath.Join("..", "..", "..", "..", "eventstore", "proof", "testdata")
@@ -169,7 +171,8 @@ func TestHostileProof(t *testing.T) {
 	}
 }
 
-// checkScript checks a proof in plain Python. An auditor reads all of it: it has at most 80 lines (TestCheckScript).
+// checkScript checks a proof in plain Python. An auditor reads all of it: it has at most 80 lines
+// (TestCheckScript).
 const checkScript = docstest.Guides + "check.py"
 
 // TestCheckScript: the script is short.
@@ -192,7 +195,8 @@ func checkWithScript(t *testing.T, script, path, key string) (stdout, stderr str
 	return out.String(), ""
 }
 
-// witnessed: a witness's checkpoints show that nothing before was rewritten, and a proof without the old size says so.
+// witnessed: a witness's checkpoints show that nothing before was rewritten, and a proof without
+// the old size says so.
 func witnessed(t *testing.T, p *apptest.Process, dir, id, key string) {
 	t.Helper()
 	server := []string{"--url", p.Ready.API, "--api-key", p.Credentials.APIKey}

@@ -11,8 +11,8 @@ import (
 	"payledger/cmd/payledger/options"
 )
 
-// testShop: a customer buys in the demo's shop, pays on the hosted page and comes back to a receipt that a signed
-// webhook fills in.
+// testShop: a customer buys in the demo's shop, pays on the hosted page and comes back to a receipt
+// that a signed webhook fills in.
 func (s till) testShop(t *testing.T) {
 	s = s.browser.openTill(t, func(*options.Options) {}) // whose account takes the shop's name
 	shop := openShop(t, s.app)
@@ -46,8 +46,8 @@ func (s till) testShop(t *testing.T) {
 	}
 }
 
-// testReceiptFillsIn: a receipt that is open before the payment changes without a reload when the webhook arrives. A decline and a second
-// card change it one after the other.
+// testReceiptFillsIn: a receipt that is open before the payment changes without a reload when the
+// webhook arrives. A decline and a second card change it one after the other.
 func (s till) testReceiptFillsIn(t *testing.T) {
 	s = s.browser.openTill(t, func(*options.Options) {})
 	shop := openShop(t, s.app)

@@ -31,8 +31,8 @@ func openShop(t *testing.T, app *app.App) *demo.Shop {
 	return shop
 }
 
-// TestShopBelievesWebhooksOnly: neither the address that a customer comes back with, nor an unsigned message, nor a
-// form of another site does anything.
+// TestShopBelievesWebhooksOnly: neither the address that a customer comes back with, nor an
+// unsigned message, nor a form of another site does anything.
 func TestShopBelievesWebhooksOnly(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))

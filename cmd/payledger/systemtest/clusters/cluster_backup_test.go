@@ -54,9 +54,10 @@ func (r *nodesRig) load(t *testing.T, nodes ...*app.App) (count func() int, end 
 	}
 }
 
-// TestClusterBackup: back-ups of a cluster while two nodes serve, with a customer who is erased between them. The last one is restored
-// into a folder and into a new cluster. Nodes of the new cluster answer as those of the old one did, and go on with its payments. Older keys, and
-// a cluster with a ledger, are refused (I1).
+// TestClusterBackup: back-ups of a cluster while two nodes serve, with a customer who is erased
+// between them. The last one is restored into a folder and into a new cluster. Nodes of the new
+// cluster answer as those of the old one did, and go on with its payments. Older keys, and a
+// cluster with a ledger, are refused (I1).
 func TestClusterBackup(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -140,8 +141,9 @@ func (r *nodesRig) restoredFolder(t *testing.T, f apptest.BackupFolders) {
 	t.Setenv("PAYLEDGER_NATS_URL", r.url)
 }
 
-// goesOn starts two nodes on the restored cluster, with the books of the processors of an old node. They answer as before, capture and refund an
-// old payment, and make a new one. A back-up of them is complete.
+// goesOn starts two nodes on the restored cluster, with the books of the processors of an old node.
+// They answer as before, capture and refund an old payment, and make a new one. A back-up of them
+// is complete.
 func (r *nodesRig) goesOn(t *testing.T, old string, ids []string, wanted map[string]string, erased string) {
 	t.Helper()
 	o := apptest.TestOptions(t.TempDir())
@@ -181,8 +183,9 @@ func (r *nodesRig) goesOn(t *testing.T, old string, ids []string, wanted map[str
 	}
 }
 
-// TestClusterRestoreKilled: kill -9 ends a back-up of a cluster, and a restore into a cluster after it made some of the streams. No node
-// serves the incomplete ledger, init refuses it, and the next run completes it. The first back-up is of a data folder.
+// TestClusterRestoreKilled: kill -9 ends a back-up of a cluster, and a restore into a cluster after
+// it made some of the streams. No node serves the incomplete ledger, init refuses it, and the next
+// run completes it. The first back-up is of a data folder.
 func TestClusterRestoreKilled(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

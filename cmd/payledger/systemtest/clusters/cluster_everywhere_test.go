@@ -17,8 +17,9 @@ import (
 	"payledger/eventstore/nodes"
 )
 
-// TestChangesAfterKill: a process records a revocation and an erasure, and kill -9 ends it while it waits for a node that is cut off. The
-// caller repeats both at another node. The repeats wait for the node that is cut off, too. Each change is in the log once.
+// TestChangesAfterKill: a process records a revocation and an erasure, and kill -9 ends it while it
+// waits for a node that is cut off. The caller repeats both at another node. The repeats wait for
+// the node that is cut off, too. Each change is in the log once.
 func TestChangesAfterKill(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -98,7 +99,8 @@ func TestChangesAfterKill(t *testing.T) {
 	}
 }
 
-// customer opens a client session of a customer at node a. The function returns the session as node b shows it.
+// customer opens a client session of a customer at node a. The function returns the session as node
+// b shows it.
 func (r *nodeRig) customer(t *testing.T, id string) func() string {
 	t.Helper()
 	var opened struct {

@@ -15,7 +15,8 @@ import (
 	"payledger/eventstore/nodes"
 )
 
-// ends returns the last sequence of each stream of a ledger, without the records of the nodes, and the sequence of those.
+// ends returns the last sequence of each stream of a ledger, without the records of the nodes, and
+// the sequence of those.
 func ends(t *testing.T, js jetstream.JetStream) (streams map[string]uint64, beats uint64) {
 	t.Helper()
 	streams = map[string]uint64{}
@@ -32,7 +33,8 @@ func ends(t *testing.T, js jetstream.JetStream) (streams map[string]uint64, beat
 	return streams, beats
 }
 
-// TestIdleCluster: an idle cluster writes the records of its nodes and nothing else, also while lists are read.
+// TestIdleCluster: an idle cluster writes the records of its nodes and nothing else, also while
+// lists are read.
 func TestIdleCluster(t *testing.T) {
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	url := c.URL(clustertest.User)

@@ -13,8 +13,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestClusterInitCutShort cuts an init short after each of its changes. No service starts on the rest, and the next init, with another
-// master key, completes it.
+// TestClusterInitCutShort cuts an init short after each of its changes. No service starts on the
+// rest, and the next init, with another master key, completes it.
 func TestClusterInitCutShort(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestClusterListener: one node makes a listener, another one streams it, both send to it, and either takes the answers.
+// TestClusterListener: one node makes a listener, another one streams it, both send to it, and
+// either takes the answers.
 func TestClusterListener(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -35,8 +35,9 @@ type nodesRig struct {
 	paid []string
 }
 
-// TestClusterNodes: nodes over one cluster. One joins with an empty folder, lists name their lag, one leaves without a failed
-// request, one joins with a copy of its folder, and the last one loses the majority of the NATS servers.
+// TestClusterNodes: nodes over one cluster. One joins with an empty folder, lists name their lag,
+// one leaves without a failed request, one joins with a copy of its folder, and the last one loses
+// the majority of the NATS servers.
 func TestClusterNodes(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -100,7 +101,8 @@ func (r *nodesRig) pay(t *testing.T, a *app.App) {
 	r.paid = append(r.paid, p.ID)
 }
 
-// joins starts a node with an empty folder. Until it has every payment it answers 503 with Retry-After.
+// joins starts a node with an empty folder. Until it has every payment it answers 503 with
+// Retry-After.
 func (r *nodesRig) joins(t *testing.T) *app.App {
 	t.Helper()
 	address := apptest.FreeAddress(t)
@@ -151,7 +153,8 @@ func (r *nodesRig) joins(t *testing.T) *app.App {
 
 var lagForm = regexp.MustCompile(`^events=(\d+), ms=(\d+)$`)
 
-// listsLag checks the promise of Payledger-Lag: a payment that was acknowledged earlier than ms before the request is in the list.
+// listsLag checks the promise of Payledger-Lag: a payment that was acknowledged earlier than ms
+// before the request is in the list.
 func (r *nodesRig) listsLag(t *testing.T, a, b *app.App) {
 	t.Helper()
 	m := r.at(b)
@@ -226,7 +229,8 @@ func (r *nodesRig) leaves(t *testing.T, stays *app.App, goes string, leave func(
 	t.Logf("%d requests, of which the node that left served %d", answered.Load(), p.nodes[1].served.Load())
 }
 
-// leavesBySignal is leaves for a process that gets SIGTERM. It takes requests until its drain time is over, and then exits with 0 (I1).
+// leavesBySignal is leaves for a process that gets SIGTERM. It takes requests until its drain time
+// is over, and then exits with 0 (I1).
 func (r *nodesRig) leavesBySignal(t *testing.T, stays *app.App) {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "master.key")
@@ -250,7 +254,8 @@ func (r *nodesRig) leavesBySignal(t *testing.T, stays *app.App) {
 	apptest.Eventually(t, func() bool { return stays.Nodes.Serving() == 1 }) // its record says that it left
 }
 
-// copied starts a node with a copy of the folder of a node that left. It has the payments of the copy, and those since.
+// copied starts a node with a copy of the folder of a node that left. It has the payments of the
+// copy, and those since.
 func (r *nodesRig) copied(t *testing.T, stays *app.App, from string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
@@ -274,8 +279,8 @@ func (r *nodesRig) copied(t *testing.T, stays *app.App, from string) {
 
 var staleForm = regexp.MustCompile(`^as-of="([^"]+)", ms=\d+(, revision=\d+)?$`)
 
-// losesMajority ends two of three NATS servers. Then reads and changes are refused, and a stale read is answered. A list is answered with its age while
-// the node has its lease.
+// losesMajority ends two of three NATS servers. Then reads and changes are refused, and a stale
+// read is answered. A list is answered with its age while the node has its lease.
 func (r *nodesRig) losesMajority(t *testing.T, a *app.App) {
 	t.Helper()
 	m, id := r.at(a), r.paid[0]

@@ -25,8 +25,9 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestClusterPlacement: of four servers three have the wanted tag. They hold every stream, also those that a node makes later. A placement
-// that too few servers match is refused before anything is made.
+// TestClusterPlacement: of four servers three have the wanted tag. They hold every stream, also
+// those that a node makes later. A placement that too few servers match is refused before anything
+// is made.
 func TestClusterPlacement(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

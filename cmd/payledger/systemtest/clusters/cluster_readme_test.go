@@ -14,7 +14,8 @@ import (
 	"payledger/httpapi/docs/docstest"
 )
 
-// TestRunbookCluster: servers with the small configuration of the runbook pass the checks of init, and nodes serve from them.
+// TestRunbookCluster: servers with the small configuration of the runbook pass the checks of init,
+// and nodes serve from them.
 func TestRunbookCluster(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

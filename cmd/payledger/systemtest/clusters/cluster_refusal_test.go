@@ -39,7 +39,8 @@ func serveArguments(t *testing.T) []string {
 	return []string{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}
 }
 
-// TestClusterRefused: one cluster after another has one fault: init and serve refuse it with one line, and leave nothing behind.
+// TestClusterRefused: one cluster after another has one fault: init and serve refuse it with one
+// line, and leave nothing behind.
 func TestClusterRefused(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -93,7 +94,8 @@ func untilLed(t *testing.T, js jetstream.JetStream) {
 	}
 }
 
-// TestClusterServersRefused: init checks every server of the cluster: here the faulty server is not the server that init connects to.
+// TestClusterServersRefused: init checks every server of the cluster: here the faulty server is not
+// the server that init connects to.
 func TestClusterServersRefused(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -33,8 +33,9 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// balancer is a client's way to the nodes: it sends each request to a ready one, as a load balancer with health checks does. Only a request
-// that was not sent, because its node took no connection, goes to another node.
+// balancer is a client's way to the nodes: it sends each request to a ready one, as a load balancer
+// with health checks does. Only a request that was not sent, because its node took no connection,
+// goes to another node.
 type balancer struct {
 	nodes     []*proxiedNode
 	wire      *http.Transport
@@ -80,8 +81,9 @@ func (b *balancer) ready() (all int) {
 	return all
 }
 
-// send sends a request to a node. It reports whether there was a connection. The HTTP client sends a request again by itself if a kept connection
-// was closed meanwhile: that is an error if the first one may have been read.
+// send sends a request to a node. It reports whether there was a connection. The HTTP client sends
+// a request again by itself if a kept connection was closed meanwhile: that is an error if the
+// first one may have been read.
 func (b *balancer) send(n *proxiedNode, q *http.Request, body []byte) (answer *http.Response, connected bool, err error) {
 	var connections, sent atomic.Int64
 	request := q.Clone(httptrace.WithClientTrace(q.Context(), &httptrace.ClientTrace{
@@ -104,7 +106,8 @@ func (b *balancer) send(n *proxiedNode, q *http.Request, body []byte) (answer *h
 	return answer, connections.Load() > 0, err
 }
 
-// rollingRig is a cluster of three nodes whose processes and NATS servers are restarted one after the other, under load.
+// rollingRig is a cluster of three nodes whose processes and NATS servers are restarted one after
+// the other, under load.
 type rollingRig struct {
 	c     *clustertest.Cluster
 	made  ledger.Made
@@ -132,8 +135,9 @@ const (
 	patience       = 20                     // requests that the store was too slow for
 )
 
-// TestClusterRolling: three nodes of a cluster, and then its three NATS servers, are restarted one after the other, as RUNBOOK.md says, while
-// clients make, capture and read payments. No request fails, nothing is lost, and nothing is doubled.
+// TestClusterRolling: three nodes of a cluster, and then its three NATS servers, are restarted one
+// after the other, as RUNBOOK.md says, while clients make, capture and read payments. No request
+// fails, nothing is lost, and nothing is doubled.
 func TestClusterRolling(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -200,7 +204,8 @@ func newRollingRig(t *testing.T) *rollingRig {
 	return r
 }
 
-// serve starts a node. A start that ends, because a busy machine did not answer in time, is repeated: the units of systemd do so.
+// serve starts a node. A start that ends, because a busy machine did not answer in time, is
+// repeated: the units of systemd do so.
 func (r *rollingRig) serve(t *testing.T, dir, url string) *apptest.Process {
 	t.Helper()
 	for tries := 1; ; tries++ {
@@ -352,7 +357,8 @@ func (r *rollingRig) pay(m *apptest.Merchant, order string) {
 	r.paid = append(r.paid, got.ID)
 }
 
-// send sends a request. On a machine that stands still for seconds the store is too slow: then it is repeated.
+// send sends a request. On a machine that stands still for seconds the store is too slow: then it
+// is repeated.
 func (r *rollingRig) send(m *apptest.Merchant, method, path string, header map[string]string, body any) (answer apptest.Answer, took time.Duration, err error) {
 	for again := true; again; {
 		r.sent.Add(1)
@@ -366,7 +372,8 @@ func (r *rollingRig) send(m *apptest.Merchant, method, path string, header map[s
 	return answer, took, err
 }
 
-// check compares the acknowledged payments with the nodes' answers and the processors' books, stops the nodes, and verifies the log.
+// check compares the acknowledged payments with the nodes' answers and the processors' books, stops
+// the nodes, and verifies the log.
 func (r *rollingRig) check(t *testing.T) {
 	t.Helper()
 	for i, id := range r.paid {

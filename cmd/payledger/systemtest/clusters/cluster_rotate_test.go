@@ -62,7 +62,8 @@ func (r *rollRig) again(t *testing.T, app *app.App, key, previous string) *app.A
 	return r.mustStart(t, key, previous)
 }
 
-// killed runs the command as a process, which is killed after a number of changes. It reports whether the command ended before.
+// killed runs the command as a process, which is killed after a number of changes. It reports
+// whether the command ended before.
 func (r *rollRig) killed(t *testing.T, after int, key, previous string) (ended bool) {
 	t.Helper()
 	fell := make(chan struct{})
@@ -90,9 +91,10 @@ func (r *rollRig) killed(t *testing.T, after int, key, previous string) (ended b
 	}
 }
 
-// TestClusterRotateMasterKey: the master key of a cluster is rotated by rolling restarts, while two nodes take payments, save cards, erase
-// customers and send webhooks. The command is killed after many of its changes. Then only the new key opens the ledger, and no server's
-// disk has a value that the old key opens: neither in a stream nor in the log of a Raft group.
+// TestClusterRotateMasterKey: the master key of a cluster is rotated by rolling restarts, while two
+// nodes take payments, save cards, erase customers and send webhooks. The command is killed after
+// many of its changes. Then only the new key opens the ledger, and no server's disk has a value
+// that the old key opens: neither in a stream nor in the log of a Raft group.
 func TestClusterRotateMasterKey(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -25,8 +25,9 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// halfway holds requests back while it is shut: it notes that a request came, and answers none until its sender is gone. While it is open,
-// a request counts if the same request was held: then the work of its sender goes on elsewhere.
+// halfway holds requests back while it is shut: it notes that a request came, and answers none
+// until its sender is gone. While it is open, a request counts if the same request was held: then
+// the work of its sender goes on elsewhere.
 type halfway struct {
 	mu    sync.Mutex
 	shut  bool
@@ -133,8 +134,9 @@ func (r *takeoverRig) serve(t *testing.T) *takeoverNode {
 	return n
 }
 
-// TestClusterTakeover: a node dies, by kill -9 or by SIGSTOP, while it sends a webhook, performs a workflow's action and waits for a
-// processor. The other node goes on with all of it, and with checkpoints.
+// TestClusterTakeover: a node dies, by kill -9 or by SIGSTOP, while it sends a webhook, performs a
+// workflow's action and waits for a processor. The other node goes on with all of it, and with
+// checkpoints.
 func TestClusterTakeover(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -190,8 +192,8 @@ func newTakeoverRig(t *testing.T, key, books string) *takeoverRig {
 	return r
 }
 
-// takeover gives a node work of each kind, starts another node, ends the first one, and measures until the other one goes on. It returns the
-// other node.
+// takeover gives a node work of each kind, starts another node, ends the first one, and measures
+// until the other one goes on. It returns the other node.
 func (r *takeoverRig) takeover(t *testing.T, dies *takeoverNode, name string, end func(*apptest.Process)) (other *takeoverNode) {
 	t.Helper()
 	r.hooks.set(true)

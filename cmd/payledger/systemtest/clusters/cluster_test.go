@@ -49,7 +49,8 @@ func TestClusterOfTwoNodes(t *testing.T) {
 	a.Stop()
 }
 
-// TestClusterInitsAtOnce: of inits that run at the same moment one makes the ledger, or all give way to each other and the next one makes it.
+// TestClusterInitsAtOnce: of inits that run at the same moment one makes the ledger, or all give
+// way to each other and the next one makes it.
 func TestClusterInitsAtOnce(t *testing.T) {
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	url := c.URL(clustertest.User)

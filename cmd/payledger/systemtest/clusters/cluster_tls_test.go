@@ -24,7 +24,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// pair makes a certificate for 127.0.0.1 that signs itself, as files and as the configuration of a server that wants it of its clients.
+// pair makes a certificate for 127.0.0.1 that signs itself, as files and as the configuration of a
+// server that wants it of its clients.
 func pair(t *testing.T) (certificate, key string, config *tls.Config) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -56,7 +57,8 @@ func pair(t *testing.T) (certificate, key string, config *tls.Config) {
 	return apptest.SecretFile(t, string(certPEM)), apptest.SecretFile(t, string(keyPEM)), config
 }
 
-// operated are the keys and tokens of NATS servers whose accounts and users are signed by an operator.
+// operated are the keys and tokens of NATS servers whose accounts and users are signed by an
+// operator.
 type operated struct {
 	operator        *jwt.OperatorClaims
 	system          string
@@ -104,8 +106,8 @@ func newOperated(t *testing.T) *operated {
 	return o
 }
 
-// TestClusterTLS: between payledger and the servers, and between the servers, mutual TLS; users have credentials files. Without one of
-// the files nothing works.
+// TestClusterTLS: between payledger and the servers, and between the servers, mutual TLS; users
+// have credentials files. Without one of the files nothing works.
 func TestClusterTLS(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

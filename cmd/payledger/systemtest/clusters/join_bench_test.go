@@ -20,8 +20,9 @@ import (
 
 var joinedPayments = flag.Int("joinpayments", 250, "how many payments the cluster of BenchmarkJoin holds")
 
-// BenchmarkJoin measures how long a node with an empty folder takes until it is ready, on a cluster of three NATS servers in the same
-// process: the rate of the whole, and that of the tip store alone, which it makes first. The figures of deploy/SCALING.md are of
+// BenchmarkJoin measures how long a node with an empty folder takes until it is ready, on a cluster
+// of three NATS servers in the same process: the rate of the whole, and that of the tip store
+// alone, which it makes first. The figures of deploy/SCALING.md are of
 //
 //	go test -tags system ./cmd/payledger/systemtest/clusters -run - -bench Join -benchtime 1x -joinpayments 12500
 func BenchmarkJoin(b *testing.B) {

@@ -91,7 +91,8 @@ func (w *nodeLink) cut(away bool) {
 	}
 }
 
-// nodeRig is two nodes of one ledger in this process. The test sets the clocks of their leases, and can cut b off.
+// nodeRig is two nodes of one ledger in this process. The test sets the clocks of their leases, and
+// can cut b off.
 type nodeRig struct {
 	c        *clustertest.Cluster
 	made     ledger.Made
@@ -174,8 +175,8 @@ func TestNodesShareRates(t *testing.T) {
 	})
 }
 
-// TestNodes runs two nodes of one ledger: an acknowledged change of one node is valid at the other, and a node that is cut off refuses
-// requests.
+// TestNodes runs two nodes of one ledger: an acknowledged change of one node is valid at the other,
+// and a node that is cut off refuses requests.
 func TestNodes(t *testing.T) {
 	r := newNodeRig(t)
 	t.Run("changes", func(t *testing.T) { testNodesApplyChanges(t, r) })
@@ -184,8 +185,8 @@ func TestNodes(t *testing.T) {
 	t.Run("views stopped", func(t *testing.T) { testNodeViewsStopped(t, r) }) // of node b, for good
 }
 
-// testNodesApplyChanges: after the answer of one node, the other one has applied the change (D20): a revoked key, a rotated secret, a
-// deleted endpoint, an erased customer.
+// testNodesApplyChanges: after the answer of one node, the other one has applied the change (D20):
+// a revoked key, a rotated secret, a deleted endpoint, an erased customer.
 func testNodesApplyChanges(t *testing.T, r *nodeRig) {
 	for range 5 {
 		id, other := r.newKey(t)
@@ -226,8 +227,8 @@ func testNodesApplyChanges(t *testing.T, r *nodeRig) {
 	}
 }
 
-// testNodeCutOff: a node that is cut off refuses requests before the other node stops waiting for it. It serves again when it has applied
-// the missed events.
+// testNodeCutOff: a node that is cut off refuses requests before the other node stops waiting for
+// it. It serves again when it has applied the missed events.
 func testNodeCutOff(t *testing.T, r *nodeRig) {
 	id, other := r.newKey(t)
 	other.Must(t, "GET", "/payments", other.Headers(), nil)
@@ -272,7 +273,8 @@ func testNodeCutOff(t *testing.T, r *nodeRig) {
 	apptest.Eventually(t, func() bool { return r.a.Nodes.Valid() == nil }) // its clock jumped: its lease may have ended with that
 }
 
-// testNodeViewsStopped: a node whose views cannot apply a change refuses requests, with the reason. The other node answers without it.
+// testNodeViewsStopped: a node whose views cannot apply a change refuses requests, with the reason.
+// The other node answers without it.
 func testNodeViewsStopped(t *testing.T, r *nodeRig) {
 	id, other := r.newKey(t)
 	other.Must(t, "GET", "/payments", other.Headers(), nil)

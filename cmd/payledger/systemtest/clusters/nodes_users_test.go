@@ -85,8 +85,9 @@ var shownRevision = regexp.MustCompile(`name="revision" value="(\d+)"`)
 
 const staffPage = "/dashboard/payments"
 
-// testNodesUsers checks that a dashboard user's role and sessions are the same at both nodes (§6.1, D20): a session of one node is valid
-// at the other one, and a change of the role, a sign-out and the user's removal end it at both.
+// testNodesUsers checks that a dashboard user's role and sessions are the same at both nodes (§6.1,
+// D20): a session of one node is valid at the other one, and a change of the role, a sign-out and
+// the user's removal end it at both.
 func testNodesUsers(t *testing.T, r *nodeRig) {
 	for i, m := range []*apptest.Merchant{r.atA, r.atB} { // the node of the changes
 		other := []*apptest.Merchant{r.atB, r.atA}[i]

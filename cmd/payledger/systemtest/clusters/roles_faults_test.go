@@ -107,7 +107,8 @@ func (r *faultsRig) refused(t *testing.T) {
 	}
 }
 
-// midway sends a command that a node with views works on, and ends the node. The command is not repeated at another node, and its outcome is not guessed.
+// midway sends a command that a node with views works on, and ends the node. The command is not
+// repeated at another node, and its outcome is not guessed.
 func (r *faultsRig) midway(t *testing.T, endpoint string, end func()) {
 	t.Helper()
 	before := r.messages.Load()
@@ -130,8 +131,9 @@ func (r *faultsRig) midway(t *testing.T, endpoint string, end func()) {
 	}
 }
 
-// TestRolesFaults: one node with views is frozen, then both, then both are killed in the midst of a command. The node without views asks the other one, repeats
-// no command, refuses lists in words, and goes on with payments; nothing is done twice when a frozen node goes on.
+// TestRolesFaults: one node with views is frozen, then both, then both are killed in the midst of a
+// command. The node without views asks the other one, repeats no command, refuses lists in words,
+// and goes on with payments; nothing is done twice when a frozen node goes on.
 func TestRolesFaults(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

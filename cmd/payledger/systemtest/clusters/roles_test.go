@@ -64,7 +64,8 @@ func pay(t *testing.T, m *apptest.Merchant, order string) apptest.PaymentAnswer 
 	return paid
 }
 
-// listens checks that the webhook of a payment reaches a program that reads it at the node without views.
+// listens checks that the webhook of a payment reaches a program that reads it at the node without
+// views.
 func listens(t *testing.T, m *apptest.Merchant) {
 	t.Helper()
 	var made struct{ ID string }
@@ -120,8 +121,9 @@ func save(t *testing.T, m *apptest.Merchant) apptest.Answer {
 	return answer
 }
 
-// TestRoles: a node without views (--role api) keeps no file of them, and its lists show what it acknowledged before; without a node with views they
-// are refused, and commands go on. A node with --role views owns no shard.
+// TestRoles: a node without views (--role api) keeps no file of them, and its lists show what it
+// acknowledged before; without a node with views they are refused, and commands go on. A node with
+// --role views owns no shard.
 func TestRoles(t *testing.T) {
 	url := clustertest.Start(t, 3, nil).Formed(t).URL(clustertest.User)
 	r := &roleRig{url: url, made: apptest.InitCluster(t, url, "--shards", "2")}

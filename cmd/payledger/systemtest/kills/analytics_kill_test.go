@@ -19,8 +19,9 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestEventsKilled: kills of the service while it makes payments and feeds EVENTS leave the stream with every event of the log once, at
-// its position. The user's credentials and durable consumer survive as well.
+// TestEventsKilled: kills of the service while it makes payments and feeds EVENTS leave the stream
+// with every event of the log once, at its position. The user's credentials and durable consumer
+// survive as well.
 func TestEventsKilled(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -21,8 +21,8 @@ import (
 	"payledger/cmd/payledger/ledger"
 )
 
-// TestEventsStream: with --nats-listen the service keeps every event of the log in EVENTS, at an address that the ready line names
-// (I1, I2). Without it there is no such server.
+// TestEventsStream: with --nats-listen the service keeps every event of the log in EVENTS, at an
+// address that the ready line names (I1, I2). Without it there is no such server.
 func TestEventsStream(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,8 +93,8 @@ func analyst(t *testing.T, app *app.App, dir string, arguments ...string) (*nats
 	return conn, stream
 }
 
-// TestAnalyticsUser: the credentials read the account's events as GET /events has them, after a restart too, until another user of
-// the name replaces them. Every fault is one line (I1).
+// TestAnalyticsUser: the credentials read the account's events as GET /events has them, after a
+// restart too, until another user of the name replaces them. Every fault is one line (I1).
 func TestAnalyticsUser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

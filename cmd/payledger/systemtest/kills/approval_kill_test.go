@@ -17,8 +17,9 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// TestKillApprovals kills serve during approvals and aborts, starts it again, and looks before any request is repeated: the next start has
-// carried out each decision once, and answered decisions are unchanged (§3.3, D5).
+// TestKillApprovals kills serve during approvals and aborts, starts it again, and looks before any
+// request is repeated: the next start has carried out each decision once, and answered decisions
+// are unchanged (§3.3, D5).
 func TestKillApprovals(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestBackupFullDisk: a back-up and a restore on a full disk end with one line and status 1. They leave nothing under a final name, and the next
-// run ends well when there is room.
+// TestBackupFullDisk: a back-up and a restore on a full disk end with one line and status 1. They
+// leave nothing under a final name, and the next run ends well when there is room.
 func TestBackupFullDisk(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestBackupKilled: kill -9 of backup and of restore, at the first file that each writes, or at the last one: the next run ends well, and
-// no half result has the final name.
+// TestBackupKilled: kill -9 of backup and of restore, at the first file that each writes, or at the
+// last one: the next run ends well, and no half result has the final name.
 func TestBackupKilled(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -44,8 +44,8 @@ func TestBackupKilled(t *testing.T) {
 	}
 }
 
-// TestClusterInitKilled kills `init --nats-url` with SIGKILL when the first stream exists. The next init makes the ledger, unless the
-// first one did.
+// TestClusterInitKilled kills `init --nats-url` with SIGKILL when the first stream exists. The next
+// init makes the ledger, unless the first one did.
 func TestClusterInitKilled(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

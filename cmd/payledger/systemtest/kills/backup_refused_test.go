@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestBackupRefused: every wrong use of backup and restore is one line, and changes nothing. A killed service's folder is copied as it is
-// (I1).
+// TestBackupRefused: every wrong use of backup and restore is one line, and changes nothing. A
+// killed service's folder is copied as it is (I1).
 func TestBackupRefused(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -18,9 +18,10 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestBackup: back-ups beside a running service under load, and one when it rests. The restored service has every payment that was answered
-// before a back-up, answers byte for byte the same, sends no webhook again, and goes on. A customer who was erased between two back-ups
-// stays erased; the keys of the first back-up are refused (I1).
+// TestBackup: back-ups beside a running service under load, and one when it rests. The restored
+// service has every payment that was answered before a back-up, answers byte for byte the same,
+// sends no webhook again, and goes on. A customer who was erased between two back-ups stays erased;
+// the keys of the first back-up are refused (I1).
 func TestBackup(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

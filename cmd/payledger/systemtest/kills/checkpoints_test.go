@@ -20,8 +20,9 @@ import (
 	"payledger/eventstore/childtest"
 )
 
-// TestCheckpointsFollow: checkpoints --follow prints each new checkpoint as one line, without a gap, also across a restart of the server,
-// and ends with status 0 when it is interrupted (I1). A log that does not have the last checkpoint any more is a fault.
+// TestCheckpointsFollow: checkpoints --follow prints each new checkpoint as one line, without a
+// gap, also across a restart of the server, and ends with status 0 when it is interrupted (I1). A
+// log that does not have the last checkpoint any more is a fault.
 func TestCheckpointsFollow(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

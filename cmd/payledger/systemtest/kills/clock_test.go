@@ -97,9 +97,10 @@ func (f *onceFails) failed() (n int) {
 	return n
 }
 
-// TestClockSetBack: while the clock is a day and more ahead, a webhook fails, a workflow begins to wait for its delay, a
-// payment requires a customer's check, and a processor does not answer. Then the clock is set back. Each wait ends after its
-// own delay: in the same process, after a restart, and after a kill. No operation is done twice (D7, D8, D18, D19).
+// TestClockSetBack: while the clock is a day and more ahead, a webhook fails, a workflow begins to
+// wait for its delay, a payment requires a customer's check, and a processor does not answer. Then
+// the clock is set back. Each wait ends after its own delay: in the same process, after a restart,
+// and after a kill. No operation is done twice (D7, D8, D18, D19).
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	jumps := []time.Duration{25 * time.Hour, 72 * time.Hour}

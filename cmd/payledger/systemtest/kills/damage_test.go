@@ -16,9 +16,10 @@ import (
 	"payledger/cmd/payledger/ledger"
 )
 
-// TestFlipInARunningService flips a bit in a file of a running service. Reads of the damaged place answer 503, never "not found". readyz
-// is red without internals, the admin address names stream and sequence, a metric and a log line report the damage, and the next start is
-// refused without a changed byte.
+// TestFlipInARunningService flips a bit in a file of a running service. Reads of the damaged place
+// answer 503, never "not found". readyz is red without internals, the admin address names stream
+// and sequence, a metric and a log line report the damage, and the next start is refused without a
+// changed byte.
 func TestFlipInARunningService(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

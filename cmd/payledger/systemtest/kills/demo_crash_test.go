@@ -64,8 +64,9 @@ func crashDemo(t *testing.T, see func(line string, p *os.Process), args ...strin
 // startedProcess matches the line about a started service.
 var startedProcess = regexp.MustCompile(`(?m)^ +process ([0-9]+) is ready after`)
 
-// TestDemoCrash: the story of crashes ends with exit status 0 and its verdict. It leaves no process and no folder, even if it is
-// interrupted while a service runs, while none runs, or at its end, by Ctrl-C, by SIGTERM or by the end of its terminal (I1, D8).
+// TestDemoCrash: the story of crashes ends with exit status 0 and its verdict. It leaves no process
+// and no folder, even if it is interrupted while a service runs, while none runs, or at its end, by
+// Ctrl-C, by SIGTERM or by the end of its terminal (I1, D8).
 func TestDemoCrash(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -121,8 +122,8 @@ func TestDemoCrash(t *testing.T) {
 	}
 }
 
-// TestDemoWithoutReader checks that a story ends and leaves no folder when its output has no reader any more, as in "payledger demo |
-// head".
+// TestDemoWithoutReader checks that a story ends and leaves no folder when its output has no reader
+// any more, as in "payledger demo | head".
 func TestDemoWithoutReader(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"demo"}, {"demo", "--crash"}} {
@@ -156,7 +157,8 @@ func TestDemoWithoutReader(t *testing.T) {
 	}
 }
 
-// TestDemoCrashMisuse: flags that do not go with --crash are refused, and so is an address that is in use (I1).
+// TestDemoCrashMisuse: flags that do not go with --crash are refused, and so is an address that is
+// in use (I1).
 func TestDemoCrashMisuse(t *testing.T) {
 	t.Parallel()
 	taken, _ := apptest.Receiver(t, "secret")

@@ -30,7 +30,8 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// keysOf returns the values of persons' keys in a stopped folder, by the name of the key: as they are, and as SECRETS has them.
+// keysOf returns the values of persons' keys in a stopped folder, by the name of the key: as they
+// are, and as SECRETS has them.
 func keysOf(t *testing.T, data string, names ...domain.SecretID) map[string][]byte {
 	t.Helper()
 	ctx := context.Background()
@@ -67,8 +68,8 @@ func keysOf(t *testing.T, data string, names ...domain.SecretID) map[string][]by
 	return found
 }
 
-// everyByte returns all content of a stopped folder, by its place: every file, the events of the log, whose groups are compressed, and the
-// values of the tip store, whose tables are compressed.
+// everyByte returns all content of a stopped folder, by its place: every file, the events of the
+// log, whose groups are compressed, and the values of the tip store, whose tables are compressed.
 func everyByte(t *testing.T, data string) map[string][]byte {
 	t.Helper()
 	places := map[string][]byte{}
@@ -132,9 +133,10 @@ func holding(places map[string][]byte, value []byte) (found []string) {
 	return found
 }
 
-// TestErasedFolder checks that after an erasure no byte of the stopped folder holds the customer's or the guest's personal data or keys,
-// in no file, event, table or journal. The log is whole, proofs from before and after are valid, and views that are made again from the
-// log show the same (I1).
+// TestErasedFolder checks that after an erasure no byte of the stopped folder holds the customer's
+// or the guest's personal data or keys, in no file, event, table or journal. The log is whole,
+// proofs from before and after are valid, and views that are made again from the log show the same
+// (I1).
 func TestErasedFolder(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

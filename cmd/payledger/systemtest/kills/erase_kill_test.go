@@ -26,8 +26,9 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// TestErasureAfterCrash crashes an erasure after each of its steps. The next start reads the data as erased at once, and then finishes the
-// erasure: the saved card, the guest's key and the customer's key are destroyed.
+// TestErasureAfterCrash crashes an erasure after each of its steps. The next start reads the data
+// as erased at once, and then finishes the erasure: the saved card, the guest's key and the
+// customer's key are destroyed.
 func TestErasureAfterCrash(t *testing.T) {
 	t.Parallel()
 	for _, last := range []string{"the event", "the saved card", "the key"} {
@@ -111,8 +112,9 @@ func cutShort(t *testing.T, data string, account domain.AccountID, key domain.Se
 	}
 }
 
-// TestKillDuringErasure kills the service while customers are erased: who was answered is erased after the next start, everybody
-// else is erased or as before, a repeat erases the rest, and the log is whole.
+// TestKillDuringErasure kills the service while customers are erased: who was answered is erased
+// after the next start, everybody else is erased or as before, a repeat erases the rest, and the
+// log is whole.
 func TestKillDuringErasure(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -10,8 +10,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// TestEraseCustomerCommand: the command erases at the running service, says so in one line, and repeats without harm; every
-// mistake is one line (I1).
+// TestEraseCustomerCommand: the command erases at the running service, says so in one line, and
+// repeats without harm; every mistake is one line (I1).
 func TestEraseCustomerCommand(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

@@ -25,11 +25,13 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// killedEvents is the number of events of the test below: an export reads pages of 1000 events, and writes rows each 2000 events.
+// killedEvents is the number of events of the test below: an export reads pages of 1000 events, and
+// writes rows each 2000 events.
 const killedEvents = 3100
 
-// pages is a door to the API that ends the feed of events after some pages, or does not answer a page. It counts from set on, from 1. Pages
-// from before a position are not counted: an export that is appended first reads the event with which the files end.
+// pages is a door to the API that ends the feed of events after some pages, or does not answer a
+// page. It counts from set on, from 1. Pages from before a position are not counted: an export that
+// is appended first reads the event with which the files end.
 type pages struct {
 	to      *httputil.ReverseProxy
 	mu      sync.Mutex
@@ -87,7 +89,8 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body) // the client meets the error
 }
 
-// exportOf returns an export in a separate process. It is killed when it takes too long, and when the test ends: the door holds its request.
+// exportOf returns an export in a separate process. It is killed when it takes too long, and when
+// the test ends: the door holds its request.
 func exportOf(t *testing.T, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(t.Context(), apptest.SettleDeadline)
 	t.Cleanup(cancel)
@@ -96,7 +99,8 @@ func exportOf(t *testing.T, args ...string) *exec.Cmd {
 	return c
 }
 
-// exportedFiles returns the content of an export: of a folder its files with a final name, of a SQLite file its rows by table.
+// exportedFiles returns the content of an export: of a folder its files with a final name, of a
+// SQLite file its rows by table.
 func exportedFiles(t *testing.T, out string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -119,8 +123,9 @@ func exportedFiles(t *testing.T, out string) map[string]string {
 	return all
 }
 
-// TestExportKilled kills an export while it reads, before and after it has written rows: nothing incomplete has a final name, and the
-// next run has every event once, with the same files as an export that was not killed. An export with --after, too (I1).
+// TestExportKilled kills an export while it reads, before and after it has written rows: nothing
+// incomplete has a final name, and the next run has every event once, with the same files as an
+// export that was not killed. An export with --after, too (I1).
 func TestExportKilled(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -209,7 +214,8 @@ func (k killedExport) run(out string, last int, args ...string) string {
 	return string(text)
 }
 
-// killed kills an export when it requests a page, counted from a position, and checks that the place shows only the files from before.
+// killed kills an export when it requests a page, counted from a position, and checks that the
+// place shows only the files from before.
 func (k killedExport) killed(out string, from uint64, hold int, before map[string]string, args ...string) {
 	k.t.Helper()
 	reached := k.door.set(from, 0, hold)

@@ -23,8 +23,8 @@ import (
 	"payledger/httpapi/docs/docstest"
 )
 
-// TestExport: a running server and the folder of the stopped one give the same tables, in each format; an appended export has the
-// events since; a fault is one line (I1).
+// TestExport: a running server and the folder of the stopped one give the same tables, in each
+// format; an appended export has the events since; a fault is one line (I1).
 func TestExport(t *testing.T) {
 	t.Parallel()
 	dir, out := t.TempDir(), t.TempDir()
@@ -119,7 +119,8 @@ func checkExamples(t *testing.T, path string) {
 	}
 }
 
-// checkDuckDB compares the answers of DuckDB to the guide's queries, from a folder of Parquet files, with those of SQLite.
+// checkDuckDB compares the answers of DuckDB to the guide's queries, from a folder of Parquet
+// files, with those of SQLite.
 func checkDuckDB(t *testing.T, dir, sqlite string) {
 	t.Helper()
 	var queries []string
@@ -137,7 +138,8 @@ func checkDuckDB(t *testing.T, dir, sqlite string) {
 	}
 }
 
-// checkHyparquet compares the newest rows of a folder with increments with those of a full export, as hyparquet reads both.
+// checkHyparquet compares the newest rows of a folder with increments with those of a full export,
+// as hyparquet reads both.
 func checkHyparquet(t *testing.T, increments, full string) {
 	t.Helper()
 	found, there, err := apptest.HyparquetRows(t, increments)
@@ -224,7 +226,8 @@ func rowsIn(t *testing.T, text string) (cells []any) {
 	return cells
 }
 
-// sameCell reports whether two databases gave the same value: SQLite counts times in milliseconds, DuckDB in microseconds.
+// sameCell reports whether two databases gave the same value: SQLite counts times in milliseconds,
+// DuckDB in microseconds.
 func sameCell(a, b any) bool {
 	x, isNumber := a.(float64)
 	if y, both := b.(float64); isNumber && both {

@@ -76,8 +76,9 @@ func freeIn(t *testing.T, dir string) int64 {
 	return int64(s.Bavail) * s.Bsize
 }
 
-// TestFullDisk: a disk that is full makes the service read-only: writes are refused at once, reads and history go on, and when
-// there is room it goes on by itself; also after a start on the full disk. Nothing that was answered is lost.
+// TestFullDisk: a disk that is full makes the service read-only: writes are refused at once, reads
+// and history go on, and when there is room it goes on by itself; also after a start on the full
+// disk. Nothing that was answered is lost.
 func TestFullDisk(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -181,8 +182,8 @@ func TestFullDisk(t *testing.T) {
 	p.Stop()
 }
 
-// TestFullAnalyticsDisk: a full disk of the stream EVENTS stops the stream alone. Payments go on, and when there is room the stream
-// has every event at its position.
+// TestFullAnalyticsDisk: a full disk of the stream EVENTS stops the stream alone. Payments go on,
+// and when there is room the stream has every event at its position.
 func TestFullAnalyticsDisk(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -16,11 +16,13 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// cardSecond is a card that the first processor answers with a technical error and a second one approves (D13, D15).
+// cardSecond is a card that the first processor answers with a technical error and a second one
+// approves (D13, D15).
 const cardSecond = "4000000000005266"
 
-// TestHistoryFull plays a payment whose first processor fails and which a workflow captures. The webhook of its authorization fails once.
-// The history shows all of it, from the server and from the folder (I1).
+// TestHistoryFull plays a payment whose first processor fails and which a workflow captures. The
+// webhook of its authorization fails once. The history shows all of it, from the server and from
+// the folder (I1).
 func TestHistoryFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,8 +16,8 @@ import (
 	"payledger/cmd/payledger/command"
 )
 
-// TestHistory prints one line an event with actor and money, the changes, and the bytes from which the chain is computed, from a
-// running server and from a stopped one's folder alike (I1).
+// TestHistory prints one line an event with actor and money, the changes, and the bytes from which
+// the chain is computed, from a running server and from a stopped one's folder alike (I1).
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

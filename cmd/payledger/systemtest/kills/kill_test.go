@@ -39,9 +39,10 @@ type attempt struct {
 	body     []byte
 }
 
-// TestKill9 kills services in the middle of 50 concurrent creates, starts them again and compares, round after
-// round: every answered payment is there as it was answered, every other one is resolved by asking the
-// processor, none twice, and the processors' books agree payment by payment (D8, D9, D14).
+// TestKill9 kills services in the middle of 50 concurrent creates, starts them again and compares,
+// round after round: every answered payment is there as it was answered, every other one is
+// resolved by asking the processor, none twice, and the processors' books agree payment by payment
+// (D8, D9, D14).
 func TestKill9(t *testing.T) {
 	t.Parallel()
 	ledgers, rounds := apptest.KillLedgers, apptest.KillRounds
@@ -164,7 +165,8 @@ func settle(t *testing.T, m *apptest.Merchant, books *adapter.Adapter, a *attemp
 	return what
 }
 
-// repeat sends a create again under its key: it was recorded (409 names the payment) or it is made now.
+// repeat sends a create again under its key: it was recorded (409 names the payment) or it is made
+// now.
 func repeat(t *testing.T, m *apptest.Merchant, a *attempt) (id, what string) {
 	t.Helper()
 	got, err := m.Pay(a.token, a.key)

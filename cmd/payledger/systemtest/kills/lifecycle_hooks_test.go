@@ -71,8 +71,9 @@ func (s *stories) receive() {
 	s.merchant.Must(s.T, "POST", "/management/webhook-endpoints", s.merchant.Headers(), map[string]any{"url": server.URL})
 }
 
-// auditHooks compares the webhooks with the payments' facts. It derives the expected webhooks from the states before and after each event,
-// not from the events' names. None may be missing, and none may be about another change (§6.2, D17).
+// auditHooks compares the webhooks with the payments' facts. It derives the expected webhooks from
+// the states before and after each event, not from the events' names. None may be missing, and none
+// may be about another change (§6.2, D17).
 func (s *stories) auditHooks() {
 	s.Helper()
 	want := map[hookOf]bool{}
@@ -146,7 +147,8 @@ func (s *stories) wanted(id domain.PaymentID, want map[hookOf]bool) {
 	}
 }
 
-// beginsToWait reports whether a PENDING payment begins to wait: for its processor, or for its customer's next action.
+// beginsToWait reports whether a PENDING payment begins to wait: for its processor, or for its
+// customer's next action.
 func beginsToWait(before, after payment.State, notified map[string]bool) bool {
 	if after.Status() != payment.StatusPending {
 		return false
@@ -175,7 +177,8 @@ func beginsToWait(before, after payment.State, notified map[string]bool) bool {
 	return pending(after) > pending(before)
 }
 
-// endOf returns the webhooks about a completed operation (§6.2); none for operations that PAYMENT.STATUS reports.
+// endOf returns the webhooks about a completed operation (§6.2); none for operations that
+// PAYMENT.STATUS reports.
 func endOf(op payment.Operation) (kinds []string) {
 	if op.State != payment.StateFailed && op.State != payment.StateSucceeded {
 		return nil

@@ -152,7 +152,8 @@ func (l *life) someCapture() string {
 	return found[l.random.IntN(len(found))]
 }
 
-// challenge plays the customer's part of 3-D Secure. Without an open challenge it returns a useless token.
+// challenge plays the customer's part of 3-D Secure. Without an open challenge it returns a useless
+// token.
 func (l *life) challenge() string {
 	action := l.look(false).RequiredAction
 	if action == nil {
@@ -171,8 +172,8 @@ func (l *life) challenge() string {
 	return given.ResumeToken
 }
 
-// atOnce sends a request: alone, or twice at the same time under its key, or beside another one; and then perhaps once
-// more, which must be refused because the key was used (D9).
+// atOnce sends a request: alone, or twice at the same time under its key, or beside another one;
+// and then perhaps once more, which must be refused because the key was used (D9).
 func (l *life) atOnce(s step) {
 	var beside *step
 	switch l.random.IntN(8) {
@@ -206,8 +207,8 @@ func (l *life) atOnce(s step) {
 	}
 }
 
-// used reports whether an answer proves that the request's key is used. A resume that found another one running has waited for
-// it and recorded nothing (D9).
+// used reports whether an answer proves that the request's key is used. A resume that found another
+// one running has waited for it and recorded nothing (D9).
 func used(s step, a apptest.Answer) bool {
 	if s.what == "resume" {
 		return false
@@ -258,7 +259,8 @@ func withKey(m *apptest.Merchant, key string) map[string]string {
 	return header
 }
 
-// send sends a request and checks that the contract allows its answer. It repeats a request with a key that was cut off.
+// send sends a request and checks that the contract allows its answer. It repeats a request with a
+// key that was cut off.
 func (l *life) send(s step) apptest.Answer {
 	a, err := l.all.call(func(m *apptest.Merchant) (apptest.Answer, error) {
 		return m.Call("POST", s.path, withKey(m, s.key), s.body)

@@ -44,10 +44,11 @@ const (
 	lifecycleSettles  = 3 * time.Minute
 )
 
-// TestLifecycles plays random lifecycles over HTTP against processors with every kind of fault. Then the faults end, and every payment is
-// compared with the processors' books: none is stuck, every operation is there once under its key, there is no other operation, and
-// amounts and statuses agree (D7–D9, D14). The received webhooks are those of the payments' facts. Half of the lifecycles belong to an
-// account that captures automatically (D5).
+// TestLifecycles plays random lifecycles over HTTP against processors with every kind of fault.
+// Then the faults end, and every payment is compared with the processors' books: none is stuck,
+// every operation is there once under its key, there is no other operation, and amounts and
+// statuses agree (D7–D9, D14). The received webhooks are those of the payments' facts. Half of the
+// lifecycles belong to an account that captures automatically (D5).
 func TestLifecycles(t *testing.T) {
 	t.Parallel()
 	n := *lifecycles
@@ -144,7 +145,8 @@ func (s *stories) now() (*apptest.Merchant, int) {
 	return s.merchant, s.starts
 }
 
-// errCut is a request of which the client knows nothing: the service was restarted meanwhile, or the store was too slow.
+// errCut is a request of which the client knows nothing: the service was restarted meanwhile, or
+// the store was too slow.
 var errCut = errors.New("cut off")
 
 // call calls the service.
@@ -253,7 +255,8 @@ func waiting(p payment.State) bool {
 	})
 }
 
-// audit compares every payment with the books, every line of the books with a payment, and the API's answers with both.
+// audit compares every payment with the books, every line of the books with a payment, and the
+// API's answers with both.
 func (s *stories) audit() {
 	s.Helper()
 	lines, err := s.app.Processors.Books(context.Background(), adapter.Filter{})

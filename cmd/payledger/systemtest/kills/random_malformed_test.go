@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// changed is a value with one place of it made another: a field more or less, another type, a limit.
+// changed is a value with one place of it made another: a field more or less, another type, a
+// limit.
 func (v *values) changed(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

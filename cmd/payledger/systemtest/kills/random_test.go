@@ -36,9 +36,10 @@ type call struct {
 	*openapi3.Operation
 }
 
-// TestRandomRequests checks that every answer, with header and body, is documented in openapi.yaml for its operation, and that no answer
-// is a server error except 503 with Retry-After. The requests follow the schema, have one fault, or are no JSON at all (D1, D3). A longer
-// test: -random.requests 100000.
+// TestRandomRequests checks that every answer, with header and body, is documented in openapi.yaml
+// for its operation, and that no answer is a server error except 503 with Retry-After. The requests
+// follow the schema, have one fault, or are no JSON at all (D1, D3). A longer test:
+// -random.requests 100000.
 func TestRandomRequests(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

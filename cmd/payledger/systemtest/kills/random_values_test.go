@@ -12,7 +12,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// values makes values that fit schemas of openapi.yaml, and remembers ids and tokens of answers for later requests.
+// values makes values that fit schemas of openapi.yaml, and remembers ids and tokens of answers for
+// later requests.
 type values struct {
 	*rand.Rand
 	seen map[string][]string // of answers, by the name of the field

@@ -13,8 +13,9 @@ import (
 	"payledger/cmd/payledger/command"
 )
 
-// TestReadOnlyMount runs the commands on the folder of a killed service, on a read-only mount such as an auditor's snapshot. Verify and backup
-// read it. The other commands say at once in one line that they need a copy, and reconcile says it once for all processors.
+// TestReadOnlyMount runs the commands on the folder of a killed service, on a read-only mount such
+// as an auditor's snapshot. Verify and backup read it. The other commands say at once in one line
+// that they need a copy, and reconcile says it once for all processors.
 func TestReadOnlyMount(t *testing.T) {
 	t.Parallel()
 	data, at, out := t.TempDir(), t.TempDir(), t.TempDir()

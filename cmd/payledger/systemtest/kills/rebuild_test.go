@@ -17,8 +17,9 @@ import (
 	"payledger/cmd/payledger/ledger"
 )
 
-// TestRebuildCommand: rebuild beside the running service, while clients read and pay, and in the folder of a stopped one (I1). No read
-// fails, lists answer as before, verify finds everything whole, and wrong rows are gone.
+// TestRebuildCommand: rebuild beside the running service, while clients read and pay, and in the
+// folder of a stopped one (I1). No read fails, lists answer as before, verify finds everything
+// whole, and wrong rows are gone.
 func TestRebuildCommand(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

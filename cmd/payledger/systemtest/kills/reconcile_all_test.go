@@ -15,8 +15,8 @@ import (
 	"payledger/cmd/payledger/ledger"
 )
 
-// TestReconcileAll: without a processor, reconcile compares with all enabled ones of a server, and with all of a folder; a difference has its
-// next step in words.
+// TestReconcileAll: without a processor, reconcile compares with all enabled ones of a server, and
+// with all of a folder; a difference has its next step in words.
 func TestReconcileAll(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())

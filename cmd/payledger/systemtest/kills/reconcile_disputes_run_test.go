@@ -24,7 +24,8 @@ var disputeWays = []string{
 	"PREARBITRATION OPEN, PREARBITRATION CHALLENGED, PREARBITRATION LOST",
 }
 
-// dispute opens a payment's dispute and makes some changes. The processor refuses the dispute of a payment that was never approved.
+// dispute opens a payment's dispute and makes some changes. The processor refuses the dispute of a
+// payment that was never approved.
 func (r *reconciling) dispute(id string, random *rand.Rand) {
 	way := strings.Split(disputeWays[random.IntN(len(disputeWays))], ", ")
 	opens, _, _ := strings.Cut(way[0], " ")
@@ -47,7 +48,8 @@ func (r *reconciling) dispute(id string, random *rand.Rand) {
 	r.disputes = append(r.disputes, now)
 }
 
-// settleDisputes waits until every dispute has its processor's state, whether its notifications came or were lost.
+// settleDisputes waits until every dispute has its processor's state, whether its notifications
+// came or were lost.
 func (r *reconciling) settleDisputes() {
 	r.Helper()
 	began := time.Now()
@@ -109,7 +111,7 @@ const noDispute = "dp_00000000000000000000000000"
 var (
 	disputedMore  = ofDispute(func(d map[string]any) { d["amount"] = json.Number("1" + d["amount"].(json.Number).String()) })
 	disputedOther = ofDispute(func(d map[string]any) { d["status"] = "EXPIRED" })
-	// disputedElsewhere makes it a notification about another dispute: it is missing there of the one, and here of the other.
-	// Its time is long ago, so that it is not too fresh to judge.
+	// disputedElsewhere makes it a notification about another dispute: it is missing there of the
+	// one, and here of the other. Its time is long ago, so that it is not too fresh to judge.
 	disputedElsewhere = ofDispute(func(d map[string]any) { d["id"], d["updatedAt"] = noDispute, "2020-01-01T00:00:00Z" })
 )

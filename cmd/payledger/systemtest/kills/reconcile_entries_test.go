@@ -17,7 +17,8 @@ import (
 	"payledger/processorsim/adapter"
 )
 
-// sums are the balances of the ledger accounts by their name, processor and currency, in minor units. A balance of 0 has no entry.
+// sums are the balances of the ledger accounts by their name, processor and currency, in minor
+// units. A balance of 0 has no entry.
 type sums map[string]int64
 
 // move adds an amount to a debited account and takes it from a credited one.
@@ -33,8 +34,9 @@ func (s sums) whole() sums {
 	return s
 }
 
-// booked returns the balances that the processors' books and their disputes add up to. The books do not know which capture was the
-// final one. The status shows it; audit has compared the status with the books.
+// booked returns the balances that the processors' books and their disputes add up to. The books do
+// not know which capture was the final one. The status shows it; audit has compared the status with
+// the books.
 func (r *reconciling) booked() sums {
 	r.Helper()
 	lines, err := r.app.Processors.Books(context.Background(), adapter.Filter{})
@@ -76,7 +78,8 @@ func (r *reconciling) booked() sums {
 	return all.whole()
 }
 
-// entries exports the stopped folder: the entries of each event are balanced, and their sums are those of the processors' books.
+// entries exports the stopped folder: the entries of each event are balanced, and their sums are
+// those of the processors' books.
 func (r *reconciling) entries(booked sums) {
 	r.Helper()
 	out := filepath.Join(r.TempDir(), "export.sqlite")

@@ -18,8 +18,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// falsification changes a suitable record of the books, or empties it to delete it. It returns the processor and the name of the
-// difference.
+// falsification changes a suitable record of the books, or empties it to delete it. It returns the
+// processor and the name of the difference.
 type falsification func(record map[string]any) (processor, named string, done bool)
 
 // ofOperation changes operations.
@@ -33,7 +33,8 @@ func ofOperation(edit func(o, answer map[string]any) bool) falsification {
 	}
 }
 
-// ours reports whether a record is an operation of ours with its outcome at once: no later record is about it.
+// ours reports whether a record is an operation of ours with its outcome at once: no later record
+// is about it.
 func ours(o, answer map[string]any, kind, state string) bool {
 	return o["operation"] == kind && answer["state"] == state && strings.HasPrefix(o["key"].(string), o["reference"].(string))
 }
@@ -101,8 +102,8 @@ var falsifications = []struct {
 	}},
 }
 
-// falsify changes entries of the books, and looks whether each is named: in the folder, and each kind of difference in
-// its table and at a server as well.
+// falsify changes entries of the books, and looks whether each is named: in the folder, and each
+// kind of difference in its table and at a server as well.
 func (r *reconciling) falsify() {
 	r.Helper()
 	folder, shown := []string{"--data", r.options.Data}, map[string]bool{}

@@ -40,7 +40,8 @@ const (
 	archivedAtOnce = 64
 )
 
-// archivedFolder is a folder with payments that the simulator's books agree with, written without the one or the other.
+// archivedFolder is a folder with payments that the simulator's books agree with, written without
+// the one or the other.
 type archivedFolder struct {
 	store *engine.Store
 	owner domain.AccountID
@@ -50,8 +51,8 @@ type archivedFolder struct {
 	books *bufio.Writer
 }
 
-// TestReconcileArchive compares a stopped folder with many operations in a separate process, and prints the memory of that process. For a
-// figure: -archived 200000.
+// TestReconcileArchive compares a stopped folder with many operations in a separate process, and
+// prints the memory of that process. For a figure: -archived 200000.
 func TestReconcileArchive(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -87,8 +88,9 @@ func TestReconcileArchive(t *testing.T) {
 	t.Logf("%d operations in %s; resident at most: %s", *archived, time.Since(began).Round(time.Millisecond), <-memory)
 }
 
-// peakMemory measures the peak memory of a running process, and sends it when the process has ended. Unlike the result of wait
-// it leaves out the parent's memory. Systems without /proc give no number.
+// peakMemory measures the peak memory of a running process, and sends it when the process has
+// ended. Unlike the result of wait it leaves out the parent's memory. Systems without /proc give no
+// number.
 func peakMemory(pid int) <-chan string {
 	peaks := make(chan string, 1)
 	go func() {

@@ -43,8 +43,8 @@ const (
 	reconciledSettles = 2 * time.Minute
 )
 
-// postman carries processors' notifications to the service: some late, some never. The seed, the payment's number and the
-// operation decide, so that the same seed loses the same notifications.
+// postman carries processors' notifications to the service: some late, some never. The seed, the
+// payment's number and the operation decide, so that the same seed loses the same notifications.
 type postman struct {
 	t      *testing.T
 	seed   uint64
@@ -59,7 +59,8 @@ type postman struct {
 	seen    map[string]int           // how often each was carried
 }
 
-// random is where the fate of a notification comes from: of a dispute's by its place among those of its payment.
+// random is where the fate of a notification comes from: of a dispute's by its place among those of
+// its payment.
 func (p *postman) random(body []byte) *rand.Rand {
 	var request struct {
 		Reference domain.PaymentID    `json:"reference"`
@@ -144,10 +145,11 @@ type reconciling struct {
 	disputes []protocol.Dispute // as their processors have them
 }
 
-// TestReconcile plays payments and disputes in several currencies, at all processors. Notifications are duplicated, reordered, late and
-// lost, and some payments have out-of-band operations. All end with the state of the processors' books. reconcile finds no difference at
-// the running server and in its folder, and the exported entries add up to the books. Then the books are changed, and reconcile names each
-// change (I1, D14).
+// TestReconcile plays payments and disputes in several currencies, at all processors. Notifications
+// are duplicated, reordered, late and lost, and some payments have out-of-band operations. All end
+// with the state of the processors' books. reconcile finds no difference at the running server and
+// in its folder, and the exported entries add up to the books. Then the books are changed, and
+// reconcile names each change (I1, D14).
 func TestReconcile(t *testing.T) {
 	t.Parallel()
 	n, seed := *reconciled, seedtest.Seed(t)
@@ -251,8 +253,8 @@ type tale struct {
 	random *rand.Rand
 }
 
-// live creates one payment and plays its story. Its number selects the story and the processor, so that each occurs, and the
-// card of every third round; the rest is random.
+// live creates one payment and plays its story. Its number selects the story and the processor, so
+// that each occurs, and the card of every third round; the rest is random.
 func (r *reconciling) live(i int, random *rand.Rand) {
 	round := i / len(reconciledStories)
 	card := reconciledCards[random.IntN(len(reconciledCards))]
@@ -305,7 +307,8 @@ func (l tale) behind(kind processor.Kind, part int64) {
 	_, _ = l.app.Processors.Act(context.Background(), kind, l.id, amount) // the books show whether it was refused
 }
 
-// reconciledStories: an out-of-band operation is found when our own next operation is refused (§6.3).
+// reconciledStories: an out-of-band operation is found when our own next operation is refused
+// (§6.3).
 var reconciledStories = []func(tale){
 	func(l tale) { l.behind(processor.Capture, 0); l.ask("cancel", nil) },
 	func(l tale) { l.behind(processor.Capture, 2000); l.ask("capture", nil) },
@@ -338,7 +341,8 @@ func (r *reconciling) atLog(id domain.PaymentID) payment.State {
 	return tip.State
 }
 
-// settle waits until every operation has its outcome. A payment with an unknown out-of-band operation is looked up once more.
+// settle waits until every operation has its outcome. A payment with an unknown out-of-band
+// operation is looked up once more.
 func (r *reconciling) settle() {
 	r.Helper()
 	began := time.Now()
@@ -437,7 +441,8 @@ func (r *reconciling) reconcile(status int, name processor.Name, args ...string)
 	return got
 }
 
-// awaitJudged waits until nothing is too fresh to judge: lost notifications about a dispute are queried later.
+// awaitJudged waits until nothing is too fresh to judge: lost notifications about a dispute are
+// queried later.
 func (r *reconciling) awaitJudged(args ...string) {
 	r.Helper()
 	for _, name := range processor.Names {

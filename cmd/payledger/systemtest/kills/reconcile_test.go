@@ -24,8 +24,8 @@ import (
 	"payledger/eventstore/commands/reconcile"
 )
 
-// TestReconcileCommand: the table and the JSON object, and the exit status: 0 for no differences, 1 for some, 2 when not
-// all could be compared (I1).
+// TestReconcileCommand: the table and the JSON object, and the exit status: 0 for no differences, 1
+// for some, 2 when not all could be compared (I1).
 func TestReconcileCommand(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())

@@ -43,8 +43,8 @@ func TestReconcileDays(t *testing.T) {
 	}
 }
 
-// TestReconcileOnItsWay checks that a confirmation whose notification is under way is no difference yet at a server, but counted. In the
-// folder of a stopped server it is a difference at once.
+// TestReconcileOnItsWay checks that a confirmation whose notification is under way is no difference
+// yet at a server, but counted. In the folder of a stopped server it is a difference at once.
 func TestReconcileOnItsWay(t *testing.T) {
 	t.Parallel()
 	nobody := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // receives notifications and ignores them
@@ -97,7 +97,8 @@ func TestReconcileOnItsWay(t *testing.T) {
 	t.Error("the processor confirmed every capture before the service had stopped: nothing was tried")
 }
 
-// awaitQuiet waits until the processor gets no look-up of an operation for at least a while, and returns the end of that time.
+// awaitQuiet waits until the processor gets no look-up of an operation for at least a while, and
+// returns the end of that time.
 func awaitQuiet(t *testing.T, app *app.App, key domain.OperationKey, least time.Duration) time.Time {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -112,8 +113,8 @@ func awaitQuiet(t *testing.T, app *app.App, key domain.OperationKey, least time.
 	}
 }
 
-// confirm writes the success of a pending operation into the books of a stopped simulator, as the simulator would. It returns false if the
-// operation has succeeded already.
+// confirm writes the success of a pending operation into the books of a stopped simulator, as the
+// simulator would. It returns false if the operation has succeeded already.
 func confirm(t *testing.T, file string, key domain.OperationKey) bool {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -69,8 +69,9 @@ func TestRotateMasterKeyRefused(t *testing.T) {
 	}
 }
 
-// TestRotateGivenKey: a key that is not in the data folder is printed once, or is given in a file; a second run with the same
-// arguments says that the rotation is complete. A back-up from before is restored with the old key, and one from after with the new key.
+// TestRotateGivenKey: a key that is not in the data folder is printed once, or is given in a file;
+// a second run with the same arguments says that the rotation is complete. A back-up from before is
+// restored with the old key, and one from after with the new key.
 func TestRotateGivenKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

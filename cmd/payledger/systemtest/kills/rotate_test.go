@@ -153,8 +153,9 @@ const (
 	rotationComplete = "the rotation is complete"
 )
 
-// TestRotateMasterKey cuts a rotation short after each of its steps. Until it begins the old key opens the ledger, and from then on both keys of
-// the folder do; the new one alone when the old values are gone. The next run completes the rotation. After that no byte of the folder holds the
+// TestRotateMasterKey cuts a rotation short after each of its steps. Until it begins the old key
+// opens the ledger, and from then on both keys of the folder do; the new one alone when the old
+// values are gone. The next run completes the rotation. After that no byte of the folder holds the
 // old key, or a value that it opens (I1).
 func TestRotateMasterKey(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
@@ -202,8 +203,8 @@ func TestRotateMasterKey(t *testing.T) {
 	}
 }
 
-// TestRotateAfterOtherRotation: a run that completes an earlier rotation to another key goes on to the key that it was given: it
-// does not answer that all is done.
+// TestRotateAfterOtherRotation: a run that completes an earlier rotation to another key goes on to
+// the key that it was given: it does not answer that all is done.
 func TestRotateAfterOtherRotation(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -240,7 +241,8 @@ func TestRotateAfterOtherRotation(t *testing.T) {
 	}
 }
 
-// TestServeAfterRotationCutShort: a service that starts after a rotation was cut short completes it, or removes it.
+// TestServeAfterRotationCutShort: a service that starts after a rotation was cut short completes
+// it, or removes it.
 func TestServeAfterRotationCutShort(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -263,8 +265,9 @@ func TestServeAfterRotationCutShort(t *testing.T) {
 	}
 }
 
-// TestRotateGivenKeyCutShort: the keys of a folder are kept elsewhere, and a rotation is cut short after each of its steps. The same command
-// completes it, and from its beginning on the new key alone does. The folder never has a key in clear.
+// TestRotateGivenKeyCutShort: the keys of a folder are kept elsewhere, and a rotation is cut short
+// after each of its steps. The same command completes it, and from its beginning on the new key
+// alone does. The folder never has a key in clear.
 func TestRotateGivenKeyCutShort(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -333,8 +336,8 @@ func (r *rotationRig) hasOnly(t *testing.T, data, key string) {
 	}
 }
 
-// TestRestoreWhileRotated: a back-up of a folder whose rotation is not complete is restored with both keys, and the restore completes the
-// rotation.
+// TestRestoreWhileRotated: a back-up of a folder whose rotation is not complete is restored with
+// both keys, and the restore completes the rotation.
 func TestRestoreWhileRotated(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

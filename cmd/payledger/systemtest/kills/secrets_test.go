@@ -22,8 +22,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// sentinelCVV is of four digits, which nothing but a random id has after a space or a colon; the cards that it is entered
-// with are Amex.
+// sentinelCVV is of four digits, which nothing but a random id has after a space or a colon; the
+// cards that it is entered with are Amex.
 const sentinelCVV = "9173"
 
 // randomID is a UUID, a hash or an account's id: it may begin with any four digits.
@@ -49,7 +49,8 @@ type watched struct {
 	came     chan struct{}
 }
 
-// do makes a call as a merchant, or with a client token as a browser, and returns the fields of its answer.
+// do makes a call as a merchant, or with a client token as a browser, and returns the fields of its
+// answer.
 func (w *watched) do(method, path, clientToken, body string) map[string]any {
 	w.t.Helper()
 	header := w.Headers()
@@ -153,9 +154,10 @@ func (w *watched) everyWay() {
 	}
 }
 
-// TestNoSecretLeaves runs the program with cards that pay, are vaulted, verified, approved, aborted and deleted. It searches every log
-// line, every answer, every webhook and every byte of the data folder, the simulator's included, for card numbers, CVVs, keys and secrets
-// (D2, D12), and the log for tokens that can pay.
+// TestNoSecretLeaves runs the program with cards that pay, are vaulted, verified, approved, aborted
+// and deleted. It searches every log line, every answer, every webhook and every byte of the data
+// folder, the simulator's included, for card numbers, CVVs, keys and secrets (D2, D12), and the log
+// for tokens that can pay.
 func TestNoSecretLeaves(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -224,8 +226,8 @@ func (w *watched) await(n int) {
 // secretPart returns the secret part of a key or secret.
 func secretPart(text string) string { return text[strings.LastIndex(text, "_")+1:] }
 
-// withoutIDs returns content from the first occurrence of text that is not the start of a random id; text begins with the
-// byte before the id.
+// withoutIDs returns content from the first occurrence of text that is not the start of a random
+// id; text begins with the byte before the id.
 func withoutIDs(content []byte, text string) []byte {
 	for {
 		at := bytes.Index(content, []byte(text))

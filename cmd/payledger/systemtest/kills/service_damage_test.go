@@ -29,8 +29,9 @@ var (
 // besideStreams are the streams whose files are damaged, each as often as the others.
 var besideStreams = []string{"LEDGER_", "DELIVERIES_", "SECRETS_", "CHECKPOINTS_"}
 
-// TestVerifyDamageBesideService damages the files of a running service at random: verify beside the service names the stream, or the
-// scrub finds the fault and readyz is red, or the fault is harmless: the answers, also after a restart, are byte for byte as before (I1).
+// TestVerifyDamageBesideService damages the files of a running service at random: verify beside the
+// service names the stream, or the scrub finds the fault and readyz is red, or the fault is
+// harmless: the answers, also after a restart, are byte for byte as before (I1).
 func TestVerifyDamageBesideService(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

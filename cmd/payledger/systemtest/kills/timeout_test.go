@@ -46,8 +46,8 @@ func TestUnknownOutcome(t *testing.T) {
 	apptest.OneOperation(t, app, p.ID)
 }
 
-// TestFaults checks, for every fault of the connection to the processor, that the payment ends with the status of the processor's books,
-// which have one operation (D8, D14).
+// TestFaults checks, for every fault of the connection to the processor, that the payment ends with
+// the status of the processor's books, which have one operation (D8, D14).
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	once := 1
@@ -83,9 +83,10 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestStopWhileUnknown: an orderly stop answers a waiting caller as at the payment timeout, and the next start brings
-// the payment to its outcome (I1, D8). The 10 s of I1 are promised on a machine that is not busy: this stop waits for
-// most of them, so that its waits are held to them here, and the whole of it to a minute: the payment timeout is longer.
+// TestStopWhileUnknown: an orderly stop answers a waiting caller as at the payment timeout, and the
+// next start brings the payment to its outcome (I1, D8). The 10 s of I1 are promised on a machine
+// that is not busy: this stop waits for most of them, so that its waits are held to them here, and
+// the whole of it to a minute: the payment timeout is longer.
 func TestStopWhileUnknown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -69,7 +69,8 @@ func same(t *testing.T, before, after map[string]string) {
 	}
 }
 
-// TestVerifyCommand: verify beside the running service, in its folder after a kill and after an orderly stop (I1).
+// TestVerifyCommand: verify beside the running service, in its folder after a kill and after an
+// orderly stop (I1).
 func TestVerifyCommand(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -154,7 +155,8 @@ func TestVerifyCommand(t *testing.T) {
 	}
 }
 
-// TestVerifyMissing: verify reports every stream that is gone, also without the tip store; its advice for views makes them whole (I1).
+// TestVerifyMissing: verify reports every stream that is gone, also without the tip store; its
+// advice for views makes them whole (I1).
 func TestVerifyMissing(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -251,7 +253,8 @@ func execute(t *testing.T, path, statement string, args ...any) {
 	}
 }
 
-// TestVerifyFindsFlipBesideService: a bit that flips in a block of a running service is found over the socket, with its stream (I1).
+// TestVerifyFindsFlipBesideService: a bit that flips in a block of a running service is found over
+// the socket, with its stream (I1).
 func TestVerifyFindsFlipBesideService(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

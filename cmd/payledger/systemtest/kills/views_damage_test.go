@@ -33,8 +33,9 @@ var (
 // viewFiles are the files of the views, with the name that verify has for each.
 var viewFiles = map[string]string{projections.FileName: "read model", deliveries.FileName: "index of deliveries"}
 
-// TestVerifyDamagedViews damages the files of the views of a stopped or killed service at random: verify finds and names each fault,
-// or the fault is harmless: after a start every answer is byte for byte as before (I1).
+// TestVerifyDamagedViews damages the files of the views of a stopped or killed service at random:
+// verify finds and names each fault, or the fault is harmless: after a start every answer is byte
+// for byte as before (I1).
 func TestVerifyDamagedViews(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -62,7 +63,8 @@ func TestVerifyDamagedViews(t *testing.T) {
 	}
 }
 
-// viewsTemplate is a stopped service's folder, its views in three states, and the answers of the service.
+// viewsTemplate is a stopped service's folder, its views in three states, and the answers of the
+// service.
 type viewsTemplate struct {
 	data                   string
 	older, killed, stopped string // folders of views

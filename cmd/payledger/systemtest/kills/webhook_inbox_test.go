@@ -17,11 +17,12 @@ import (
 	"payledger/notifier/signature"
 )
 
-// webhookEndpoints are the paths of a merchant's receivers: one answers at once, one fails now and then, one is slow.
+// webhookEndpoints are the paths of a merchant's receivers: one answers at once, one fails now and
+// then, one is slow.
 var webhookEndpoints = []string{"steady", "flaky", "slow"}
 
-// webhookFailures is how often in a row the flaky endpoint refuses a webhook at most: its last automatic attempt is
-// never needed.
+// webhookFailures is how often in a row the flaky endpoint refuses a webhook at most: its last
+// automatic attempt is never needed.
 const webhookFailures = 4
 
 // webhookEvent is a webhook that an event causes.

@@ -46,9 +46,10 @@ type webhookRun struct {
 	inbox   *webhookInbox
 }
 
-// TestWebhookKill9 kills serve at random moments of a load, again and again: no webhook that an event must cause
-// (§6.2) is lost for any endpoint, be it steady, flaky or slow; none comes that no event causes; none is sent after a
-// recorded success; attempts keep to the schedule, at most six each. Duplicates are counted (§6.1 rule 4, D18).
+// TestWebhookKill9 kills serve at random moments of a load, again and again: no webhook that an
+// event must cause (§6.2) is lost for any endpoint, be it steady, flaky or slow; none comes that no
+// event causes; none is sent after a recorded success; attempts keep to the schedule, at most six
+// each. Duplicates are counted (§6.1 rule 4, D18).
 func TestWebhookKill9(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -100,7 +101,8 @@ func (r *webhookRun) start() {
 	r.m = apptest.NewMerchant(r.process.Ready.API, r.apiKey)
 }
 
-// load lives payments until a random number of requests was answered; then it returns, while they go on.
+// load lives payments until a random number of requests was answered; then it returns, while they
+// go on.
 func (r *webhookRun) load(round int) {
 	enough, answers := int64(r.random.IntN(3*webhookStories)), atomic.Int64{}
 	reached, ended := make(chan struct{}), make(chan struct{})
@@ -131,7 +133,8 @@ func (r *webhookRun) load(round int) {
 // webhookStory is one of the ways that a payment goes.
 type webhookStory int
 
-// webhookStoryLines are the requests for each payment in order: a path, and the share of the amount in percent.
+// webhookStoryLines are the requests for each payment in order: a path, and the share of the amount
+// in percent.
 var webhookStoryLines = [][]string{
 	{"4111111111111111", "capture 100"},
 	{"4111111111111111", "capture 40", "capture 90", "capture 60"}, // the second one is too much
@@ -173,8 +176,8 @@ func (s webhookStory) live(m *apptest.Merchant, order string, amount int64, answ
 	}
 }
 
-// caused reads the history of every payment when no operation is open there. It returns the webhooks that the history must have caused
-// (§6.2), by payment, revision and kind.
+// caused reads the history of every payment when no operation is open there. It returns the
+// webhooks that the history must have caused (§6.2), by payment, revision and kind.
 func (r *webhookRun) caused() map[webhookEvent]bool {
 	r.t.Helper()
 	events := map[webhookEvent]bool{}
@@ -229,7 +232,8 @@ func (r *webhookRun) settled(payment string) (history []webhookHistory) {
 	}
 }
 
-// webhookKinds is an independent copy of the rules of §6.2: it returns the kinds of webhooks that an event causes.
+// webhookKinds is an independent copy of the rules of §6.2: it returns the kinds of webhooks that
+// an event causes.
 func webhookKinds(before string, e webhookHistory) (kinds []string) {
 	if e.Revision > 1 && e.Payment.Status != before {
 		kinds = append(kinds, "PAYMENT.STATUS")
@@ -315,7 +319,8 @@ func (r *webhookRun) faults(endpoint string, d webhookDelivery, arrivals []webho
 	return faults
 }
 
-// upSince returns the later of two times: when an attempt was due, and when the service that made it was ready.
+// upSince returns the later of two times: when an attempt was due, and when the service that made
+// it was ready.
 func (r *webhookRun) upSince(due, made time.Time) time.Time {
 	i, _ := slices.BinarySearchFunc(r.ready, made, time.Time.Compare)
 	if i > 0 && r.ready[i-1].After(due) {

@@ -14,7 +14,8 @@ import (
 	"payledger/httpapi/openapitest"
 )
 
-// holdingInbox counts webhooks by event. After the first ones it holds all back until it is released.
+// holdingInbox counts webhooks by event. After the first ones it holds all back until it is
+// released.
 type holdingInbox struct {
 	url  string
 	free int // how many are answered at once
@@ -65,8 +66,9 @@ func (b *holdingInbox) counts() (distinct, all, held int) {
 	return len(b.came), all, b.held
 }
 
-// TestReplayRestart checks that a replay that back-fills a new endpoint continues after the service was stopped or killed in the middle of
-// it. Every webhook comes, and only those that were under way come twice (§6.1 rule 4, D18, D20).
+// TestReplayRestart checks that a replay that back-fills a new endpoint continues after the service
+// was stopped or killed in the middle of it. Every webhook comes, and only those that were under
+// way come twice (§6.1 rule 4, D18, D20).
 func TestReplayRestart(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*apptest.Process){"stopped": (*apptest.Process).Stop, "killed": (*apptest.Process).Kill} {

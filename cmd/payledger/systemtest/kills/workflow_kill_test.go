@@ -14,9 +14,9 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// TestWorkflowKill sends payments through three workflows, each of which starts the next, while the service is killed and
-// started again and again: in the end every action was done once at the processor, and each workflow has one run for each
-// payment (D19).
+// TestWorkflowKill sends payments through three workflows, each of which starts the next, while the
+// service is killed and started again and again: in the end every action was done once at the
+// processor, and each workflow has one run for each payment (D19).
 func TestWorkflowKill(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -32,8 +32,8 @@ func another(t *testing.T, data, api string) *apptest.Merchant {
 	return apptest.NewMerchant(api, made.APIKey)
 }
 
-// unread opens connections, each with a request whose answer is not read beyond its head. refused is the number of 503 with Retry-After; all
-// others are 200.
+// unread opens connections, each with a request whose answer is not read beyond its head. refused
+// is the number of 503 with Retry-After; all others are 200.
 func unread(t *testing.T, m *apptest.Merchant, path string, n int) (held []net.Conn, refused int) {
 	t.Helper()
 	small := net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
@@ -84,8 +84,9 @@ func closed(conns []net.Conn) {
 	}
 }
 
-// TestSlowReadersOfOneAccount: 180 connections of one account ask for a large answer and read nothing of it. Beyond the account's share of
-// the memory they get 503. Another account's lists and payments succeed meanwhile. When the connections have ended, all memory is free again.
+// TestSlowReadersOfOneAccount: 180 connections of one account ask for a large answer and read
+// nothing of it. Beyond the account's share of the memory they get 503. Another account's lists and
+// payments succeed meanwhile. When the connections have ended, all memory is free again.
 func TestSlowReadersOfOneAccount(t *testing.T) {
 	t.Parallel()
 	const readers = 180
@@ -153,8 +154,9 @@ func largePayment(t *testing.T, m *apptest.Merchant) {
 	}
 }
 
-// TestRequestsOfOneAccount: an account whose requests take every place, and all room to wait that it may have, is refused. Another account's
-// request waits, and is served at its turn: not after all requests of the first one.
+// TestRequestsOfOneAccount: an account whose requests take every place, and all room to wait that
+// it may have, is refused. Another account's request waits, and is served at its turn: not after
+// all requests of the first one.
 func TestRequestsOfOneAccount(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())

@@ -27,18 +27,19 @@ const (
 	analystRounds   = 6 // each has a part without and a part with the load
 )
 
-// The payments of BenchmarkAnalysts and BenchmarkEventStream come at a steady rate, which the service can take: their times are no
-// waiting times of a full queue.
+// The payments of BenchmarkAnalysts and BenchmarkEventStream come at a steady rate, which the
+// service can take: their times are no waiting times of a full queue.
 const (
 	steadyInterval = 40 * time.Millisecond
 	steadyPayers   = 16
 )
 
-// BenchmarkAnalysts makes payments with and without analysts at the NATS server for them, in turn: 1,000 programs that try to connect,
-// of which most are refused, and 10 consumers that read the whole stream slowly. The service is a process of its own. It reports the
-// time of a create and the processor time of the service in both parts, the ratios of the times of a create, and the time from an
-// event to its message at an analyst.
-// go test -tags system ./cmd/payledger/systemtest/load -run - -bench Analysts -benchtime 600x
+// BenchmarkAnalysts makes payments with and without analysts at the NATS server for them, in turn:
+// 1,000 programs that try to connect, of which most are refused, and 10 consumers that read the
+// whole stream slowly. The service is a process of its own. It reports the time of a create and the
+// processor time of the service in both parts, the ratios of the times of a create, and the time
+// from an event to its message at an analyst. go test -tags system ./cmd/payledger/systemtest/load
+// -run - -bench Analysts -benchtime 600x
 func BenchmarkAnalysts(b *testing.B) {
 	dir := b.TempDir()
 	p := apptest.ServeProcess(b, "--data", dir, "--nats-listen", "127.0.0.1:0", "--log-level", "error")
@@ -93,9 +94,9 @@ func BenchmarkAnalysts(b *testing.B) {
 	p.Stop()
 }
 
-// BenchmarkEventStream makes payments at a steady rate, and reports the time from an event to its message at a reader of
-// GET /events/stream.
-// go test -tags system ./cmd/payledger/systemtest/load -run - -bench EventStream -benchtime 600x
+// BenchmarkEventStream makes payments at a steady rate, and reports the time from an event to its
+// message at a reader of GET /events/stream. go test -tags system ./cmd/payledger/systemtest/load
+// -run - -bench EventStream -benchtime 600x
 func BenchmarkEventStream(b *testing.B) {
 	p := apptest.ServeProcess(b, "--data", b.TempDir(), "--log-level", "error")
 	m := apptest.NewMerchant(p.Ready.API, p.Credentials.APIKey)
@@ -111,7 +112,8 @@ func BenchmarkEventStream(b *testing.B) {
 	p.Stop()
 }
 
-// paySteadily makes one payment with each token, at a steady rate, and returns the time of each from the moment at which it was due.
+// paySteadily makes one payment with each token, at a steady rate, and returns the time of each
+// from the moment at which it was due.
 func paySteadily(b *testing.B, m *apptest.Merchant, tokens []string) []time.Duration {
 	b.Helper()
 	durations := make([]time.Duration, len(tokens))
@@ -141,8 +143,8 @@ func paySteadily(b *testing.B, m *apptest.Merchant, tokens []string) []time.Dura
 	return durations
 }
 
-// watchPayments reads a feed from its begin until n payments were authorized. The returned function waits for them, and returns the
-// times from these events to their arrival.
+// watchPayments reads a feed from its begin until n payments were authorized. The returned function
+// waits for them, and returns the times from these events to their arrival.
 func watchPayments(b *testing.B, f *feed.Feed, n int) func() []time.Duration {
 	lags, ended := make([]time.Duration, 0, n), make(chan struct{})
 	go func() {
@@ -212,7 +214,8 @@ func (a *analysts) close() {
 	}
 }
 
-// load lets the consumers read and the programs connect until end is called. It returns when each program has tried once.
+// load lets the consumers read and the programs connect until end is called. It returns when each
+// program has tried once.
 func (a *analysts) load() (end func()) {
 	begin, done := time.Now(), make(chan struct{})
 	var running, tried sync.WaitGroup

@@ -19,8 +19,8 @@ var weighed = flag.Int("weighed", 200, "how many payments TestBytes makes")
 // weighedUsers is how many connections TestBytes pays over.
 const weighedUsers = 16
 
-// TestBytes: a payment with its session, card, capture and webhooks takes no more of the disk than promised, where
-// others are made beside it. For figures: -weighed 2000.
+// TestBytes: a payment with its session, card, capture and webhooks takes no more of the disk than
+// promised, where others are made beside it. For figures: -weighed 2000.
 func TestBytes(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

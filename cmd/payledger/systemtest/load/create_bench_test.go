@@ -20,14 +20,14 @@ import (
 // benchConnections is the concurrency of the benchmark.
 var benchConnections = flag.Int("connections", 64, "how many connections BenchmarkCreate pays over")
 
-// benchSlices is how many parts the benchmark's payments are made in. Before and after each the raw rates are
-// measured, so that a machine that is faster at one time than at another is so for both.
+// benchSlices is how many parts the benchmark's payments are made in. Before and after each the raw
+// rates are measured, so that a machine that is faster at one time than at another is so for both.
 const benchSlices = 6
 
-// BenchmarkCreate pays with prepared tokens over -connections connections: client, service and simulator in one
-// process. It reports payments/s and durable events/s of the log, beside raw durable publishes of the same
-// mean size over as many connections in the same run: to one stream (what JetStream does by itself,
-// "ratio") and to as many as the log has shards ("ratio-sharded").
+// BenchmarkCreate pays with prepared tokens over -connections connections: client, service and
+// simulator in one process. It reports payments/s and durable events/s of the log, beside raw
+// durable publishes of the same mean size over as many connections in the same run: to one stream
+// (what JetStream does by itself, "ratio") and to as many as the log has shards ("ratio-sharded").
 func BenchmarkCreate(b *testing.B) {
 	app := apptest.StartApp(b, apptest.TestOptions(b.TempDir()))
 	m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)
@@ -123,8 +123,8 @@ func prepareTokens(b *testing.B, m *apptest.Merchant, n int) []string {
 // rawPublishes is how many messages one measurement of the raw rate takes.
 const rawPublishes = 5_000
 
-// rawTime measures durable publishes of an event's size on a server of its own on the same disk, over as many connections, to a
-// number of streams.
+// rawTime measures durable publishes of an event's size on a server of its own on the same disk,
+// over as many connections, to a number of streams.
 func rawTime(b *testing.B, app *app.App, streams int) time.Duration {
 	b.Helper()
 	log, err := app.Ledger.Store.Size(context.Background())

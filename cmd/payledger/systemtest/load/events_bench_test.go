@@ -12,8 +12,9 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// BenchmarkReadAfterWrite reads a payment, or its events, over HTTP right after a capture of a part was answered, when no
-// checkpoint covers it yet. It reports the time of such a read, its size, and how often the newest event had its position.
+// BenchmarkReadAfterWrite reads a payment, or its events, over HTTP right after a capture of a part
+// was answered, when no checkpoint covers it yet. It reports the time of such a read, its size, and
+// how often the newest event had its position.
 func BenchmarkReadAfterWrite(b *testing.B) {
 	for name, path := range map[string]string{"payment": "", "events": "/events"} {
 		b.Run(name, func(b *testing.B) { readAfterWrite(b, path) })

@@ -15,8 +15,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// BenchmarkFlood creates payments over 64 connections, then over -flood-connections. Meanwhile it requests /readyz again and
-// again. The service may use 768 MiB.
+// BenchmarkFlood creates payments over 64 connections, then over -flood-connections. Meanwhile it
+// requests /readyz again and again. The service may use 768 MiB.
 func BenchmarkFlood(b *testing.B) {
 	o := apptest.TestOptions(cmp.Or(*grownData, b.TempDir()))
 	key := ""
@@ -97,7 +97,8 @@ func BenchmarkOnePayment(b *testing.B) {
 	p.Stop()
 }
 
-// BenchmarkNeverReading measures payments beside connections without a key that send requests and never read.
+// BenchmarkNeverReading measures payments beside connections without a key that send requests and
+// never read.
 func BenchmarkNeverReading(b *testing.B) {
 	p := apptest.ServeProcess(b, "--data", b.TempDir(), "--memory", "768000000", "--log-level", "error")
 	m := apptest.NewMerchant(p.Ready.API, p.Credentials.APIKey)
@@ -129,8 +130,8 @@ func onlyFor(b *testing.B, d time.Duration) context.Context {
 	return ctx
 }
 
-// BenchmarkSlowReaders measures payments beside 1,500 connections that request a list of some 500 kB and read nothing, or a few bytes a
-// second.
+// BenchmarkSlowReaders measures payments beside 1,500 connections that request a list of some 500
+// kB and read nothing, or a few bytes a second.
 func BenchmarkSlowReaders(b *testing.B) {
 	p := apptest.ServeProcess(b, "--data", b.TempDir(), "--memory", "768000000", "--log-level", "error")
 	m := apptest.NewMerchant(p.Ready.API, p.Credentials.APIKey)

@@ -21,7 +21,8 @@ import (
 	"payledger/eventstore/childtest"
 )
 
-// crowd is many callers at once, each on a kept connection, each sending its next request when the last one is answered.
+// crowd is many callers at once, each on a kept connection, each sending its next request when the
+// last one is answered.
 type crowd struct {
 	mu       sync.Mutex
 	taken    []time.Duration // how long the requests took that were answered 200
@@ -31,8 +32,8 @@ type crowd struct {
 	lastFail error
 }
 
-// flood sends requests over n connections until the time is over. A caller that is answered 503 waits pause before its next
-// request.
+// flood sends requests over n connections until the time is over. A caller that is answered 503
+// waits pause before its next request.
 func flood(ctx context.Context, n int, key, api string, pause time.Duration, send func(w *apptest.Wire) (int, error)) *crowd {
 	c := &crowd{answers: map[int]int{}}
 	var running sync.WaitGroup
@@ -112,7 +113,8 @@ func vaulted(t testing.TB, m *apptest.Merchant) string {
 	return `{"paymentMethodToken":"` + token + `","amount":2500,"currencyCode":"EUR","orderId":"order-1","customerId":"customer-1"}`
 }
 
-// probesBeside sends probes from a separate process, every 50 ms: the process of the crowd has no time for them.
+// probesBeside sends probes from a separate process, every 50 ms: the process of the crowd has no
+// time for them.
 func probesBeside(ctx context.Context, t testing.TB, url string) (took []time.Duration, failed []error) {
 	command := childtest.Tied(exec.Command(os.Args[0]))
 	command.Env = append(os.Environ(), apptest.AsProbe+"="+url)
@@ -136,7 +138,8 @@ func probesBeside(ctx context.Context, t testing.TB, url string) (took []time.Du
 	return result.Took, failed
 }
 
-// hold opens connections that send requests and never read, until stop is called. It returns the number of open ones.
+// hold opens connections that send requests and never read, until stop is called. It returns the
+// number of open ones.
 func hold(address string, n int, request string, buffer int) (conns []net.Conn, err error) {
 	var mu sync.Mutex
 	var running sync.WaitGroup

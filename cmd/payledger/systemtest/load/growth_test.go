@@ -39,8 +39,9 @@ const (
 	grownUsers  = 16
 )
 
-// TestGrowth starts a log with many payments after SIGTERM, after kill -9, without its views and without its tip store. The service pays,
-// and stays below its memory limit. The test prints the time of each start. For figures: -grown 1000000 -timeout 2h.
+// TestGrowth starts a log with many payments after SIGTERM, after kill -9, without its views and
+// without its tip store. The service pays, and stays below its memory limit. The test prints the
+// time of each start. For figures: -grown 1000000 -timeout 2h.
 func TestGrowth(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -78,7 +79,8 @@ type growth struct {
 	p    *apptest.Process
 }
 
-// filled makes a log of -grown payments, unless it is there, and returns the API key of its account and some payments.
+// filled makes a log of -grown payments, unless it is there, and returns the API key of its account
+// and some payments.
 func filled(t testing.TB, o options.Options) (key string, ids []domain.PaymentID) {
 	t.Helper()
 	kept := filepath.Join(o.Data, "key")

@@ -125,12 +125,15 @@ func (g *gate) waits(name processor.Name) int {
 	return g.waiting[name]
 }
 
-// hangingCreates is how many payments have no outcome at each of two processors when the process is killed.
+// hangingCreates is how many payments have no outcome at each of two processors when the process is
+// killed.
 const hangingCreates = 40
 
-// TestHangingProcessor checks that a processor that accepts requests and never answers delays neither the start after a kill, nor the
-// recovery of payments at another processor, nor new ones there, nor the destruction of a card at its time, nor the search for a dispute
-// whose notification was lost, nor the stop. Its outcomes are found once when it answers again (D8, D14.12, §5.2 rule 3).
+// TestHangingProcessor checks that a processor that accepts requests and never answers delays
+// neither the start after a kill, nor the recovery of payments at another processor, nor new ones
+// there, nor the destruction of a card at its time, nor the search for a dispute whose notification
+// was lost, nor the stop. Its outcomes are found once when it answers again (D8, D14.12, §5.2 rule
+// 3).
 func TestHangingProcessor(t *testing.T) {
 	t.Parallel()
 	g, dir := newGate(t), t.TempDir()

@@ -46,8 +46,9 @@ func occupy(t *testing.T, app *service.App) (free func()) {
 	}
 }
 
-// TestShed checks that a request beyond the limits of running and waiting ones is answered 503 with Retry-After before its sender is
-// identified. Probes are answered. When there is room again, requests are served as before (D1).
+// TestShed checks that a request beyond the limits of running and waiting ones is answered 503 with
+// Retry-After before its sender is identified. Probes are answered. When there is room again,
+// requests are served as before (D1).
 func TestShed(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())
@@ -79,7 +80,8 @@ func TestShed(t *testing.T) {
 	}
 }
 
-// TestHangingProcessorTakesNoPlaces: requests that wait for a processor which does not answer leave their places to others.
+// TestHangingProcessorTakesNoPlaces: requests that wait for a processor which does not answer leave
+// their places to others.
 func TestHangingProcessorTakesNoPlaces(t *testing.T) {
 	t.Parallel()
 	g, o := newGate(t), apptest.TestOptions(t.TempDir())
@@ -103,8 +105,8 @@ func TestHangingProcessorTakesNoPlaces(t *testing.T) {
 	paying.Wait()
 }
 
-// TestOnePaymentsQueue: requests that change one payment wait in one queue, which has an end; beyond it they are refused at
-// once. Reads do not wait.
+// TestOnePaymentsQueue: requests that change one payment wait in one queue, which has an end;
+// beyond it they are refused at once. Reads do not wait.
 func TestOnePaymentsQueue(t *testing.T) {
 	t.Parallel()
 	const queue = 128
@@ -167,8 +169,8 @@ func becomesReady(t *testing.T, m *apptest.Merchant, headers map[string]string) 
 	})
 }
 
-// TestNeverReading opens all possible connections, without a key, that send requests and never read. Probes are answered, other callers
-// get 503, and are served once the connections are cut.
+// TestNeverReading opens all possible connections, without a key, that send requests and never
+// read. Probes are answered, other callers get 503, and are served once the connections are cut.
 func TestNeverReading(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())
@@ -202,8 +204,8 @@ func TestNeverReading(t *testing.T) {
 	}
 }
 
-// TestConnectionCap checks that a connection beyond the cap of an address is answered 429, and one beyond the cap of all is answered 503,
-// and that it ends then.
+// TestConnectionCap checks that a connection beyond the cap of an address is answered 429, and one
+// beyond the cap of all is answered 503, and that it ends then.
 func TestConnectionCap(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -240,7 +242,8 @@ func TestConnectionCap(t *testing.T) {
 	}
 }
 
-// TestClientsBehindProxy: behind a trusted proxy the client that it names counts, and behind none the peer.
+// TestClientsBehindProxy: behind a trusted proxy the client that it names counts, and behind none
+// the peer.
 func TestClientsBehindProxy(t *testing.T) {
 	t.Parallel()
 	g, o := newGate(t), apptest.TestOptions(t.TempDir())
@@ -278,8 +281,8 @@ func TestClientsBehindProxy(t *testing.T) {
 	m.Must(t, "GET", "/payments", as("198.51.100.1"), nil)
 }
 
-// TestAnswersMemory: when no memory is left for large answers, lists get 503. Small answers and changes still succeed. A request
-// returns its memory when it ends.
+// TestAnswersMemory: when no memory is left for large answers, lists get 503. Small answers and
+// changes still succeed. A request returns its memory when it ends.
 func TestAnswersMemory(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))

@@ -13,12 +13,13 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// mostResident bounds the resident memory of the service during a storm of refused requests, in MiB. A service without any request has about
-// 120.
+// mostResident bounds the resident memory of the service during a storm of refused requests, in
+// MiB. A service without any request has about 120.
 const mostResident = 400
 
-// TestMemoryOfRefusals: parallel requests of just under 1 MiB that are refused, of the shapes with the most faults, do not make the service's
-// resident memory grow past a bound, though nothing limits the memory of the process (D22.14). Each is refused with a short answer.
+// TestMemoryOfRefusals: parallel requests of just under 1 MiB that are refused, of the shapes with
+// the most faults, do not make the service's resident memory grow past a bound, though nothing
+// limits the memory of the process (D22.14). Each is refused with a short answer.
 func TestMemoryOfRefusals(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "") // the runtime takes it for unset
 	p := apptest.ServeProcess(t, "--data", t.TempDir())
@@ -63,7 +64,8 @@ func TestMemoryOfRefusals(t *testing.T) {
 	p.Stop()
 }
 
-// storm sends the same request n times at once. It returns the numbers of 4xx, and of 503 with Retry-After.
+// storm sends the same request n times at once. It returns the numbers of 4xx, and of 503 with
+// Retry-After.
 func storm(t *testing.T, m *apptest.Merchant, path string, headers map[string]string, body string, n int) (refused, busy int) {
 	t.Helper()
 	var mu sync.Mutex

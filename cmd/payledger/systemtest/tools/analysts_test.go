@@ -15,8 +15,9 @@ import (
 	"payledger/httpapi/docs/docstest"
 )
 
-// TestAnalystsPrograms: the guide's programs for analysts, in Node from the stream EVENTS and in Python over HTTP, print every event
-// of the account once, in the order of positions, and from behind a position on.
+// TestAnalystsPrograms: the guide's programs for analysts, in Node from the stream EVENTS and in
+// Python over HTTP, print every event of the account once, in the order of positions, and from
+// behind a position on.
 func TestAnalystsPrograms(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

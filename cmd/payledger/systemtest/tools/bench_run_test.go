@@ -21,7 +21,8 @@ type benchReport struct {
 	Ratios                                                                           map[string]float64
 }
 
-// TestBench runs every scenario against the program: no request fails, and every figure of I1 is there.
+// TestBench runs every scenario against the program: no request fails, and every figure of I1 is
+// there.
 func TestBench(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -91,7 +92,8 @@ func checkBench(t *testing.T, out, scenario string) {
 	}
 }
 
-// TestBenchRefused: bench makes no payments with a live key, and names what a server or a key lacks.
+// TestBenchRefused: bench makes no payments with a live key, and names what a server or a key
+// lacks.
 func TestBenchRefused(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())

@@ -10,7 +10,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestGeneratedClients: clients that others' generators make of openapi.yaml compile, and pay at the program as it is run.
+// TestGeneratedClients: clients that others' generators make of openapi.yaml compile, and pay at
+// the program as it is run.
 func TestGeneratedClients(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

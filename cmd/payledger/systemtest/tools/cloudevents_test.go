@@ -19,8 +19,9 @@ import (
 	"payledger/projections/eventjson/eventjsontest"
 )
 
-// TestCloudEvents: the Go SDK of CloudEvents takes every message of the stream EVENTS for a valid event, the one of GET /events. The
-// headers fit asyncapi.yaml, and would not without one of them (I2).
+// TestCloudEvents: the Go SDK of CloudEvents takes every message of the stream EVENTS for a valid
+// event, the one of GET /events. The headers fit asyncapi.yaml, and would not without one of them
+// (I2).
 func TestCloudEvents(t *testing.T) {
 	t.Parallel()
 	program, there := apptest.BuildClient(t, "cloudevents")
@@ -52,7 +53,8 @@ func TestCloudEvents(t *testing.T) {
 	}
 }
 
-// sameCloudEvent compares an event that the SDK has read with the event of GET /events, and checks its headers.
+// sameCloudEvent compares an event that the SDK has read with the event of GET /events, and checks
+// its headers.
 func sameCloudEvent(line, event []byte) error {
 	var read struct {
 		ID, Type, Source, Subject, ContentType string

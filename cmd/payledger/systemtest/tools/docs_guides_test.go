@@ -23,8 +23,9 @@ var guideFiles = []string{
 	"first-payment.md", "webhooks.md", "3-d-secure.md", "disputes.md", "workflows.md", "developer-tools.md", "analysts.md", "auditors.md", "erasure.md",
 }
 
-// TestGuides checks that the commands of each guide have the described results, in the guide's order and in one shell. Every call succeeds,
-// except the call that repeats an idempotency key. The endpoint of the guide about webhooks receives a genuine webhook.
+// TestGuides checks that the commands of each guide have the described results, in the guide's
+// order and in one shell. Every call succeeds, except the call that repeats an idempotency key. The
+// endpoint of the guide about webhooks receives a genuine webhook.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	p := apptest.ServeProcess(t, "--data", filepath.Join(t.TempDir(), "data"), "--webhook-allow-cidr", "127.0.0.0/8")
@@ -79,10 +80,12 @@ func guides(t *testing.T) (paths []string) {
 	return paths
 }
 
-// ownCommand matches a line of the program in a block, after the variables that the line sets, and before its comment and redirection.
+// ownCommand matches a line of the program in a block, after the variables that the line sets, and
+// before its comment and redirection.
 var ownCommand = regexp.MustCompile(`(?m)^(?:[A-Z_]+=\S* )*payledger ([^#>\n]*)`)
 
-// TestGuideCommands: the program takes every command line of the README, the guides and the manuals of operators that no other test runs.
+// TestGuideCommands: the program takes every command line of the README, the guides and the manuals
+// of operators that no other test runs.
 func TestGuideCommands(t *testing.T) {
 	t.Parallel()
 	tried := 0

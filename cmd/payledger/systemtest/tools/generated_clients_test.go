@@ -15,8 +15,8 @@ import (
 // goGenerator makes the Go client.
 const goGenerator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 
-// payWithGo pays 25.00 EUR at the API with the generated Go client, captures all of it and refunds 4.00, and returns the
-// payment's id; false where the generator cannot be installed.
+// payWithGo pays 25.00 EUR at the API with the generated Go client, captures all of it and refunds
+// 4.00, and returns the payment's id; false where the generator cannot be installed.
 func payWithGo(t testing.TB, url, key string) (payment string, there bool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,8 @@ func payWithGo(t testing.TB, url, key string) (payment string, there bool) {
 	return runTool(t, dir, "go", "run", "main.go", url, key), true
 }
 
-// payWithTypeScript is payWithGo with the generated TypeScript client; false where the tools cannot be installed.
+// payWithTypeScript is payWithGo with the generated TypeScript client; false where the tools cannot
+// be installed.
 func payWithTypeScript(t testing.TB, url, key string) (payment string, there bool) {
 	t.Helper()
 	tools, there := apptest.NpmTools(t)

@@ -14,8 +14,8 @@ import (
 // natsCommandLine is the newest command line of NATS.
 const natsCommandLine = "github.com/nats-io/natscli/nats@v0.5.1"
 
-// TestNATSCommandLine checks that the command line of NATS reads the account's events in EVENTS: with a consumer of its own, one message, a
-// subscription, and page by page (I2).
+// TestNATSCommandLine checks that the command line of NATS reads the account's events in EVENTS:
+// with a consumer of its own, one message, a subscription, and page by page (I2).
 func TestNATSCommandLine(t *testing.T) {
 	t.Parallel()
 	at := t.TempDir()

@@ -15,8 +15,8 @@ import (
 	"payledger/projections/eventjson"
 )
 
-// TestLinters: Spectral and Redocly find nothing in openapi.yaml, and would: without its contact, or with a value that no
-// schema allows, they do.
+// TestLinters: Spectral and Redocly find nothing in openapi.yaml, and would: without its contact,
+// or with a value that no schema allows, they do.
 func TestLinters(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -47,8 +47,8 @@ func TestLinters(t *testing.T) {
 	}
 }
 
-// TestAsyncAPIParser: the parser of AsyncAPI finds no error and no warning in asyncapi.yaml, and would: in a document without
-// a version.
+// TestAsyncAPIParser: the parser of AsyncAPI finds no error and no warning in asyncapi.yaml, and
+// would: in a document without a version.
 func TestAsyncAPIParser(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -77,7 +77,8 @@ func TestAsyncAPIParser(t *testing.T) {
 	}
 }
 
-// TestLockFile: the lock file pins every package by its content, and names no place to download from.
+// TestLockFile: the lock file pins every package by its content, and names no place to download
+// from.
 func TestLockFile(t *testing.T) {
 	text, err := os.ReadFile("../../apptest/testdata/clients/package-lock.json")
 	if err != nil {

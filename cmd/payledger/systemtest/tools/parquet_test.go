@@ -47,8 +47,9 @@ func patterns(random *rand.Rand) (all []pattern) {
 	return all
 }
 
-// sparse is a log of payments in blocks of 64, each with a delivery, and of some disputes between them. In each block, each optional column
-// has a pattern of its own, and each pattern is in a column of payments.
+// sparse is a log of payments in blocks of 64, each with a delivery, and of some disputes between
+// them. In each block, each optional column has a pattern of its own, and each pattern is in a
+// column of payments.
 type sparse struct {
 	events     []export.Event
 	deliveries []deliveries.Recorded
@@ -176,9 +177,10 @@ func (s *sparse) sent(_ context.Context, after uint64, handle func(deliveries.Re
 	return nil
 }
 
-// TestParquetNulls: DuckDB and hyparquet read the nulls of Parquet files as nulls, whichever rows around them have values. The expected rows
-// are those of exports of the same events as JSON lines and as CSV. Increments have the rows of a full export. Both readers notice one null
-// that is an empty text, and hyparquet notices a damaged file.
+// TestParquetNulls: DuckDB and hyparquet read the nulls of Parquet files as nulls, whichever rows
+// around them have values. The expected rows are those of exports of the same events as JSON lines
+// and as CSV. Increments have the rows of a full export. Both readers notice one null that is an
+// empty text, and hyparquet notices a damaged file.
 func TestParquetNulls(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
@@ -303,8 +305,8 @@ func duckReads(t *testing.T, out, wrong string) {
 	}
 }
 
-// fingerprints returns SQL for the number of rows, and for the number of values of each optional column and
-// a hash of its cells with the rows' keys.
+// fingerprints returns SQL for the number of rows, and for the number of values of each optional
+// column and a hash of its cells with the rows' keys.
 func fingerprints(key string, row any) string {
 	columns := []string{"count(*)"}
 	for _, field := range parquet.SchemaOf(row).Fields() {

@@ -23,7 +23,8 @@ import (
 // serveLine is a command of a document that starts a server.
 var serveLine = regexp.MustCompile(`(?m)^payledger serve ([^#\n]*)`)
 
-// prelude prepares the shell for the commands of a document: the program is the test's, and every call of curl prints its status.
+// prelude prepares the shell for the commands of a document: the program is the test's, and every
+// call of curl prints its status.
 const prelude = `set -euo pipefail
 payledger() { TEST_AS_PAYLEDGER=1 "$PROGRAM" "$@"; }
 curl() { command curl -w '%{stderr}status %{http_code}\n' "$@"; }
@@ -38,7 +39,8 @@ type ran struct {
 	statuses       []string // of the calls, in their order
 }
 
-// runExamples runs a document's blocks in one shell, which keeps their variables from block to block as a reader's does.
+// runExamples runs a document's blocks in one shell, which keeps their variables from block to
+// block as a reader's does.
 func runExamples(t *testing.T, document string, blocks []string, environment ...string) []ran {
 	t.Helper()
 	script := prelude
@@ -68,7 +70,8 @@ func runExamples(t *testing.T, document string, blocks []string, environment ...
 	return results
 }
 
-// promise matches the expected output in a block: "# prints" has the words of the whole output, "# shows" words that it contains.
+// promise matches the expected output in a block: "# prints" has the words of the whole output, "#
+// shows" words that it contains.
 var promise = regexp.MustCompile(`(?m)# (prints|shows) (.+)$`)
 
 // check compares the output of a block with its promises.
@@ -94,8 +97,8 @@ func (r ran) check(t *testing.T, document string) {
 	}
 }
 
-// TestReadme: the README is short. Its command that starts a server does so, and every sh block, in the README's order and in one shell,
-// prints the promised output. Every call succeeds.
+// TestReadme: the README is short. Its command that starts a server does so, and every sh block, in
+// the README's order and in one shell, prints the promised output. Every call succeeds.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	text, blocks := docstest.Read(t, docstest.Readme), docstest.Blocks(t, docstest.Readme, "sh")
@@ -121,8 +124,8 @@ var relative = regexp.MustCompile(`\]\(([^):#]*)(#[^)]+)?\)`)
 // heading matches the headings of a document; GitHub makes anchors of them.
 var heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 
-// TestLinks: every link between the documents leads to a file of the repository, and to a heading of it. Guides also link to pages of the
-// service, which TestDocsHaveEverything checks.
+// TestLinks: every link between the documents leads to a file of the repository, and to a heading
+// of it. Guides also link to pages of the service, which TestDocsHaveEverything checks.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	seen := 0

@@ -41,7 +41,8 @@ func openTerminal(t *testing.T) (outer, inner *os.File) {
 	return outer, inner
 }
 
-// onTerminal runs serve on a pseudo terminal until it has said that it is ready, and returns all that it said.
+// onTerminal runs serve on a pseudo terminal until it has said that it is ready, and returns all
+// that it said.
 func onTerminal(t *testing.T, environment []string, args ...string) string {
 	t.Helper()
 	outer, inner := openTerminal(t)
@@ -73,8 +74,8 @@ func onTerminal(t *testing.T, environment []string, args ...string) string {
 // colour begins every change of a terminal's colour.
 const colour = "\x1b["
 
-// TestTerminal checks that on a terminal the log, the credentials and the ready line are for people, and that NO_COLOR and --log-format
-// are obeyed (I1).
+// TestTerminal checks that on a terminal the log, the credentials and the ready line are for
+// people, and that NO_COLOR and --log-format are obeyed (I1).
 func TestTerminal(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

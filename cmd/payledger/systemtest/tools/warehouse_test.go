@@ -10,7 +10,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 )
 
-// warehouse starts a service with a payment of each card, and adds an analyst. EVENTS has all events when it returns.
+// warehouse starts a service with a payment of each card, and adds an analyst. EVENTS has all
+// events when it returns.
 func warehouse(t *testing.T, cards ...string) (service *app.App, m *apptest.Merchant, credentials string) {
 	t.Helper()
 	dir := t.TempDir()

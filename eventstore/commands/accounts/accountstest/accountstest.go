@@ -18,11 +18,12 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// A test waits for no password: there are hundreds of first accounts, and a guess at the real cost takes 64 MiB three times.
+// A test waits for no password: there are hundreds of first accounts, and a guess at the real cost
+// takes 64 MiB three times.
 func init() { secrets.PasswordMemory = 64 }
 
-// Initialized fills the empty folder dir with the log of a sandbox that has its first account, and returns the
-// credentials of the account. The log is made once in a process, and copied.
+// Initialized fills the empty folder dir with the log of a sandbox that has its first account, and
+// returns the credentials of the account. The log is made once in a process, and copied.
 func Initialized(t testing.TB, dir string) accounts.Credentials {
 	t.Helper()
 	made, err := initialized()

@@ -1,2 +1,3 @@
-// Package accountstest has test helpers for accounts: logs that have their first account. Only tests import it.
+// Package accountstest has test helpers for accounts: logs that have their first account. Only
+// tests import it.
 package accountstest

@@ -1,8 +1,10 @@
-// Package reconciletest compares the ledger of a test with its processors' books at the test's end, for tests of any package.
+// Package reconciletest compares the ledger of a test with its processors' books at the test's end,
+// for tests of any package.
 //
-// Three kinds of differences are left out, because tests make them on purpose: operations at a processor without a request of the ledger,
-// of which the ledger learns when its own next operation is refused (§6.3); dispute notifications that the test signed itself; and
-// results that may be on their way.
+// Three kinds of differences are left out, because tests make them on purpose: operations at a
+// processor without a request of the ledger, of which the ledger learns when its own next operation
+// is refused (§6.3); dispute notifications that the test signed itself; and results that may be on
+// their way.
 //
 // The package must not know: which tests, how a processor is reached.
 package reconciletest
@@ -21,7 +23,8 @@ import (
 // onTheirWay is the grace time: a processor may report a result after the end of the test.
 const onTheirWay = 1000 * time.Hour
 
-// Check compares every account with the books of some processors. Each difference is an error of the test.
+// Check compares every account with the books of some processors. Each difference is an error of
+// the test.
 func Check(t testing.TB, store *engine.Store, books reconcile.Books, names map[processor.Name]bool) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxCost limits the cost of an evaluation, in CEL's units: about one per value read or compared. A usual condition costs
-	// tens of units, and more for each transaction that it reads.
+	// maxCost limits the cost of an evaluation, in CEL's units: about one per value read or
+	// compared. A usual condition costs tens of units, and more for each transaction that it reads.
 	maxCost = 1_000
 	// maxNodes and maxDepth limit an expression, so that it compiles quickly.
 	maxNodes = 2_000
@@ -32,8 +32,8 @@ type Compiler struct {
 	personal  []string
 }
 
-// NewCompiler returns a compiler for conditions that read the JSON of the variables' Go types. personal lists the paths of personal data,
-// such as "payment.customer".
+// NewCompiler returns a compiler for conditions that read the JSON of the variables' Go types.
+// personal lists the paths of personal data, such as "payment.customer".
 func NewCompiler(variables map[string]reflect.Type, personal []string) (*Compiler, error) {
 	s := &schema{byType: map[reflect.Type]*object{}, byName: map[string]*object{}}
 	registry, err := types.NewRegistry()
@@ -76,12 +76,14 @@ type Condition struct {
 	guard    guard
 }
 
-// Compile compiles a condition, or returns its faults. It uses neither Env.Compile nor Issues.Err: they print every fault with the whole
-// text and a line that points at its place, 137 MB for a hundred faults in 2,000 bytes (D22.14). An expression whose types are too much work
-// to check is not checked.
+// Compile compiles a condition, or returns its faults. It uses neither Env.Compile nor Issues.Err:
+// they print every fault with the whole text and a line that points at its place, 137 MB for a
+// hundred faults in 2,000 bytes (D22.14). An expression whose types are too much work to check is
+// not checked.
 func (c *Compiler) Compile(text string) (*Condition, []Fault) { return c.compile(text, true) }
 
-// Stored compiles a condition that was accepted before. It is not weighed: a condition that an earlier build accepted goes on.
+// Stored compiles a condition that was accepted before. It is not weighed: a condition that an
+// earlier build accepted goes on.
 func (c *Compiler) Stored(text string) (*Condition, []Fault) { return c.compile(text, false) }
 
 func (c *Compiler) compile(text string, weighed bool) (*Condition, []Fault) {
@@ -109,8 +111,9 @@ func (c *Compiler) compile(text string, weighed bool) (*Condition, []Fault) {
 	return &Condition{program: program, compiler: c, guard: guard{most: evaluateMost}}, nil
 }
 
-// Values holds the variables of one evaluation: structs, or pointers to structs, of the types in the compiler. A value may be a
-// func() any that returns the struct: it is called when the condition reads the variable.
+// Values holds the variables of one evaluation: structs, or pointers to structs, of the types in
+// the compiler. A value may be a func() any that returns the struct: it is called when the
+// condition reads the variable.
 type Values map[string]any
 
 // bound resolves variables for CEL.
@@ -147,7 +150,8 @@ func (c *Condition) Holds(v Values) (Verdict, error) {
 	return Verdict{o.holds, l.touched}, o.err
 }
 
-// Evaluate evaluates the condition, and returns the values that it read and its cost in CEL's units.
+// Evaluate evaluates the condition, and returns the values that it read and its cost in CEL's
+// units.
 func (c *Condition) Evaluate(v Values) (verdict workflow.Evaluation, cost uint64) {
 	o, l := c.guarded(v, false)
 	verdict = workflow.Evaluation{Holds: o.holds, Seen: l.seen}
@@ -160,7 +164,8 @@ func (c *Condition) Evaluate(v Values) (verdict workflow.Evaluation, cost uint64
 	return verdict, o.cost
 }
 
-// guarded evaluates with the guard's time limit. For an abandoned evaluation it returns an empty log.
+// guarded evaluates with the guard's time limit. For an abandoned evaluation it returns an empty
+// log.
 func (c *Condition) guarded(v Values, quiet bool) (outcome, *log) {
 	l := &log{personal: c.compiler.personal, quiet: quiet}
 	o := c.guard.run(func() outcome { return c.evaluate(v, l) })

@@ -151,7 +151,8 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// FuzzCompile checks that no text breaks the compiler or an evaluation, and that an evaluation always has the same outcome.
+// FuzzCompile checks that no text breaks the compiler or an evaluation, and that an evaluation
+// always has the same outcome.
 func FuzzCompile(f *testing.F) {
 	for _, seed := range []string{
 		`payment.amount > 2000`, `payment.transactions.exists(t, t.amount > 1)`, `payment.metadata.tier in [1, 3]`, `payment.amount ==`,

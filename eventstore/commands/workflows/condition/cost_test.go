@@ -79,7 +79,8 @@ func TestCostOfCompiling(t *testing.T) {
 	t.Logf("at most %d bytes", most)
 }
 
-// TestHeavyConditions: conditions as people write them, however long, are not too much work to check; a condition of comparisons without end is.
+// TestHeavyConditions: conditions as people write them, however long, are not too much work to
+// check; a condition of comparisons without end is.
 func TestHeavyConditions(t *testing.T) {
 	c := compiler(t)
 	long := func(piece string) string {

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// evaluateMost bounds work that CEL does not charge: thousands of times the duration of an evaluation that costs maxCost.
+	// evaluateMost bounds work that CEL does not charge: thousands of times the duration of an
+	// evaluation that costs maxCost.
 	evaluateMost = 2 * time.Second
 	// blockedFor is the time for which a condition that exceeded evaluateMost is not evaluated.
 	blockedFor = time.Minute
@@ -28,7 +29,8 @@ type outcome struct {
 	err   error
 }
 
-// run waits for an evaluation, no longer than the guard's time. Then the evaluation is abandoned: its results must not be read.
+// run waits for an evaluation, no longer than the guard's time. Then the evaluation is abandoned:
+// its results must not be read.
 func (g *guard) run(evaluate func() outcome) outcome {
 	if time.Now().UnixNano() < g.blocked.Load() {
 		return outcome{cost: maxCost, err: errTooLong}

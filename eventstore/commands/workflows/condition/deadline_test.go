@@ -12,7 +12,8 @@ type priced struct {
 	Amount int64 `json:"amount"`
 }
 
-// TestGivenUp: an evaluation that does not end lets its caller go, and its condition is not tried again for a while.
+// TestGivenUp: an evaluation that does not end lets its caller go, and its condition is not tried
+// again for a while.
 func TestGivenUp(t *testing.T) {
 	c, err := NewCompiler(map[string]reflect.Type{"payment": reflect.TypeFor[priced]()}, nil)
 	if err != nil {

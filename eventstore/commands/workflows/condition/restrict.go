@@ -11,13 +11,15 @@ import (
 	"cel.dev/cel-go/parser"
 )
 
-// restricted refuses expressions that build growing values, or that have a call without a bound on its duration (doc.go).
+// restricted refuses expressions that build growing values, or that have a call without a bound on
+// its duration (doc.go).
 type restricted struct{}
 
 // Name returns the validator's name.
 func (restricted) Name() string { return "payledger.restricted" }
 
-// functions are the functions and operators that conditions may call. None builds a list, a map or another type.
+// functions are the functions and operators that conditions may call. None builds a list, a map or
+// another type.
 var functions = []string{
 	"size", "contains", "startsWith", "endsWith", "matches", "timestamp", "duration", "int", "uint", "double", "string", "bool",
 	"getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate", "getDayOfWeek", "getHours", "getMinutes", "getSeconds", "getMilliseconds",
@@ -26,7 +28,8 @@ var functions = []string{
 	operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate, operators.Index,
 }
 
-// macros are CEL's macros with a boolean result, and an unavailable macro for each macro that builds a list.
+// macros are CEL's macros with a boolean result, and an unavailable macro for each macro that
+// builds a list.
 var macros = []cel.Macro{
 	cel.HasMacro, cel.AllMacro, cel.ExistsMacro, cel.ExistsOneMacro, parser.ExistsOneMacroNew, unavailable("map", 2), unavailable("map", 3), unavailable("filter", 2),
 }
@@ -78,7 +81,8 @@ func refusedCall(a *ast.AST, c ast.CallExpr) string {
 	return ""
 }
 
-// refusedRegex returns the reason why a regular expression is not allowed. CEL reports malformed expressions.
+// refusedRegex returns the reason why a regular expression is not allowed. CEL reports malformed
+// expressions.
 func refusedRegex(e ast.Expr) string {
 	pattern, is := e.AsLiteral().(types.String)
 	if !is {
@@ -94,7 +98,8 @@ func refusedRegex(e ast.Expr) string {
 	return ""
 }
 
-// isRead reports whether an expression is a value of the JSON: a variable, or a field or element of it.
+// isRead reports whether an expression is a value of the JSON: a variable, or a field or element of
+// it.
 func isRead(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -113,7 +118,8 @@ func isConstants(e ast.Expr) bool {
 	return e.Kind() == ast.ListKind && !slices.ContainsFunc(e.AsList().Elements(), func(element ast.Expr) bool { return element.Kind() != ast.LiteralKind })
 }
 
-// plain reports whether a type is a single value or a list of such. A value of unknown type is from the JSON, and counts as one.
+// plain reports whether a type is a single value or a list of such. A value of unknown type is from
+// the JSON, and counts as one.
 func plain(t *types.Type) bool {
 	return single(t) || t.Kind() == types.ListKind && single(t.Parameters()[0])
 }

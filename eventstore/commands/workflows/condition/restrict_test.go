@@ -51,8 +51,8 @@ func TestAsMerchantsWrite(t *testing.T) {
 	}
 }
 
-// TestNothingGrows checks that no condition is accepted whose values grow with its length, or that makes one step arbitrarily long: it
-// might not end (D19).
+// TestNothingGrows checks that no condition is accepted whose values grow with its length, or that
+// makes one step arbitrarily long: it might not end (D19).
 func TestNothingGrows(t *testing.T) {
 	for text, want := range map[string]string{
 		"[[1]]" + strings.Repeat(".map(a,a+a)", 40) + ".exists(z, 2 in z)":        "map",

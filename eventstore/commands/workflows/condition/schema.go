@@ -30,7 +30,8 @@ type schema struct {
 	byName map[string]*object
 }
 
-// typePrefix begins the names of our types, so that expressions cannot name them: no identifier begins with it.
+// typePrefix begins the names of our types, so that expressions cannot name them: no identifier
+// begins with it.
 const typePrefix = "json:"
 
 var marshaler = reflect.TypeFor[json.Marshaler]()

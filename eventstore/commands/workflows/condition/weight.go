@@ -7,9 +7,10 @@ import (
 	"cel.dev/cel-go/common/operators"
 )
 
-// maxWeight limits the work of CEL's check of types, in copied type variables. ==, !=, in, ?:, an index and an empty list make one each, and
-// every later look at a type copies all that are there: 330 comparisons took 16 MB for 2,000 bytes. Below the limit it is at most 4 MB,
-// the parser included. Conditions of 2,000 bytes as people write them have a weight of up to 26,000.
+// maxWeight limits the work of CEL's check of types, in copied type variables. ==, !=, in, ?:, an
+// index and an empty list make one each, and every later look at a type copies all that are there:
+// 330 comparisons took 16 MB for 2,000 bytes. Below the limit it is at most 4 MB, the parser
+// included. Conditions of 2,000 bytes as people write them have a weight of up to 26,000.
 const maxWeight = 32_000
 
 const tooHeavy = "up to here there are too many comparisons, lists and calculations to be checked; compare with in [\"a\", \"b\"] instead of many ==, or write fewer of them"
