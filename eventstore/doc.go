@@ -175,8 +175,11 @@
 //
 // A change of a frame or of a group's bytes is a change of the format, not of a schema. Raise
 // logFormat in engine/segment.go: it is payledger-format in the streams' metadata, and a log with
-// another number is refused in one line. Change the first four bytes, PLJ1, so that no other reader
-// takes the new bytes for the old ones. Then change "Byte layout" above and testdata/layout.py,
+// another number is refused. The refusal comes after the server has started and the folder was
+// inspected: let refuseOldFormat of package embedded compare the number before, else the inspection
+// reports a healthy old folder as damaged. Change the first four bytes, PLJ1, so that no other
+// reader takes the new bytes for the old ones. Package remote makes empty groups of its own
+// (cut.go, confirm). Then change "Byte layout" above, TestEmptyGroupBytes and testdata/layout.py,
 // delete testdata/group.json and testdata/frame.hex in engine, and run go test ./eventstore/engine
 // -run TestLayoutVectors -update: it writes only files that are missing.
 //
@@ -258,12 +261,13 @@
 // # Secrets
 //
 // Streams SECRETS_<segment>, from 1; sequences go on from one to the next. A message (package
-// secretlog) is a value with its name, or a destruction that names sequences. The first value of a
-// name counts until a destruction names it; a later one is surplus, and is destroyed. So the stream
-// alone decides, with the same result on every node. Two nodes need no lock to create a name: each
-// reads the earlier messages after its acknowledgement. The index in the tip store has the place
-// and the digest of each name's value. It reveals a swapped message, and a missing message that no
-// destruction names.
+// secretlog) is a value with its name, or a destruction that names sequences. Within a generation
+// of the master key, the first value of a name counts until a destruction names it; a later one is
+// surplus, and is destroyed. A value sealed anew replaces the one that it names (secretlog,
+// generation.go). So the stream alone decides, with the same result on every node. Two nodes need
+// no lock to create a name: each reads the earlier messages after its acknowledgement. The index in
+// the tip store has the place and the digest of each name's value. It reveals a swapped message,
+// and a missing message that no destruction names.
 //
 // One destruction, and a power failure after each step:
 //
@@ -286,8 +290,9 @@
 //  1. A draft was made on the newest acknowledged event of its aggregate, and waits. Failure:
 //     nothing was recorded.
 //  2. The next group contains the draft and was published with its expected sequence. Failure: the
-//     log has the whole group or nothing of it. If the log has it, the next start applies it, and
-//     appends an empty group, whose acknowledgement makes it durable.
+//     log has the whole group or nothing of it. If the log has it, the next start applies it. On
+//     one replica it then appends an empty group, whose acknowledgement makes the group durable; on
+//     several a quorum has committed it.
 //  3. The server acknowledged the group and all groups before it: they are on the disk. The store
 //     applies the group to the tips in memory, answers the callers, and shows it to readers.
 //     Failure: the next start reads the group again.
@@ -343,10 +348,10 @@
 //
 // When it starts, the server cuts a file at its first bad record, trusts its index where it has
 // one, and leaves out a stream whose description is damaged. So a folder is inspected first, and a
-// damaged folder is refused unchanged. A torn tail is copied before the server cuts it. Three
-// faults of the server are repaired or avoided: a description without its checksum, an index that
-// was written when its block was empty, and sealing, which rewrites a description in two steps
-// (engine/segment.go).
+// damaged folder is refused unchanged. A torn tail is copied before the server cuts it, but never
+// one of SECRETS: a destroyed value must not survive in a copy. Three faults of the server are
+// repaired or avoided: a description without its checksum, an index that was written when its block
+// was empty, and sealing, which rewrites a description in two steps (engine/segment.go).
 //
 // All secrets share a subject: a subject for each would cost the server some 100 bytes of memory
 // for ever. The cards of a minute have a subject of their own until they are purged together. The

@@ -115,6 +115,9 @@ func (r *running) eventually(what string, check func() error) {
 	}
 }
 
+// logStreams is the number of streams of a new log with three shards.
+const logStreams = 7
+
 // settled waits until every stream has a leader among the servers.
 func (r *running) settled(servers ...string) {
 	r.t.Helper()
@@ -144,7 +147,7 @@ func (r *running) settled(servers ...string) {
 				return fmt.Errorf("%s has no leader", name)
 			}
 		}
-		if len(led) < 8 {
+		if len(led) < logStreams {
 			return fmt.Errorf("only %d streams are there", len(led))
 		}
 		return nil

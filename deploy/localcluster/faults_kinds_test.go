@@ -274,7 +274,7 @@ func (r *trial) replicated(but *natsNode) error {
 	err := every(ctx, 50*time.Millisecond, func() error {
 		s := r.c.observe(ctx)
 		seen = ""
-		if s.streams < 8 || s.leaders < s.streams {
+		if s.streams < logStreams || s.leaders < s.streams {
 			seen = fmt.Sprintf("%d of %d streams have leaders; ", s.leaders, s.streams)
 		}
 		for i, n := range r.c.nats {

@@ -8,8 +8,8 @@
 //     record, trusts its index if it has one, and drops a stream whose description is damaged. So
 //     Inspect reads the folder first, and refuses a damaged folder.
 //   - No record is changed. A power failure can leave a torn tail (a record that is not complete).
-//     Inspect copies it before the server cuts it, and removes the index of its stream, so that the
-//     server does.
+//     Inspect copies it before the server cuts it, but never one of SECRETS, and removes the index
+//     of its stream, so that the server does.
 //   - An archive reads no further than the ends that were acknowledged when it was opened.
 //
 // The package must not know: how the store appends. A running store passes two functions (Running).

@@ -126,5 +126,6 @@
 //     capture gets its outcome from a look-up or from a notification: the first one counts, the
 //     second changes nothing. If an answer requires a further operation (at the next processor, an
 //     intended void, an automatic capture), the same event requests it: no failure can come between
-//     the two.
+//     the two records. If the answer to that append is lost, package payments looks the payment up,
+//     and sends the operation (doubts.go).
 package commands

@@ -24,6 +24,7 @@ func TestConcepts(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("doc.go has no list of concepts")
 	}
+	list = regexp.MustCompile(`\n// {4,}`).ReplaceAllString(list, " ") // a concept may take several lines
 	line := regexp.MustCompile(`(?m)^//   - ([A-Z][a-z]+( [a-z]+)?): .*\((.+)\)\.$`)
 	place := regexp.MustCompile(`(?:package ([a-z]+)|([a-z]+\.go)): (\w+)`)
 	concepts := line.FindAllStringSubmatch(list, -1)

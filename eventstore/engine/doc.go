@@ -81,12 +81,14 @@
 //     acknowledgement is success. Three things show that nothing was stored: a definite refusal, if
 //     no earlier copy is uncertain; another group at the place; and of an orphan, that no copy was
 //     silent and none was acknowledged. All else is unknown until resolve knows better.
-//   - A flight gets its place and is published under one lock: so publishes have the order of their
-//     places. One goroutine drives a flight, and one resolves for the whole shard; while it does,
-//     no group is made, and one that was made is sent only if the group before it still stands.
+//   - A group gets its place under the lock (makeGroup), is encoded without it, and is published
+//     under it (sendMade). While it is encoded (beyond.building), no other group is made and none
+//     is read: so publishes have the order of their places. One goroutine drives a flight, and one
+//     resolves for the whole shard; while it does, no group is made, and one that was made is sent
+//     only if the group before it still stands.
 //   - A copy that is sent again has the same bytes: the server can store one of them at most.
-//   - After a change that may let a group leave, sendNext is called under the lock. It alone
-//     decides (makeGroup).
+//   - After a change that may let a group leave, sendNext is called under the lock. Every way to
+//     send goes through makeGroup, which alone decides.
 //   - A draft of an aggregate that has an event beyond head stays in the queue (fillGroup). So fits
 //     compares with the newest acknowledged event.
 //   - Tests: unknown_test.go and inflight_test.go have each way of the picture; ownertest,

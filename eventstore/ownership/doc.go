@@ -21,9 +21,9 @@
 //     as next. The shard has no group, or the newest group that is no visitor's names no writer:
 //     nobody takes requests. Or the owner is silent, and this node first saw the owner's newest
 //     group at least Absence ago. An owner is silent for one second (silence) after a request of
-//     this node had no answer for Patience; an owner that is not known counts as silent, and
-//     Absence then runs from the start of this node. All other nodes send finished drafts to the
-//     owner (package handover).
+//     this node had no answer for Patience, was refused because the owner cannot append now, or
+//     reached no process; an owner that is not known counts as silent, and Absence then runs from
+//     the start of this node. All other nodes send finished drafts to the owner (package handover).
 //   - On a log whose processes have no names every process may append, and there are no leases.
 //   - A node may reach the log and a third node, and not the owner, whose groups go on: the link
 //     between two servers is cut. Then the third node hands its requests on (Relay). It hands on

@@ -16,9 +16,9 @@
 //     addresses and not all of them waits until it has: it reads the same events.
 //   - Put is a compare-and-swap: if another node was faster, Save compares again, a few times at
 //     most.
-//   - A record is written when the stored position is Events events or After behind, and when the
-//     reader ends. The node that wrote the newest record writes the next one. Other nodes wait
-//     twice as long, so a cluster writes as many records as one node.
+//   - A record is written when the stored position is 1,024 events (Events) or a minute (After)
+//     behind, and when the reader ends. The node that wrote the newest record writes the next one.
+//     Other nodes wait twice as long, so a cluster writes as many records as one node.
 //   - No node writes a record that says nothing new: an idle log gets none.
 //   - The record is open, so the segment of the newest one is not dropped before the record was
 //     copied forward.
@@ -28,7 +28,8 @@
 // Each record stays until its segment is dropped, after the retention of deliveries. So the time
 // between two of them decides the space: 0.35 kB for each (TestBytes). With four records a second
 // of each reader, a log with a few events a second would grow by 0.24 GB a day; now it is 1 MB.
-// After a crash a reader reads at most 1,024 events and those of a moment again.
+// After a crash a reader reads at most 1,024 events, or those of a minute, again; twice as much
+// until its process has written a record.
 //
 // The records had a stream of their own, which kept the newest one of each reader. It needed a
 // witness, a back-up, an inspection and a scrub of its own, and the last node that wrote won. The

@@ -3,9 +3,9 @@
 //
 // # Rules
 //
-//   - The order of the stream decides, so every node gets the same result: the first value of a
-//     name is valid until a destruction names it (package eventstore, Secrets). Only an
-//     acknowledged write is a success (D3).
+//   - The order of the stream decides, so every node gets the same result: within a generation, the
+//     first value of a name is valid until a destruction names it (package eventstore, Secrets).
+//     Only an acknowledged write is a success (D3).
 //   - A destruction is durable, in the stream and in the index, before the server deletes the
 //     value. The next start completes a destruction that a crash interrupted.
 //   - A rotation of the master key begins a generation (generation.go). A value counts only if it
@@ -25,14 +25,16 @@
 //
 //	step                                   after a crash, or a loss of the majority of the servers
 //	1 the root of the hashes is a value    the old key opens everything; the next run begins again
-//	2 both keys are kept (of a folder)     as 1; the next start removes the new one
+//	2 both keys are kept (of a folder)     as 1; the next start removes what was kept
 //	3 the generation has begun             all values are sealed with the old key, new ones with the new key; both keys are needed
 //	4 values are sealed anew               each name has one value that counts; both keys are needed; earlier values may stand
 //	5 the replaced values are destroyed    as 4; the next run, or the next cleaning of a node, destroys the rest
 //	6 the drop of segments is recorded     as 4; the next start deletes the earlier segments
 //	7 the earlier segments are deleted     as 4, and no earlier value of them is on the disk
 //	8 the Raft logs are filled             the new key opens everything; random values may stand; the next run destroys them
-//	9 the rotation is complete             the new key alone is accepted; the next run destroys the marks of earlier rotations
+//	9 the rotation is complete             the new key alone opens everything; the next run destroys the marks of earlier rotations, and of
+//	                                       a folder the next start does step 10
+//	10 one key is kept (of a folder)       the rotation is over
 //
 // From step 3 on a process without the new key is refused or stops, and before step 9 a process
 // with the new key alone is refused. If the answer to a message is lost, the message is in the

@@ -3,7 +3,7 @@
 //
 // # One payment
 //
-// The order of its effects (D5, D8, D14.2; package eventstore describes a crash after each step):
+// The order of its effects (D5, D8, D14.2; package commands describes a crash after each step):
 //
 //  1. Session and instrument are loaded and checked. Nothing is recorded.
 //  2. The single-use token is claimed by the payment's id (instrument.used); for a payment from the
@@ -33,23 +33,27 @@
 //
 // An operation is in flight, with a goroutine, while a caller waits for it: until it has an answer,
 // or its payment timeout is over. A drain only answers the callers. If the operation then has no
-// outcome, its next look-up is in the schedule. A look-up is a look-up of one operation at its
-// processor; it takes some 300 bytes in a heap, no goroutine and no timer. The intervals double
-// from 100 ms to five minutes. The intervals restart after an answer that changes the operation's
-// state. During a look-up the operation is in flight again, so one process never runs two look-ups
-// of it, and a new caller joins it. The schedule runs lookupsAtOnce look-ups at each processor
-// concurrently, at most 20 s for each call, and holds scheduleRoom operations of each: a processor
-// that does not answer takes no goroutine and no room from the others. The schedule and the
-// time-outs run by the process's own clock (package due).
+// outcome, its next look-up is in the schedule. An entry is the next look-up of one operation at
+// its processor; it takes some 300 bytes in a heap, no goroutine and no timer. The intervals double
+// from 100 ms to 102.4 s; after that package pending looks the operation up every five minutes. The
+// intervals restart after an answer that changes the operation's state. During a look-up the
+// operation is in flight again, so one process never runs two look-ups of it, and a new caller
+// joins it. The schedule runs lookupsAtOnce look-ups at each processor concurrently, at most 20 s
+// for each call, and holds scheduleRoom operations of each: a processor that does not answer takes
+// no goroutine and no room from the others. The schedule and the time-outs run by the process's own
+// clock (package due).
 //
 // A failure of the log does not count as a missing answer: the answer was not recorded, or the
 // payment or the card could not be read. Such a failure does not lengthen the interval. Up to
 // mostFailures failures in a row the operation stays in the schedule, and is tried again within
 // logRetryMost, after a wait that is random in part. It is looked up again: the processor gives the
-// same answer under the same key, so answers need not be kept in memory. While this process knows
-// that the log takes no events (no connection, a full disk, a damaged shard), it asks no processor.
-// While the log's servers have no majority, a try takes 15 s or more. Of a shard's operations at
-// one processor without waiting callers, one at a time is then tried until a try succeeds.
+// same answer under the same key, so answers need not be kept in memory. If the append of an answer
+// ends without a clear outcome, the answer may stand in the log, and request an operation that
+// nobody sends: the payment is then looked up as soon as the log takes events (doubts.go). While
+// this process knows that the log takes no events (no connection, a full disk, a damaged shard), it
+// asks no processor. While the log's servers have no majority, a try takes 15 s or more. Of a
+// shard's operations at one processor without waiting callers, one at a time is then tried until a
+// try succeeds.
 //
 // Operations beyond scheduleRoom, those with five-minute intervals, and those of other processes
 // are only in the views. Package pending finds them there and calls Recover, which continues with

@@ -238,7 +238,8 @@ func (s *Payments) timedOut(ctx context.Context, f *operationInFlight) {
 }
 
 // appendEvent records one command about an operation. If the operation has its outcome, it returns
-// the newest tip and no error.
+// the newest tip and no error. If the append has no answer, the payment is looked up: the event may
+// be recorded, and request an operation that nobody else sends.
 func (s *Payments) appendEvent(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, decide func(eventstore.Meta, payment.State) (payment.Event, error)) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	meta, err := s.metaOf(ctx, op.Target.Processor, tip.Recorded, revision)
@@ -247,6 +248,7 @@ func (s *Payments) appendEvent(ctx context.Context, tip eventstore.Tip[payment.S
 	}
 	next, err := s.Log.Payments.ExecuteFrom(ctx, tip, meta,
 		func(state payment.State) (payment.Event, error) { return decide(meta, state) })
+	s.noteDoubt(tip.State.Account, tip.State.ID, err)
 	if next.Recorded == nil {
 		next = tip
 	}

@@ -102,6 +102,7 @@ func (s *Payments) failExpiredAction(ctx context.Context, tip eventstore.Tip[pay
 			Outcome: processor.AuthenticationFailed, Expired: true, Overdue: overdue,
 		})
 	})
+	s.noteDoubt(tip.State.Account, tip.State.ID, err)
 	switch reason := domain.ReasonOf(err); {
 	case errors.Is(err, payment.ErrRunning), reason == domain.ReasonNoActionsToHandle, reason == domain.ReasonInvalidPaymentStatus:
 		return nil // the action was completed meanwhile

@@ -4,12 +4,15 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/payments"
 )
@@ -188,6 +191,41 @@ func TestDoubt(t *testing.T) {
 	if sent, keys := port.operations(); sent != 1 || keys != 1 {
 		t.Errorf("%d operations under %d keys reached the processor", sent, keys)
 	}
+	r.Audit(id)
+}
+
+// unclear is a log that records an event of a type, and the first time says that its outcome is
+// unknown.
+type unclear struct {
+	eventstore.Store
+	event string
+	once  sync.Once
+}
+
+func (l *unclear) ExecuteUntyped(ctx context.Context, c eventstore.Command) (eventstore.Tip[any], error) {
+	tip, err := l.Store.ExecuteUntyped(ctx, c)
+	if err == nil && tip.Appended && tip.Recorded.Type == l.event {
+		l.once.Do(func() { tip, err = *c.On, domain.OutcomeUnknown(eventstore.ErrUnknown) })
+	}
+	return tip, err
+}
+
+// TestAnswerInDoubt: the log has a processor's answer, but its append ended without a clear
+// outcome. The answer requested the next operation, and no caller waits: the process that recorded
+// the answer sends the operation. Else package pending would fence it minutes later, and a promised
+// void would leave the money held (D7).
+func TestAnswerInDoubt(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	id := r.left(r.Service(nil), processor.Adyen)
+	s := r.InboxService(&atomic.Bool{}, func(c *commands.Config) { c.Store = &unclear{Store: c.Store, event: "payment.authorized"} })
+	if p, err := s.Cancel(background, r.By, id, payment.Cancel{}); err != nil || p.Status() != payment.StatusPending {
+		t.Fatal(p.Status(), err)
+	}
+	if err := s.Recover(background, r.By.Account, id); err != nil {
+		t.Fatal(err)
+	}
+	r.Until(id, "its promised end", func(p payment.State) bool { return p.Status() == payment.StatusCancelled })
 	r.Audit(id)
 }
 

@@ -12,10 +12,10 @@
 // # The cycle
 //
 // At first the process that requested an operation looks it up at the processor: while callers
-// wait, and then until its look-ups are five minutes apart. Package payments holds such operations
-// in memory, within bounds. The Scanner looks all others up: when the request is Patience old, and
-// then once in every Cycle. No record holds the time of the next look-up, no look-up needs a write,
-// and a restart changes nothing.
+// wait, and then until its look-ups would be more than two minutes apart, at an age of some three
+// minutes. Package payments holds such operations in memory, within bounds. The Scanner looks all
+// others up: when the request is Patience old, and then once in every Cycle. No record holds the
+// time of the next look-up, no look-up needs a write, and a restart changes nothing.
 //
 // Each operation has a slot in the Cycle: the time of its request modulo Cycle. A view orders the
 // operations by slot. A cursor goes through the slots as the time passes, again and again, and the

@@ -3,26 +3,33 @@
 //
 // Who continues what, how often, and until when:
 //
-//	what                                  who                       when                             until
-//	operations of this process without    payments/schedule.go      after 0.1, 0.2, 0.4 … s (D8)     they have an outcome, or 5
-//	an answer                                                                                        minutes lie between two look-ups
-//	requests of this process that may     payments/doubts.go        when the log takes events        the log has shown the payment
-//	be in the log, and may not
-//	all other operations without an       pending, then             at the start, at the age of      they have an outcome
-//	outcome                               payments/recover.go       Patience, every 5 minutes
-//	actions that their customers left     pending, then             at their expiry, every           they have ended
-//	                                      payments/recover.go       5 minutes
-//	notifications that came before their  pending, then             every 30 s                       they are applied, or too old
-//	payment                               notifications
-//	decisions about attempts              pending, then approvals   at the start, at the age of      they are carried out
-//	                                                                Patience, every 30 s
-//	notifications of disputes that were   notifications             every DisputeLookup              for ever
-//	lost
-//	erasures                              erasures, by RunOnce      every 30 s                       5 minutes after their end
-//	secrets that are no longer needed     secrets, by RunOnce       every 30 s                       for ever
+//	what                              who                       when                                     until
+//	operations in this process's      payments: in_flight.go    0.1, 0.2 … 102.4 s after the one         they have an outcome, or are some
+//	memory without an outcome, and    while callers wait, then  before; at most 2 s after a failure      three minutes old; 4,096 of a
+//	actions that customers left       schedule.go               of the log                               processor are held
+//	payments whose request, or whose  payments: doubts.go       1 to 2 s after the log takes events      the log was read; 4,096 are held
+//	answer's append, may be in the
+//	log, and may not
+//	all other operations without an   pending on every node,    at a start; at the age of Patience (the  they have an outcome
+//	outcome                           then payments: recover.go payment timeout and 10 s), then as the
+//	                                                            first row; then every 5 minutes
+//	all other actions that customers  pending, then payments:   at a start; at their expiry; every       they have ended
+//	left                              recover.go                5 minutes
+//	notifications that had to wait    pending, then             at the payment's next event; every 30 s  they are applied or refused, or
+//	                                  notifications             if the payment is known                  seven days old
+//	decisions about attempts          pending, then approvals   at a start; at the age of Patience;      they are carried out, or refused
+//	                                                            every 30 s
+//	notifications of disputes that    notifications             every --dispute-lookup                   for ever
+//	were lost
+//	erasures                          erasures, by RunOnce      every 30 s; all of them after a start    they are finished, and 5 minutes
+//	                                                                                                     after they were recorded
+//	secrets that are no longer        secrets, by RunOnce       every 30 s; those of deleted tokens      for ever
+//	needed                                                      once after a start
 //
-// The operations and attempts that a lost node wrote last are continued as soon as the loss is
-// known.
+// The 30 s are a tenth of the action timeout, if that is shorter.
+//
+// When another node is lost, which is known after some seconds, the operations and attempts that it
+// wrote last are continued at once, and the notifications are looked through.
 //
 // Rules:
 //   - A start does not wait for any of it.
