@@ -74,6 +74,17 @@ func newHTTPClient() *http.Client {
 
 func (c *Adapter) Close() { c.http.CloseIdleConnections() }
 
+// Declaration returns what the processor's connector says about itself.
+func (c *Adapter) Declaration(ctx context.Context, name processor.Name) (d protocol.Declaration, err error) {
+	if _, err = c.do(ctx, http.MethodGet, protocol.DeclarationPath(name), nil, &d, protocol.MaxBody); err != nil {
+		return protocol.Declaration{}, err
+	}
+	if d.Protocol < protocol.Version || d.Processor != name {
+		return protocol.Declaration{}, unknown("%s declares protocol %d of processor %q", name, d.Protocol, d.Processor)
+	}
+	return d, nil
+}
+
 // Send performs op, or returns the result of the first send with its key. Only ctx bounds it.
 func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer processor.Answer, err error) {
 	began := time.Now()

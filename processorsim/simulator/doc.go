@@ -8,6 +8,7 @@
 // of 1–255 visible ASCII characters, escaped as one path segment. Amounts are minor units, times
 // RFC 3339.
 //
+//	GET  /v1/processors/NAME                           its declaration, protocol.Declaration
 //	POST /v1/processors/NAME/operations                one operation; header Idempotency-Key
 //	GET  /v1/processors/NAME/operations/{key}          look up one operation
 //	POST /v1/processors/NAME/operations/{key}/fence    refuse the key from now on; no body

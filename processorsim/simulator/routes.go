@@ -14,6 +14,7 @@ import (
 func (s *Simulator) routes() http.Handler {
 	// Keys are raw path segments: no cleaning, no redirect.
 	r := mux.NewRouter().UseEncodedPath().SkipClean(true)
+	r.Handle("/v1/processors/{processor}", s.endpoint(s.getDeclaration)).Methods(http.MethodGet)
 	operations := "/v1/processors/{processor}/operations"
 	r.Handle(operations, s.endpoint(s.postOperation)).Methods(http.MethodPost)
 	r.Handle(operations, s.endpoint(s.getOperations)).Methods(http.MethodGet)
