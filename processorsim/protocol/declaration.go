@@ -45,8 +45,8 @@ func (d Declaration) Can(c Capability) bool {
 	return true
 }
 
-// Capability is something that some vendors cannot do. A connector must do the rest of the protocol:
-// keys, look-ups and fences above all.
+// Capability is something that some vendors cannot do. A connector must do the rest of the
+// protocol: keys, look-ups and fences above all.
 type Capability string
 
 const (
