@@ -25,7 +25,7 @@ const maxWording = 500
 
 // readDispute maps a dispute to the contract's terms. No error text repeats a value of the body.
 func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeUpdate, error) {
-	n, err := dialects[name].read(body)
+	n, err := dialectFor(name, body).read(body)
 	if err != nil {
 		return nil, errors.New("its dispute cannot be parsed")
 	}

@@ -54,6 +54,29 @@ func dialectOf[T interface{ fields() disputeFields }]() dialect {
 	}}
 }
 
+// plainDispute is the protocol's own form of a dispute, in the contract's terms. Each processor may
+// send it (D14.11).
+type plainDispute processor.DisputeUpdate
+
+func (w plainDispute) fields() disputeFields {
+	return disputeFields{DisputeUpdate: processor.DisputeUpdate(w), amount: int64(w.Amount), currency: string(w.Currency)}
+}
+
+var plainDialect = dialectOf[plainDispute]()
+
+// dialectFor returns the form in which a processor wrote a dispute. Only the protocol's own form
+// has the field processorDisputeId.
+func dialectFor(name processor.Name, body json.RawMessage) dialect {
+	var plain struct {
+		ID any `json:"processorDisputeId"`
+	}
+	own, has := dialects[name]
+	if has && (exactjson.Unmarshal(body, &plain) != nil || plain.ID == nil) {
+		return own
+	}
+	return plainDialect
+}
+
 // unread is an object with the payment's reference. Like the fields Reference it is a name only: no
 // reader needs its value.
 type unread struct {

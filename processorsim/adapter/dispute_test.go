@@ -3,6 +3,7 @@ package adapter_test
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -249,4 +250,28 @@ func processorNamed(name string) bool {
 		}
 	}
 	return false
+}
+
+// TestPlainDispute: each processor may send a dispute in the protocol's own form. Its fields are
+// stored in clear, others apart.
+func TestPlainDispute(t *testing.T) {
+	const dispute = `{"processorDisputeId":"dp_1","processorMerchantId":"m 1","processorTransactionId":"tx_1","disputeType":"PREARBITRATION","status":"OPEN",` +
+		`"reasonCode":"10.4","processorReason":"fraud","amount":1250,"currency":"KWD","challengeRequiredBy":"2026-03-15T00:00:00Z","at":"2026-03-01T13:00:00+01:00","note":"x"}`
+	want := processor.DisputeUpdate{
+		ID: "dp_1", MerchantID: "m 1", TransactionID: "tx_1", Type: processor.Prearbitration, Status: processor.DisputeOpen, ReasonCode: "10.4",
+		Wording: "fraud", Amount: 1250, Currency: "KWD", ChallengeBy: time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC), At: since,
+	}
+	for _, name := range append(slices.Clone(processor.Names), "ANOTHER") {
+		body := `{"id":"nt_1","processor":"` + string(name) + `","type":"dispute","reference":"01abc","dispute":` + dispute + `}`
+		n, err := parse(name, body)
+		if err != nil || n.Unreadable != "" || *n.Dispute != want || n.Additional != `{"dispute":{"note":"x"}}` || strings.Contains(n.Body, "note") {
+			t.Errorf("%s: %+v %+v %v", name, n, n.Dispute, err)
+		}
+	}
+	for _, wrong := range []string{`"OPEN"`, `"10.4"`, `"KWD"`, `1250`, `"dp_1"`, `"at"`} {
+		body := `{"id":"nt_1","processor":"ADYEN","type":"dispute","reference":"01abc","dispute":` + strings.Replace(dispute, wrong, `"? ?"`, 1) + `}`
+		if n, err := parse(processor.Adyen, body); err != nil || n.Unreadable == "" {
+			t.Errorf("without %s: %+v %v", wrong, n, err)
+		}
+	}
 }

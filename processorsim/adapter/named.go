@@ -35,7 +35,8 @@ func fieldsFor(name processor.Name, tree any) fields {
 	if object, _ := tree.(map[string]any); object["type"] != string(processor.Dispute) {
 		return operationFields
 	}
-	return fields{"id": nil, "processor": nil, "type": nil, "reference": nil, "dispute": dialects[name].fields}
+	dispute := dialectFor(name, encoded(tree.(map[string]any)["dispute"]))
+	return fields{"id": nil, "processor": nil, "type": nil, "reference": nil, "dispute": dispute.fields}
 }
 
 // splitTree splits a decoded JSON text into the fields of the protocol, which are stored in clear,
