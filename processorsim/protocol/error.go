@@ -12,6 +12,7 @@ const (
 	CodeInvalidRequest   Code = "invalid_request"    // 400 or 422: a bug of the caller
 	CodeKeyReused        Code = "key_reused"         // 422: the key was used for another operation
 	CodeInProgress       Code = "in_progress"        // 409: the first request under the key is still running
+	CodeUnauthorized     Code = "unauthorized"       // 401: the header Authorization has not the connector's token
 	CodeNotFound         Code = "not_found"          // 404: no such path or processor
 	CodeMethodNotAllowed Code = "method_not_allowed" // 405
 	CodeRequestTooLarge  Code = "request_too_large"  // 413

@@ -23,7 +23,7 @@ func OpenArchive(dir string) (*Archive, error) {
 
 // ByReference returns all operations of a payment at a processor, in order of creation.
 func (a *Archive) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) (found []processor.Record, err error) {
-	err = a.read(ctx, books.Filter{Processor: name, Reference: reference}, func(r processor.Record) error {
+	err = a.read(ctx, protocol.Filter{Processor: name, Reference: reference}, func(r processor.Record) error {
 		found = append(found, r)
 		return nil
 	})
@@ -33,10 +33,10 @@ func (a *Archive) ByReference(ctx context.Context, name processor.Name, referenc
 // Operations calls handle with each operation that a processor created between two times, both
 // included, by creation.
 func (a *Archive) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
-	return a.read(ctx, books.Filter{Processor: name, From: from, To: to}, handle)
+	return a.read(ctx, protocol.Filter{Processor: name, From: from, To: to}, handle)
 }
 
-func (a *Archive) read(ctx context.Context, f books.Filter, handle func(processor.Record) error) error {
+func (a *Archive) read(ctx context.Context, f protocol.Filter, handle func(processor.Record) error) error {
 	return a.books.Entries(f, func(e protocol.Entry) error {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -1,44 +1,58 @@
 package simulator
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"time"
+	"slices"
 
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/server"
 	"payledger/processorsim/simulator/books"
 )
 
+// controls adds the control API (D14.13–16).
+func (s *Simulator) controls() {
+	handle := s.server.Handle
+	handle(http.MethodPost, "/sim/faults", s.postFault)
+	handle(http.MethodGet, "/sim/faults", s.getFaults)
+	handle(http.MethodDelete, "/sim/faults", s.deleteFaults)
+	handle(http.MethodPost, "/sim/capture", s.act(processor.Capture))
+	handle(http.MethodPost, "/sim/refund", s.act(processor.Refund))
+	handle(http.MethodPost, "/sim/void", s.act(processor.Void))
+	handle(http.MethodPost, "/sim/settle", s.postSettle)
+	handle(http.MethodPost, "/sim/disputes", s.postDispute)
+	handle(http.MethodPatch, "/sim/disputes/{id}", s.patchDispute)
+	handle(http.MethodGet, "/sim/books", s.getBooks)
+}
+
 func (s *Simulator) postFault(w http.ResponseWriter, r *http.Request) error {
-	fault, err := decode[protocol.Fault](r)
+	fault, err := server.Decode[protocol.Fault](r)
 	if err != nil {
 		return err
 	}
 	s.faults.add(fault)
 	s.log.Info().Str("mode", string(fault.Mode)).Str("processor", string(fault.Processor)).
 		Str("operation", string(fault.Operation)).Msg("fault set")
-	return respond(w, fault, nil)
+	return server.Respond(w, fault, nil)
 }
 
 func (s *Simulator) getFaults(w http.ResponseWriter, _ *http.Request) error {
-	return respond(w, struct {
+	return server.Respond(w, struct {
 		Faults []protocol.Fault `json:"faults"`
 	}{s.faults.all()}, nil)
 }
 
 func (s *Simulator) deleteFaults(w http.ResponseWriter, _ *http.Request) error {
 	s.faults.clear()
-	return respond(w, struct{}{}, nil)
+	return server.Respond(w, struct{}{}, nil)
 }
 
 // act returns the handler of an out-of-band operation (D14.14). It sends no notification.
 func (s *Simulator) act(kind processor.Kind) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		body, err := decode[struct {
+		body, err := server.Decode[struct {
 			Reference domain.PaymentID `json:"reference"`
 			Amount    *domain.Amount   `json:"amount"`
 		}](r)
@@ -47,15 +61,15 @@ func (s *Simulator) act(kind processor.Kind) func(http.ResponseWriter, *http.Req
 		}
 		switch {
 		case !domain.ValidID(string(body.Reference)):
-			return invalid("reference is not an id")
+			return server.Invalid("reference is not an id")
 		case body.Amount != nil && (*body.Amount < 1 || *body.Amount > domain.MaxAmount):
-			return invalid("amount is out of range")
+			return server.Invalid("amount is out of range")
 		case body.Amount != nil && kind == processor.Void:
-			return invalid("void has no amount: it releases all that is left")
+			return server.Invalid("void has no amount: it releases all that is left")
 		}
 		line, err := s.books.Act(kind, body.Reference, body.Amount)
 		s.awaitDisputes()
-		return respond(w, line, err)
+		return server.Respond(w, line, refused(err))
 	}
 }
 
@@ -71,53 +85,30 @@ func (s *Simulator) postSettle(w http.ResponseWriter, _ *http.Request) error {
 		return err
 	}
 	opened, err := s.openDisputes(s.books.DueDisputes()...)
-	return respond(w, struct {
+	return server.Respond(w, struct {
 		Settled int `json:"settled"`
 	}{settled + opened}, err)
 }
 
-// getBooks streams the books as JSON lines, one per operation, in order of creation (D14.16).
+// getBooks writes the books as JSON lines, one per operation, in order of creation (D14.16).
 func (s *Simulator) getBooks(w http.ResponseWriter, r *http.Request) error {
-	filter, err := booksFilter(r)
+	filter, err := server.ReadFilter(r)
 	if err != nil {
 		return err
 	}
-	return s.lines(w, filter, func(e protocol.Entry) any { return e.Line })
+	if filter.Processor = processor.Name(r.URL.Query().Get("processor")); filter.Processor != "" && !slices.Contains(processor.Names, filter.Processor) {
+		return server.Invalid("processor is none of the six")
+	}
+	return s.server.Lines(w, r, filter, func(e protocol.Entry) any { return e.Line })
 }
 
-func (s *Simulator) lines(w http.ResponseWriter, filter books.Filter, show func(protocol.Entry) any) error {
-	w.Header().Set("Content-Type", "application/jsonl")
-	lines := bufio.NewWriterSize(w, 64<<10)
-	encoder := json.NewEncoder(lines)
-	encoder.SetEscapeHTML(false)
-	begun := false
-	err := s.books.Entries(filter, func(e protocol.Entry) error {
-		begun = true
-		return encoder.Encode(show(e))
-	})
-	if err != nil && begun {
-		return cut(w) // an incomplete list must not look complete
+// refused returns the answer to an act that the rules of the books refuse.
+func refused(err error) error {
+	if refusal, is := errors.AsType[*books.Refused](err); is {
+		return server.Problem(http.StatusUnprocessableEntity, refusal.Code, refusal.Message)
 	}
-	return errors.Join(err, lines.Flush())
-}
-
-func booksFilter(r *http.Request) (books.Filter, error) {
-	q := r.URL.Query()
-	filter := books.Filter{Reference: domain.PaymentID(q.Get("reference"))}
-	if name := q.Get("processor"); name != "" {
-		var err error
-		if filter.Processor, err = processorName(name); err != nil {
-			return filter, invalid("processor is none of the six")
-		}
+	if errors.Is(err, books.ErrNoDispute) {
+		return server.Problem(http.StatusNotFound, protocol.CodeNotFound, err.Error())
 	}
-	for name, at := range map[string]*time.Time{"from": &filter.From, "to": &filter.To} {
-		if text := q.Get(name); text != "" {
-			parsed, err := time.Parse(time.RFC3339Nano, text)
-			if err != nil {
-				return filter, invalid(name + " is not an RFC 3339 time")
-			}
-			*at = parsed
-		}
-	}
-	return filter, nil
+	return err
 }

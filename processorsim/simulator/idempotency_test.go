@@ -208,7 +208,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"/v1/processors/ADYEN/operations", "k", ``, 400},
 		{"/v1/processors/ADYEN/operations", "k", `null`, 422},
 		{"/v1/processors/ADYEN/operations", "k", `{"operation":"capture","amount":1e99}`, 422},
-		{"/v1/processors/ADYEN/operations", "k", `{"extra":1}`, 400},
+		{"/v1/processors/ADYEN/operations", "k", `{"extra":1}`, 422},
 		{"/v1/processors/ADYEN/operations", "k", strings.Repeat(" ", protocol.MaxBody+1), 413},
 		{"/sim/faults", "", `{"mode":"sulk"}`, 422},
 	}

@@ -1,65 +1,56 @@
 package simulator
 
 import (
-	"io"
-	"net/http"
+	"context"
+	"slices"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/server"
 	"payledger/processorsim/simulator/books"
 )
 
-// postOperation handles one operation (D14.1) with its faults in their order.
-func (s *Simulator) postOperation(w http.ResponseWriter, r *http.Request) error {
-	op, err := readOperation(r)
-	if err != nil {
-		return err
-	}
+var _ server.Books = (*Simulator)(nil)
+
+// Declaration returns that of each processor: the simulated ones can do everything.
+func (s *Simulator) Declaration(name processor.Name) (protocol.Declaration, bool) {
+	return protocol.Declaration{
+		Protocol: protocol.Version, Processor: name, Connector: "payledger simulator", Cannot: []protocol.Lack{}, TestCards: testCards,
+	}, slices.Contains(processor.Names, name)
+}
+
+// Send carries out one operation (D14.1) with its faults in their order.
+func (s *Simulator) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
 	if _, hit := s.faults.draw(op.Processor, op.Kind, protocol.DropBefore); hit {
-		return cut(w)
+		return processor.Answer{}, server.ErrCut
 	}
 	admission, err := s.books.Admit(op)
 	if err != nil {
-		return err
+		return processor.Answer{}, err
 	}
 	answer, silent := admission.Answer, false
 	if admission.Admitted {
-		performed, err := s.perform(r, op)
+		performed, err := s.perform(ctx, op)
 		if err != nil {
-			return err
+			return processor.Answer{}, err
 		}
 		answer, silent = performed.Operation.Answer, performed.Silent
 	}
 	if _, hit := s.faults.draw(op.Processor, op.Kind, protocol.DropAfter); hit {
-		return cut(w)
+		return processor.Answer{}, server.ErrCut
 	}
-	if silent {
-		return s.hold(w, r)
+	if silent { // never answered: the request ends when the client goes away, or at Close
+		<-ctx.Done()
+		return processor.Answer{}, server.ErrCut
 	}
-	return respondAnswer(w, answer)
+	return answer, nil
 }
 
-func readOperation(r *http.Request) (processor.Operation, error) {
-	name, _, err := target(r)
-	if err != nil {
-		return processor.Operation{}, err
-	}
-	key, err := checkKey(r.Header.Get(protocol.HeaderIdempotencyKey))
-	if err != nil {
-		return processor.Operation{}, err
-	}
-	body, err := readBody(r)
-	if err != nil {
-		return processor.Operation{}, err
-	}
-	return decodeOperation(body, name, key)
-}
-
-func (s *Simulator) perform(r *http.Request, op processor.Operation) (books.Performed, error) {
+func (s *Simulator) perform(ctx context.Context, op processor.Operation) (books.Performed, error) {
 	if fault, hit := s.faults.draw(op.Processor, op.Kind, protocol.Latency); hit {
-		s.delay(r, time.Duration(fault.DelayMs)*time.Millisecond)
+		s.delay(ctx, time.Duration(fault.DelayMs)*time.Millisecond)
 	}
 	_, technical := s.faults.draw(op.Processor, op.Kind, protocol.TechnicalError)
 	performed, err := s.books.Perform(op, technical)
@@ -68,7 +59,7 @@ func (s *Simulator) perform(r *http.Request, op processor.Operation) (books.Perf
 	}
 	o := performed.Operation
 	if o.Answer.State == processor.Pending {
-		s.schedule.after(o.Due.Sub(o.CreatedAt), func() { _, _ = s.finish(o.ID) }) // finish logs its error
+		s.timers.After(o.Due.Sub(o.CreatedAt), func() { _, _ = s.finish(o.ID) }) // finish logs its error
 	}
 	s.awaitDisputes()
 	s.log.Debug().Str("processor", string(o.Processor)).Str("operation", string(o.Kind)).
@@ -76,69 +67,42 @@ func (s *Simulator) perform(r *http.Request, op processor.Operation) (books.Perf
 	return performed, nil
 }
 
-// delay waits on the injected clock, until the client disconnects or Close at the latest.
-func (s *Simulator) delay(r *http.Request, d time.Duration) {
+// delay waits on the injected clock, until the client goes away or Close at the latest.
+func (s *Simulator) delay(ctx context.Context, d time.Duration) {
 	over := make(chan struct{})
-	cancel := s.schedule.after(d, func() { close(over) })
+	cancel := s.timers.After(d, func() { close(over) })
 	defer cancel()
 	select {
 	case <-over:
-	case <-r.Context().Done():
-	case <-s.closing:
+	case <-ctx.Done():
 	}
 }
 
-// hold never answers: the request ends when the client disconnects, or at Close.
-func (s *Simulator) hold(w http.ResponseWriter, r *http.Request) error {
-	select {
-	case <-r.Context().Done():
-	case <-s.closing:
-	}
-	return cut(w)
+// Lookup returns the state of the operation with the key.
+func (s *Simulator) Lookup(_ context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	return s.books.Lookup(name, key)
 }
 
-func (s *Simulator) getOperation(w http.ResponseWriter, r *http.Request) error {
-	name, key, err := target(r)
-	if err != nil {
-		return err
-	}
-	lookup, err := s.books.Lookup(name, key)
-	return respond(w, lookup, err)
+// Fence refuses the key from now on. If the key was seen before, Fence is Lookup.
+func (s *Simulator) Fence(_ context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	return s.books.Fence(name, key)
 }
 
-func (s *Simulator) postFence(w http.ResponseWriter, r *http.Request) error {
-	name, key, err := target(r)
-	if err != nil {
-		return err
-	}
-	if n, _ := io.ReadFull(r.Body, make([]byte, 1)); n > 0 {
-		return problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "fence has no body")
-	}
-	lookup, err := s.books.Fence(name, key)
-	return respond(w, lookup, err)
+// Entries calls yield with every operation that f selects, in order of creation.
+func (s *Simulator) Entries(_ context.Context, f protocol.Filter, yield func(protocol.Entry) error) error {
+	return s.books.Entries(f, yield)
 }
 
-// getOperations returns all operations of a payment at one processor or, without a reference, all
-// between two times as JSON lines.
-func (s *Simulator) getOperations(w http.ResponseWriter, r *http.Request) error {
-	name, _, err := target(r)
-	if err != nil {
-		return err
-	}
-	if !r.URL.Query().Has("reference") {
-		filter, err := booksFilter(r)
-		if err != nil {
-			return err
-		}
-		filter.Processor = name
-		return s.lines(w, filter, func(e protocol.Entry) any { return e })
-	}
-	reference := r.URL.Query().Get("reference")
-	if !domain.ValidID(reference) {
-		return invalid("reference is not an id")
-	}
-	found := protocol.Entries{Operations: []protocol.Entry{}}
-	err = s.books.Entries(books.Filter{Processor: name, Reference: domain.PaymentID(reference)},
-		func(e protocol.Entry) error { found.Operations = append(found.Operations, e); return nil })
-	return respond(w, found, err)
+// testCards are numbers of D13's table.
+var testCards = map[protocol.TestCase]string{
+	protocol.CardApproved:       "4242424242424242",
+	protocol.CardDeclined:       "4000000000000002",
+	protocol.CardRejected:       "4000000000000010",
+	protocol.CardAuthentication: "4916994064252017",
+	protocol.CardPending:        "4000000000003220",
+	protocol.CardCaptureFails:   "4000000000005142",
+	protocol.CardCapturePending: "4000000000005175",
+	protocol.CardRefundFails:    "4000000000005126",
+	protocol.CardVoidFails:      "4000000000005159",
+	protocol.CardDisputed:       "4000000000000259",
 }

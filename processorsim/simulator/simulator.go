@@ -11,35 +11,36 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/processorsim/notify"
+	"payledger/processorsim/server"
 	"payledger/processorsim/simulator/books"
+	"payledger/processorsim/timers"
 )
 
 // Config configures a simulator. Dir and Secret are required.
 type Config struct {
-	Dir    string           // the existing folder of the durable books; one simulator at a time uses it
-	Secret []byte           // signs notifications
-	Now    func() time.Time // the processors' time; nil means time.Now
-	// AfterFunc calls f in its own goroutine after d on the clock of Now; stop prevents the call
-	// and reports whether it did. nil means time.AfterFunc.
-	AfterFunc func(d time.Duration, f func()) (stop func() bool)
-	Random    io.Reader      // for ids and the rates of faults; nil means crypto/rand. Reads are serialized.
-	Log       zerolog.Logger // the operator's; the zero value is silent
+	Dir       string           // the existing folder of the durable books; one simulator at a time uses it
+	Secret    []byte           // signs notifications
+	Token     string           // of the ledger's calls of the protocol and of the control API; "": none is needed
+	Now       func() time.Time // the processors' time; nil means time.Now
+	AfterFunc timers.AfterFunc // on the clock of Now; nil means time.AfterFunc
+	Random    io.Reader        // for ids and the rates of faults; nil means crypto/rand. Reads are serialized.
+	Log       zerolog.Logger   // the operator's; the zero value is silent
 }
 
 // Simulator is the running server of all six processors. Serve its Handler, and Close it.
 type Simulator struct {
-	log      zerolog.Logger
-	now      func() time.Time
-	books    *books.Books
-	faults   *faults
-	schedule *schedule
-	notifier *notifier
-	handler  http.Handler
-	closing  chan struct{} // closed by Close: held requests are cut
+	log    zerolog.Logger
+	now    func() time.Time
+	books  *books.Books
+	faults *faults
+	timers *timers.Set
+	sender *notify.Sender
+	held   held
+	server *server.Server
 
-	mu     sync.Mutex
-	closed bool
-	inside sync.WaitGroup // requests that use the books
+	once   sync.Once
+	failed error // of Close
 }
 
 // New opens the books and continues pending operations. It fails if they are in use, or damaged
@@ -50,9 +51,6 @@ func New(c Config) (*Simulator, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
-	}
-	if c.AfterFunc == nil {
-		c.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	if c.Random == nil {
 		c.Random = rand.Reader
@@ -65,57 +63,39 @@ func New(c Config) (*Simulator, error) {
 	if cut > 0 {
 		c.Log.Warn().Int("bytes", cut).Msg("cut a torn last line off the books")
 	}
-	s := &Simulator{
-		log: c.Log, now: c.Now, books: b, faults: &faults{random: random}, closing: make(chan struct{}),
-		schedule: &schedule{afterFunc: c.AfterFunc, stops: map[uint64]func() bool{}},
-	}
-	s.notifier = newNotifier(c.Secret, s.schedule, s.faults, s.notified, c.Log)
-	s.handler = s.routes()
+	s := &Simulator{log: c.Log, now: c.Now, books: b, faults: &faults{random: random}, timers: timers.New(c.AfterFunc)}
+	s.sender = notify.New(notify.Config{Secret: c.Secret, Timers: s.timers, Done: s.notified, Tried: s.sendHeld, Log: c.Log})
+	s.server = server.New(server.Config{Books: s, Token: c.Token, Log: c.Log})
+	s.controls()
 	s.resume(c.Now())
 	return s, nil
 }
 
 // Handler serves the protocol and the control API, until Close and after it: then with 503.
-func (s *Simulator) Handler() http.Handler { return s.handler }
+func (s *Simulator) Handler() http.Handler { return s.server.Handler() }
 
 // Close cuts held requests, waits for the others, stops timers and notifications and closes the
 // books. The next start continues pending operations. Call it before http.Server.Shutdown, which
-// would wait for the held requests.
+// would wait for the held requests. Calls after the first one return the result of the first.
 func (s *Simulator) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	s.closed = true
-	close(s.closing)
-	s.mu.Unlock()
-	s.inside.Wait()
-	s.schedule.close()
-	s.notifier.close()
-	return s.books.Close()
-}
-
-// enter counts a request in; false after Close. inside.Done must follow.
-func (s *Simulator) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	s.inside.Add(1)
-	return true
+	s.once.Do(func() {
+		s.server.Close()
+		s.timers.Close()
+		s.sender.Close()
+		s.failed = s.books.Close()
+	})
+	return s.failed
 }
 
 func (s *Simulator) resume(now time.Time) {
 	for _, due := range s.books.Pending() {
-		s.schedule.after(due.Wait(now), func() { _, _ = s.finish(due.ID) }) // finish logs its error
+		s.timers.After(due.Wait(now), func() { _, _ = s.finish(due.ID) }) // finish logs its error
 	}
 	for _, o := range s.books.Unnotified() {
-		s.notifier.send(o)
+		s.notify(o)
 	}
 	for _, t := range s.books.Unreported() {
-		s.notifier.sendDispute(t)
+		s.notifyDispute(t)
 	}
 	s.awaitDisputes()
 }
@@ -127,16 +107,10 @@ func (s *Simulator) finish(ids ...string) (int, error) {
 		return 0, err
 	}
 	for _, o := range ended {
-		s.notifier.send(o)
+		s.notify(o)
 	}
 	s.awaitDisputes()
 	return len(ended), nil
-}
-
-func (s *Simulator) notified(id string) {
-	if err := s.books.Notified(id); err != nil {
-		s.log.Error().Err(err).Str("operation", id).Msg("the end of a notification could not be recorded")
-	}
 }
 
 type sharedReader struct {

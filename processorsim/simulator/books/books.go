@@ -2,7 +2,6 @@ package books
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -11,16 +10,10 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	"payledger/processorsim/simulator/journal"
+	"payledger/processorsim/journal"
 )
 
 const fileName = "books.jsonl"
-
-// ErrKeyReused means that the key was used for an operation with other contents.
-var ErrKeyReused = errors.New("the idempotency key was used for another operation")
-
-// ErrInProgress means that the first request under the key is still running.
-var ErrInProgress = errors.New("the first request under this key is still running")
 
 type slot struct {
 	processor processor.Name

@@ -39,7 +39,7 @@ func openBooks(t *testing.T, dir string) *Books {
 func entries(t *testing.T, b *Books) []protocol.Entry {
 	t.Helper()
 	var all []protocol.Entry
-	if err := b.Entries(Filter{}, func(e protocol.Entry) error { all = append(all, e); return nil }); err != nil {
+	if err := b.Entries(protocol.Filter{}, func(e protocol.Entry) error { all = append(all, e); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -163,7 +163,7 @@ func TestUnwritable(t *testing.T) {
 	_, lookedUp := b.Lookup(op.Processor, op.Key)
 	_, fenced := b.Fence(op.Processor, "other")
 	_, acted := b.Act(processor.Capture, op.Reference, nil)
-	listed := b.Entries(Filter{}, func(protocol.Entry) error { return nil })
+	listed := b.Entries(protocol.Filter{}, func(protocol.Entry) error { return nil })
 	for i, err := range []error{performed, repeated, lookedUp, fenced, acted, listed} {
 		if err == nil {
 			t.Errorf("answer %d was given", i)

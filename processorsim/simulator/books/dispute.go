@@ -216,9 +216,6 @@ func (b *Books) Unreported() []DisputeReport {
 	return left
 }
 
-// ErrUnknownReport means that there is no report with the id.
-var ErrUnknownReport = errors.New("the report is unknown")
-
 // ReportsSince returns up to n reports of a processor, oldest first, and whether there are more:
 // after the report after, or from since.
 func (b *Books) ReportsSince(name processor.Name, since time.Time, after string, n int) (page []DisputeReport, more bool, err error) {
@@ -228,7 +225,7 @@ func (b *Books) ReportsSince(name processor.Name, since time.Time, after string,
 			start = 1 + slices.IndexFunc(reports, func(t *DisputeReport) bool { return t.ID == after })
 		}
 		if after != "" && start == 0 {
-			return ErrUnknownReport
+			return protocol.ErrUnknownCursor
 		}
 		for _, t := range reports[start:] {
 			if t.Dispute.Processor != name || after == "" && t.Dispute.UpdatedAt.Before(since) {

@@ -13,7 +13,7 @@ type Admission struct {
 }
 
 // Admit admits op, or returns the answer of the first operation with its key. It fails with
-// ErrInProgress and ErrKeyReused.
+// protocol.ErrInProgress and protocol.ErrKeyReused.
 func (b *Books) Admit(op processor.Operation) (Admission, error) {
 	s := slot{op.Processor, op.Key}
 	b.mu.Lock()
@@ -28,13 +28,13 @@ func (b *Books) Admit(op processor.Operation) (Admission, error) {
 		answer, same, last := o.Answer, o.same(op), b.last
 		b.mu.Unlock()
 		if !same {
-			return Admission{}, ErrKeyReused
+			return Admission{}, protocol.ErrKeyReused
 		}
 		return Admission{Answer: answer}, last.Wait()
 	}
 	defer b.mu.Unlock()
 	if _, running := b.running[s]; running {
-		return Admission{}, ErrInProgress
+		return Admission{}, protocol.ErrInProgress
 	}
 	b.running[s] = struct{}{}
 	return Admission{Admitted: true}, nil

@@ -1,32 +1,14 @@
 package books
 
 import (
-	"time"
-
-	"payledger/domain"
-	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 )
-
-// Filter selects lines; zero values select all. From and To bound createdAt, both included.
-type Filter struct {
-	Reference domain.PaymentID
-	Processor processor.Name
-	From, To  time.Time
-}
-
-func (f Filter) matches(o *Operation) bool {
-	return (f.Processor == "" || o.Processor == f.Processor) &&
-		(f.Reference == "" || o.Reference == f.Reference) &&
-		(f.From.IsZero() || !o.CreatedAt.Before(f.From)) &&
-		(f.To.IsZero() || !o.CreatedAt.After(f.To))
-}
 
 const chunk = 512
 
 // Entries calls yield with every operation that f selects, in order of creation, until yield
 // returns an error. Operations written before the call are durable then. yield runs without a lock.
-func (b *Books) Entries(f Filter, yield func(protocol.Entry) error) error {
+func (b *Books) Entries(f protocol.Filter, yield func(protocol.Entry) error) error {
 	b.mu.Lock()
 	all, last := b.order, b.last
 	if f.Reference != "" {
@@ -41,7 +23,7 @@ func (b *Books) Entries(f Filter, yield func(protocol.Entry) error) error {
 		entries = entries[:0]
 		b.mu.Lock()
 		for _, o := range all[start:min(start+chunk, len(all))] {
-			if f.matches(o) {
+			if f.Matches(o.Processor, o.Reference, o.CreatedAt) {
 				entries = append(entries, protocol.Entry{Line: o.Line(), Final: o.Final, Answer: o.Answer})
 			}
 		}

@@ -1,4 +1,4 @@
-package simulator
+package server
 
 import (
 	"encoding/json"
@@ -16,10 +16,10 @@ import (
 	"payledger/processorsim/protocol/plainjson"
 )
 
-// invalid returns the error for an invalid request. message must not repeat a value of the body: it
+// Invalid returns the error for an invalid request. message must not repeat a value of the body: it
 // may be a card number.
-func invalid(message string) error {
-	return problem(http.StatusUnprocessableEntity, protocol.CodeInvalidRequest, message)
+func Invalid(message string) error {
+	return Problem(http.StatusUnprocessableEntity, protocol.CodeInvalidRequest, message)
 }
 
 // readBody reads a whole body of bounded size. The server notices a closed connection only after
@@ -28,43 +28,47 @@ func readBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, protocol.MaxBody+1))
 	switch {
 	case err != nil:
-		return nil, problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "the body could not be read")
+		return nil, Problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "the body could not be read")
 	case len(body) > protocol.MaxBody:
-		return nil, problem(http.StatusRequestEntityTooLarge, protocol.CodeRequestTooLarge, "the body is too large")
+		return nil, Problem(http.StatusRequestEntityTooLarge, protocol.CodeRequestTooLarge, "the body is too large")
 	}
 	return body, nil
 }
 
-// decode reads a body that is one JSON object with the fields of T, and nothing else. It calls the
+// Decode reads a body that is one JSON object with the fields of T, and nothing else. It calls the
 // method Check of T, if any.
-func decode[T any](r *http.Request) (value T, err error) {
+func Decode[T any](r *http.Request) (value T, err error) {
 	body, err := readBody(r)
 	if err == nil {
-		err = decodeBody(body, &value)
+		err = bodyError(exactjson.UnmarshalStrict(body, &value))
 	}
 	if checked, is := any(value).(interface{ Check() error }); is && err == nil {
 		if err := checked.Check(); err != nil {
-			return value, invalid(err.Error())
+			return value, Invalid(err.Error())
 		}
 	}
 	return value, err
 }
 
-func decodeBody(body []byte, into any) error {
-	if err := exactjson.UnmarshalStrict(body, into); err != nil {
-		// The decoder's own text repeats values and unknown names.
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return invalid("a field has the wrong type: " + wrong.Field)
-		}
-		return problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "the body is not the JSON object expected here")
+// bodyError returns the answer for a body that could not be decoded. The decoder's own text repeats
+// values and unknown names.
+func bodyError(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return Invalid("a field has the wrong type: " + wrong.Field)
+	}
+	return Problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "the body is not the JSON object expected here")
 }
 
+// decodeOperation reads an operation. It ignores fields that are not known: they belong to a later
+// version of the protocol.
 func decodeOperation(body []byte, name processor.Name, key domain.OperationKey) (processor.Operation, error) {
 	op, plain := plainjson.ReadOperation(body)
 	if !plain {
-		if err := decodeBody(body, &op); err != nil {
+		op = processor.Operation{}
+		if err := bodyError(exactjson.Unmarshal(body, &op)); err != nil {
 			return op, err
 		}
 	}
@@ -76,27 +80,27 @@ func checkOperation(op processor.Operation) error {
 	whole := op.Kind == processor.Complete || op.Kind == processor.Void // their currency may be empty
 	switch {
 	case !slices.Contains(protocol.Kinds, op.Kind):
-		return invalid("operation is none of those known")
+		return Invalid("operation is none of those known")
 	case !domain.ValidID(string(op.Reference)):
-		return invalid("reference is not an id")
+		return Invalid("reference is not an id")
 	case op.Amount < 0 || op.Amount > domain.MaxAmount:
-		return invalid("amount is out of range")
+		return Invalid("amount is out of range")
 	case !op.Currency.Known() && !(whole && op.Currency == ""):
-		return invalid("currency is not an ISO 4217 code")
+		return Invalid("currency is not an ISO 4217 code")
 	case len(op.MerchantID) > 255 || len(op.ParentID) > 255 || len(op.NotifyURL) > 2048:
-		return invalid("a text is too long")
+		return Invalid("a text is too long")
 	case holdsDivided(op.MerchantID) || holdsDivided(op.ParentID) || domain.HoldsCardNumber(op.NotifyURL):
-		return invalid("a text holds a card number")
+		return Invalid("a text holds a card number")
 	case op.NotifyURL != "" && !absoluteURL(op.NotifyURL):
-		return invalid("notifyUrl is not an absolute http or https URL")
+		return Invalid("notifyUrl is not an absolute http or https URL")
 	case op.Kind == processor.Complete && op.Outcome != processor.Authenticated && op.Outcome != processor.AuthenticationFailed:
-		return invalid("outcome must be AUTHENTICATED or FAILED")
+		return Invalid("outcome must be AUTHENTICATED or FAILED")
 	case op.Kind == processor.Authorize:
 		return checkCard(op.Card)
 	case op.Card != nil:
-		return invalid("card belongs to authorize only")
+		return Invalid("card belongs to authorize only")
 	case op.ParentID == "":
-		return invalid("parentId is missing")
+		return Invalid("parentId is missing")
 	}
 	return nil
 }
@@ -105,13 +109,13 @@ func checkCard(c *processor.Card) error {
 	month := func(s string) bool { return len(s) == 2 && s >= "01" && s <= "12" && digits(s) }
 	switch {
 	case c == nil:
-		return invalid("card is missing")
+		return Invalid("card is missing")
 	case len(c.Number) < 12 || len(c.Number) > 19 || !digits(c.Number):
-		return invalid("card.number is not 12 to 19 digits")
+		return Invalid("card.number is not 12 to 19 digits")
 	case c.CVV != "" && (len(c.CVV) < 3 || len(c.CVV) > 4 || !digits(c.CVV)):
-		return invalid("card.cvv is not 3 or 4 digits")
+		return Invalid("card.cvv is not 3 or 4 digits")
 	case !month(c.ExpirationMonth) || len(c.ExpirationYear) != 4 || !digits(c.ExpirationYear):
-		return invalid("card expiry is not MM and YYYY")
+		return Invalid("card expiry is not MM and YYYY")
 	}
 	return nil
 }
@@ -130,19 +134,12 @@ func absoluteURL(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
-func processorName(s string) (processor.Name, error) {
-	if !slices.Contains(processor.Names, processor.Name(s)) {
-		return "", problem(http.StatusNotFound, protocol.CodeNotFound, "no such processor")
-	}
-	return processor.Name(s), nil
-}
-
 func checkKey(key string) (domain.OperationKey, error) {
 	if key == "" || len(key) > 255 || strings.IndexFunc(key, func(r rune) bool { return r < '!' || r > '~' }) >= 0 {
-		return "", invalid("the idempotency key is not 1 to 255 visible ASCII characters")
+		return "", Invalid("the idempotency key is not 1 to 255 visible ASCII characters")
 	}
 	if holdsDivided(key) {
-		return "", invalid("the idempotency key holds a card number")
+		return "", Invalid("the idempotency key holds a card number")
 	}
 	return domain.OperationKey(key), nil
 }
@@ -150,7 +147,7 @@ func checkKey(key string) (domain.OperationKey, error) {
 func pathKey(escaped string) (domain.OperationKey, error) {
 	key, err := url.PathUnescape(escaped)
 	if err != nil {
-		return "", invalid("the key in the path is not escaped rightly")
+		return "", Invalid("the key in the path is not escaped rightly")
 	}
 	return checkKey(key)
 }

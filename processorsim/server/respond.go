@@ -1,4 +1,4 @@
-package simulator
+package server
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/protocol/plainjson"
-	"payledger/processorsim/simulator/books"
 )
 
 type httpError struct {
@@ -18,53 +17,46 @@ type httpError struct {
 
 func (e *httpError) Error() string { return e.body.Code + ": " + e.body.Message }
 
-func problem(status int, code protocol.Code, message string) error {
+// ErrCut is the error of an operation whose answer is lost: the server cuts the connection.
+var ErrCut = errors.New("the connection is cut")
+
+// Problem returns an error that is answered with this status, code and message.
+func Problem(status int, code protocol.Code, message string) error {
 	return &httpError{status, protocol.Error{Code: code, Message: message}}
 }
 
-func (s *Simulator) endpoint(handle func(http.ResponseWriter, *http.Request) error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.enter() {
-			s.fail(w, problem(http.StatusServiceUnavailable, protocol.CodeUnavailable, "shutting down"))
-			return
-		}
-		defer s.inside.Done()
-		if err := handle(w, r); err != nil {
-			s.fail(w, err)
-		}
-	})
-}
-
-func (s *Simulator) fail(w http.ResponseWriter, err error) {
+func (s *Server) fail(w http.ResponseWriter, err error) {
 	var known *httpError
-	var refused *books.Refused
 	switch {
 	case errors.As(err, &known):
-	case errors.As(err, &refused):
-		known = &httpError{http.StatusUnprocessableEntity, protocol.Error{Code: refused.Code, Message: refused.Message}}
-	case errors.Is(err, books.ErrNoDispute):
-		known = &httpError{http.StatusNotFound, protocol.Error{Code: protocol.CodeNotFound, Message: err.Error()}}
-	case errors.Is(err, books.ErrInProgress):
+	case errors.Is(err, ErrCut):
+		_ = cut(w)
+		return
+	case errors.Is(err, protocol.ErrUnknownCursor):
+		known = &httpError{http.StatusUnprocessableEntity, protocol.Error{Code: protocol.CodeInvalidRequest, Message: err.Error()}}
+	case errors.Is(err, protocol.ErrInProgress):
 		known = &httpError{http.StatusConflict, protocol.Error{Code: protocol.CodeInProgress, Message: err.Error()}}
-	case errors.Is(err, books.ErrKeyReused):
+	case errors.Is(err, protocol.ErrKeyReused):
 		known = &httpError{http.StatusUnprocessableEntity, protocol.Error{Code: protocol.CodeKeyReused, Message: err.Error()}}
 	default:
 		s.log.Error().Err(err).Msg("request failed")
-		known = &httpError{http.StatusServiceUnavailable, protocol.Error{Code: protocol.CodeUnavailable, Message: "the books cannot be written"}}
+		known = &httpError{http.StatusServiceUnavailable, protocol.Error{Code: protocol.CodeUnavailable, Message: "the request was not carried out, or its outcome is not known"}}
 	}
 	write(w, known.status, protocol.ErrorBody{Error: known.body})
 }
 
-func respond(w http.ResponseWriter, body any, err error) error {
+// Respond writes a body with status 200, unless there is an error.
+func Respond(w http.ResponseWriter, body any, err error) error {
 	if err == nil {
 		write(w, http.StatusOK, body)
 	}
 	return err
 }
 
-func write(w http.ResponseWriter, status int, body any) { writeText(w, status, encode(body)) }
+func write(w http.ResponseWriter, status int, body any) { writeText(w, status, Encode(body)) }
 
-func encode(value any) []byte {
+// Encode returns a value of the protocol as JSON.
+func Encode(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil { // no value of this package fails to encode
 		panic(err)

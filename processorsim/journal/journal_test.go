@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"payledger/processorsim/simulator/journal"
+	"payledger/processorsim/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
