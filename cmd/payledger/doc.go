@@ -37,7 +37,7 @@
 // verifies a webhook in one call.
 //
 // processorsim has six simulated processors with durable records and faults on demand (simulator),
-// and the client for processors (adapter).
+// the client for processors (adapter), and the checks of a connector (conformance).
 //
 // deploy has the files for machines and clusters, the runbook, and yardstick, the service on
 // PostgreSQL that payledger is measured against, a module of its own.

@@ -1,0 +1,180 @@
+package conformance_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/processorsim/conformance"
+)
+
+// TestSimulator: the simulator keeps every promise, over http and over https with a private
+// authority.
+func TestSimulator(t *testing.T) {
+	for name, secure := range map[string]bool{"http": false, "https": true} {
+		t.Run(name, func(t *testing.T) {
+			w := connector(t, mutant{}, secure)
+			c := w.config()
+			c.HTTP = w.server.Client().Transport.(*http.Transport).Clone()
+			report, err := conformance.Run(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := report.Count(conformance.Holds); n != len(conformance.Checks()) || n != len(report.Checks) {
+				t.Errorf("%d of %d promises hold", n, len(conformance.Checks()))
+			}
+			broken(t, report)
+		})
+	}
+}
+
+func broken(t *testing.T, report conformance.Report) {
+	t.Helper()
+	for _, f := range report.Checks {
+		if f.Result == conformance.Holds {
+			continue
+		}
+		t.Errorf("%s %s: %s", f.ID, f.Result, f.Reason)
+		for _, e := range f.Exchanges {
+			t.Logf("  %+v", e)
+		}
+	}
+}
+
+// TestSafe: without Destructive no operation and no fence is sent, except operations that name no
+// transaction.
+func TestSafe(t *testing.T) {
+	var sent []string
+	w := connector(t, mutant{wrap: answers(anything, func(a *answer) {
+		if a.request.Method == http.MethodPost && a.status == http.StatusOK {
+			sent = append(sent, a.sent)
+		}
+	})}, false)
+	c := w.config()
+	c.Destructive = false
+	report, err := conformance.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sent) > 0 {
+		t.Errorf("%d requests were carried out: %s", len(sent), sent)
+	}
+	holds, left := report.Count(conformance.Holds), report.Count(conformance.NotTried)
+	if holds < 10 || holds+left != len(conformance.Checks()) {
+		t.Errorf("%d hold, %d are not tried", holds, left)
+	}
+}
+
+// TestLive: a connector with real money is not touched.
+func TestLive(t *testing.T) {
+	w := connector(t, mutant{wrap: edited(declared, func(d map[string]any) { d["live"] = true; delete(d, "testCards") })}, false)
+	c := w.config()
+	if _, err := conformance.Run(t.Context(), c); !errors.Is(err, conformance.ErrLive) {
+		t.Error(err)
+	}
+	c.Destructive = false
+	report, err := conformance.Run(t.Context(), c)
+	if err != nil || !report.Live || report.Count(conformance.Broken) > 0 {
+		t.Errorf("%+v %v", report, err)
+	}
+}
+
+// TestDeclared: a lacking capability is reported in the connector's words; a missing card, token or
+// secret is not tried.
+func TestDeclared(t *testing.T) {
+	w := connector(t, mutant{wrap: edited(declared, func(d map[string]any) {
+		d["cannot"] = []any{map[string]any{"capability": "adjust", "instead": "The vendor has no adjustments."}}
+		delete(d["testCards"].(map[string]any), "void_fails")
+	}), open: true}, false)
+	c := w.config()
+	c.Token, c.Secret = "", ""
+	c.Only = []string{"adjust", "void.fails", "token", "notification", "capture"}
+	report, err := conformance.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]conformance.Result{
+		"adjust": conformance.Cannot, "void.fails": conformance.NotTried, "token": conformance.NotTried,
+		"notification": conformance.NotTried, "capture": conformance.Holds,
+	}
+	for _, f := range report.Checks {
+		if f.Result != want[f.ID] || f.Result == conformance.Cannot && f.Reason != "The vendor has no adjustments." {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(report.Checks) != len(want) {
+		t.Errorf("%d checks", len(report.Checks))
+	}
+	c.Only = []string{"nothing"}
+	if _, err := conformance.Run(t.Context(), c); err == nil {
+		t.Error("an unknown check was run")
+	}
+}
+
+// TestChecks: each check has an id of its own, a promise and a meaning, each one sentence.
+func TestChecks(t *testing.T) {
+	var ids []string
+	for _, c := range conformance.Checks() {
+		ids = append(ids, c.ID)
+		for _, sentence := range []string{c.Promise, c.Meaning} {
+			if !strings.HasSuffix(sentence, ".") || strings.Contains(sentence, ". ") {
+				t.Errorf("%s: %q is not one sentence", c.ID, sentence)
+			}
+		}
+	}
+	if slices.Sort(ids); len(slices.Compact(ids)) != len(conformance.Checks()) {
+		t.Error("two checks have the same id")
+	}
+}
+
+// TestMutants: each check finds its fault. A mutant breaks the promises that it names.
+func TestMutants(t *testing.T) {
+	found := map[string]bool{}
+	for _, m := range mutants() {
+		t.Run(m.name, func(t *testing.T) {
+			w := connector(t, m, false)
+			c := w.config()
+			if c.Only = m.breaks; m.soon {
+				c.Patience = 300 * time.Millisecond
+			}
+			report, err := conformance.Run(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range report.Checks {
+				if f.Result != conformance.Broken {
+					t.Errorf("%s %s: the fault was not found", f.ID, f.Result)
+					continue
+				}
+				found[f.ID] = true
+				t.Logf("%s: %s", f.ID, f.Reason)
+				shows(t, f)
+			}
+		})
+	}
+	for _, c := range conformance.Checks() {
+		if !found[c.ID] {
+			t.Errorf("no mutant breaks %s", c.ID)
+		}
+	}
+}
+
+// shows checks that a broken promise comes with its exchanges, without secrets.
+func shows(t *testing.T, f conformance.Finding) {
+	t.Helper()
+	if len(f.Exchanges) == 0 {
+		t.Errorf("%s: no exchange shows the fault", f.ID)
+	}
+	for _, e := range f.Exchanges {
+		for _, text := range []string{e.Path, e.Request, e.Answer, e.Error, f.Reason} {
+			for _, hidden := range []string{"4242424242424242", "4000000000000002", `"739"`, token, secret} {
+				if strings.Contains(text, hidden) && !strings.Contains(e.Answer, `"testCards"`) {
+					t.Errorf("%s: an exchange has a secret: %s", f.ID, text)
+				}
+			}
+		}
+	}
+}
