@@ -50,8 +50,8 @@ var confined = map[string][]string{
 	"github.com/nats-io/nkeys":        {"eventstore"},
 	"github.com/vmihailenco/msgpack":  {"eventstore"},
 	"github.com/gorilla/mux":          {"httpapi", "processorsim"},
-	"modernc.org/sqlite":              {"projections"},
-	"database/sql":                    {"projections"},
+	"modernc.org/sqlite":              {"projections", "processorsim"}, // views, and the book of a connector
+	"database/sql":                    {"projections", "processorsim"},
 	"github.com/alecthomas/kong":      {"cmd", "deploy"},
 	"github.com/prometheus":           {"cmd"},
 	"github.com/getkin/kin-openapi":   {"httpapi"},

@@ -1,0 +1,434 @@
+package connector
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/connector/book"
+	"payledger/processorsim/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sent sends an operation and returns its answer.
+func (r *rig) sent(op processor.Operation) processor.Answer {
+	r.t.Helper()
+	a, err := r.k.Send(context.Background(), op)
+	must(r.t, err)
+	return a
+}
+
+func (r *rig) lookup(key domain.OperationKey) processor.Lookup {
+	r.t.Helper()
+	l, err := r.k.Lookup(context.Background(), processor.Stripe, key)
+	must(r.t, err)
+	return l
+}
+
+func (r *rig) fence(key domain.OperationKey) processor.Lookup {
+	r.t.Helper()
+	l, err := r.k.Fence(context.Background(), processor.Stripe, key)
+	must(r.t, err)
+	return l
+}
+
+func following(kind processor.Kind, key, parent string, amount domain.Amount) processor.Operation {
+	op := processor.Operation{
+		Kind: kind, Key: domain.OperationKey(key), Processor: processor.Stripe, Reference: "01p", ParentID: parent, Amount: amount,
+		Currency: "EUR", NotifyURL: "http://127.0.0.1:1/n",
+	}
+	if kind == processor.Complete {
+		op.Outcome = processor.Authenticated
+	}
+	return op
+}
+
+// TestKeys: a key has one operation and one answer; other contents are refused.
+func TestKeys(t *testing.T) {
+	r := newRig(t, time.Hour)
+	first := r.sent(authorization("01p.1", "4242424242424242"))
+	if again := r.sent(authorization("01p.1", "4242424242424242")); again != first {
+		t.Errorf("%+v after %+v", again, first)
+	}
+	other := authorization("01p.1", "4242424242424242")
+	other.Amount++
+	if _, err := r.k.Send(t.Context(), other); err != protocol.ErrKeyReused { //nolint:errorlint // exactly this one
+		t.Errorf("other contents: %v", err)
+	}
+	if n, _ := r.vendor.count("01p.1"); n != 1 {
+		t.Errorf("done %d times", n)
+	}
+	if a := r.sent(authorization("01p.2", "4000000000000002")); a.State != processor.Declined || a.Code != "05" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestRunning: while the vendor is called, the key is in progress, and cannot be fenced. The result
+// is recorded although the caller goes away.
+func TestRunning(t *testing.T) {
+	r := newRig(t, time.Hour)
+	r.vendor.entered, r.vendor.goOn = make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error)
+	op := authorization("01p.1", "4242424242424242")
+	go func() { _, err := r.k.Send(ctx, op); gone <- err }()
+	<-r.vendor.entered
+	if l := r.lookup(op.Key); l.State != processor.Running {
+		t.Errorf("look-up: %+v", l)
+	}
+	if l := r.fence(op.Key); l.State != processor.Running {
+		t.Errorf("fence: %+v", l)
+	}
+	if _, err := r.k.Send(t.Context(), op); err != protocol.ErrInProgress { //nolint:errorlint // exactly this one
+		t.Errorf("a repeat: %v", err)
+	}
+	other := op
+	other.Amount++
+	if _, err := r.k.Send(t.Context(), other); err != protocol.ErrKeyReused { //nolint:errorlint // exactly this one
+		t.Errorf("other contents: %v", err)
+	}
+	cancel()
+	if err := <-gone; err == nil {
+		t.Error("an answer for a caller that went away")
+	}
+	r.vendor.goOn <- struct{}{}
+	r.k.calls.Wait()
+	if l := r.lookup(op.Key); l.State != processor.Known || l.Answer.State != processor.Succeeded {
+		t.Errorf("afterwards: %+v", l)
+	}
+}
+
+// TestNothing: an operation with which the vendor certainly did nothing can be sent again, or
+// fenced.
+func TestNothing(t *testing.T) {
+	for _, fence := range []bool{false, true} {
+		r := newRig(t, time.Hour)
+		op := authorization("01p.1", "4242424242424242")
+		r.vendor.next = refused
+		if _, err := r.k.Send(t.Context(), op); err == nil {
+			t.Error("an answer")
+		}
+		if l := r.lookup(op.Key); l.State != processor.Unseen {
+			t.Errorf("%+v", l)
+		}
+		if fence {
+			if l := r.fence(op.Key); l.State != processor.Fenced {
+				t.Errorf("%+v", l)
+			}
+		}
+		if a := r.sent(op); fence != (a.Code == protocol.CodeFenced) || fence == (a.State == processor.Succeeded) {
+			t.Errorf("fenced %t: %+v", fence, a)
+		}
+		if l := r.lookup(op.Key); fence != (l.State == processor.Fenced) {
+			t.Errorf("fenced %t: %+v", fence, l)
+		}
+	}
+}
+
+// TestUnfit: a result that does not fit its request is no result, from an answer, a look-up or an
+// event. A result that fits ends the doubt.
+func TestUnfit(t *testing.T) {
+	r := newRig(t, time.Hour)
+	op := authorization("01p.1", "4242424242424242")
+	r.vendor.wrong = 100
+	if _, err := r.k.Send(t.Context(), op); err == nil {
+		t.Error("an answer")
+	}
+	if l := r.lookup(op.Key); l.State != processor.Running {
+		t.Errorf("%+v", l)
+	}
+	if l := r.fence(op.Key); l.State != processor.Running {
+		t.Errorf("%+v", l)
+	}
+	_, wrong := r.vendor.count(op.Key)
+	r.event(200, Event{ID: "e1", Key: op.Key, Result: &wrong})
+	if l := r.lookup(op.Key); l.State != processor.Running {
+		t.Errorf("%+v", l)
+	}
+	if _, err := r.entries(protocol.Filter{Reference: "01p"}); err == nil {
+		t.Error("a list without the unknown operation")
+	}
+	right := wrong
+	right.Amount = op.Amount
+	r.event(200, Event{ID: "e2", Key: op.Key, Result: &right})
+	if l := r.lookup(op.Key); l.State != processor.Known || l.Answer.State != processor.Succeeded {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestFits: what fits, and what does not.
+func TestFits(t *testing.T) {
+	o := &book.Operation{Operation: authorization("k", "4242424242424242")}
+	good := func() Result {
+		return Result{Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: "t"}, Amount: 1250, Currency: "EUR"}
+	}
+	must(t, fits(o, good()))
+	for name, spoil := range map[string]func(*Result){
+		"no transaction":       func(r *Result) { r.Answer.ProcessorTransactionID = "" },
+		"less":                 func(r *Result) { r.Amount-- },
+		"another currency":     func(r *Result) { r.Currency = "USD" },
+		"no currency":          func(r *Result) { r.Currency = "" },
+		"an unknown state":     func(r *Result) { r.Answer.State = "DONE" },
+		"no state":             func(r *Result) { r.Answer.State = "" },
+		"declined, no code":    func(r *Result) { r.Answer.State = processor.Declined },
+		"an action, no token":  func(r *Result) { r.Answer.State = processor.ActionRequired },
+		"pending, other money": func(r *Result) { r.Answer.State, r.Currency = processor.Pending, "JPY" },
+	} {
+		r := good()
+		if spoil(&r); fits(o, r) == nil {
+			t.Errorf("%s fits", name)
+		}
+	}
+}
+
+func (r *rig) entries(f protocol.Filter) (list []protocol.Entry, err error) {
+	err = r.k.Entries(context.Background(), f, func(e protocol.Entry) error { list = append(list, e); return nil })
+	return list, err
+}
+
+// event sends events as the vendor does.
+func (r *rig) event(status int, events ...Event) {
+	r.t.Helper()
+	body, err := json.Marshal(events)
+	must(r.t, err)
+	if got := r.post(body, "signed"); got != status {
+		r.t.Errorf("the vendor's message is answered %d instead of %d", got, status)
+	}
+}
+
+func (r *rig) post(body []byte, signature string) int {
+	request := httptest.NewRequest(http.MethodPost, EventsPath, bytes.NewReader(body))
+	request.Header.Set("X-Double", signature)
+	w := httptest.NewRecorder()
+	r.k.Handler().ServeHTTP(w, request)
+	return w.Code
+}
+
+// TestPending: the end of a pending operation comes by a message, or by a question to the vendor;
+// its notification is signed, goes out once, and survives a restart.
+func TestPending(t *testing.T) {
+	r := newRig(t, time.Hour)
+	heard := make(chan []byte, 10)
+	status := http.StatusServiceUnavailable
+	ledger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body)
+		if !protocol.Verify([]byte("secret"), body, q.Header.Get(protocol.HeaderSignature)) {
+			t.Error("a notification without a valid signature")
+		}
+		w.WriteHeader(status)
+		heard <- body
+	}))
+	t.Cleanup(ledger.Close)
+	op := authorization("01p.1", "4000000000003220")
+	op.NotifyURL = ledger.URL
+	if a := r.sent(op); a.State != processor.Pending {
+		t.Errorf("%+v", a)
+	}
+	ended := r.vendor.ends(op.Key, processor.Answer{State: processor.Succeeded, At: r.now})
+	if got := r.post([]byte(`[]`), "forged"); got != http.StatusBadRequest {
+		t.Errorf("a forged message: %d", got)
+	}
+	e := Event{ID: "e1", Kind: processor.Authorize, TransactionID: ended.Answer.ProcessorTransactionID, Result: &ended}
+	r.event(200, e, e)
+	first := <-heard // and answered 503
+	r.event(200, e)
+	failed := ended
+	failed.Answer.State, failed.Answer.Code = processor.Failed, "late"
+	r.event(200, Event{ID: "e2", Key: op.Key, Result: &failed}) // a contradiction changes nothing
+	if l := r.lookup(op.Key); l.Answer.State != processor.Succeeded {
+		t.Errorf("%+v", l)
+	}
+	if a := r.sent(op); a.State != processor.Succeeded {
+		t.Errorf("%+v", a)
+	}
+	r.close()
+	status = http.StatusOK
+	r.open()
+	if again := <-heard; !bytes.Equal(first, again) {
+		t.Errorf("%s after %s", again, first)
+	}
+	n, err := adapter.ParseNotification([]byte("secret"), processor.Stripe, http.Header{protocol.HeaderSignature: {protocol.Sign([]byte("secret"), first)}}, first)
+	if err != nil || n.Key != op.Key || n.Answer.State != processor.Succeeded || n.Kind != processor.Authorize {
+		t.Errorf("%+v %v", n, err)
+	}
+	for { // it is taken off the list after the answer
+		if left, err := r.k.book.Undelivered(t.Context()); err != nil || len(left) == 0 {
+			must(t, err)
+			break
+		}
+	}
+	second := authorization("01p.2", "4000000000003220")
+	r.sent(second)
+	r.vendor.ends(second.Key, processor.Answer{State: processor.Declined, Code: "51", At: r.now})
+	if l := r.lookup(second.Key); l.Answer.State != processor.Declined {
+		t.Errorf("without a message: %+v", l)
+	}
+}
+
+// TestAction: a complete ends the authorization that waits for its customer; a void, too.
+func TestAction(t *testing.T) {
+	r := newRig(t, time.Hour)
+	for _, kind := range []processor.Kind{processor.Complete, processor.Void} {
+		op := authorization("01p."+string(kind), "4916994064252017")
+		waiting := r.sent(op)
+		if waiting.State != processor.ActionRequired {
+			t.Fatalf("%+v", waiting)
+		}
+		list, err := r.entries(protocol.Filter{Reference: "01p"})
+		if must(t, err); list[len(list)-1].State != processor.Pending {
+			t.Errorf("in the list: %+v", list)
+		}
+		r.sent(following(kind, "01p.x"+string(kind), waiting.ProcessorTransactionID, 1250))
+		if a := r.sent(op); a != waiting {
+			t.Errorf("under its own key: %+v", a)
+		}
+		l := r.lookup(op.Key)
+		if kind == processor.Complete && l.Answer.State != processor.Succeeded || kind == processor.Void && l.Answer.Code != protocol.CodeVoided {
+			t.Errorf("after %s: %+v", kind, l.Answer)
+		}
+	}
+}
+
+// TestDisputes: a dispute about a transaction of the book is listed once and in pages; others are
+// left out.
+func TestDisputes(t *testing.T) {
+	r := newRig(t, time.Hour)
+	a := r.sent(authorization("01p.1", "4242424242424242"))
+	dispute := func(event string, at time.Time, status processor.DisputeStatus) Event {
+		return Event{ID: event, Dispute: &processor.DisputeUpdate{
+			ID: "dp_1", TransactionID: a.ProcessorTransactionID, Type: processor.Chargeback, Status: status, ReasonCode: "10.4", Amount: 1250,
+			Currency: "EUR", At: at,
+		}}
+	}
+	r.event(200, dispute("e1", r.now, processor.DisputeOpen), dispute("e1", r.now, processor.DisputeOpen), dispute("e2", r.now.Add(time.Hour), processor.DisputeWon))
+	elsewhere := dispute("e3", r.now, processor.DisputeOpen)
+	elsewhere.Dispute.TransactionID = "tx_other"
+	r.event(200, elsewhere)
+
+	web := httptest.NewServer(r.k.Handler())
+	defer web.Close()
+	client, err := adapter.New(web.URL, nil)
+	must(t, err)
+	defer client.Close()
+	page, err := client.NotificationsSince(t.Context(), processor.Stripe, r.now, "")
+	must(t, err)
+	if len(page.Notifications) != 2 || page.Unreadable > 0 || page.Notifications[1].Dispute == nil || page.Notifications[1].Dispute.Status != processor.DisputeWon {
+		t.Fatalf("%+v", page)
+	}
+	first, err := r.k.Disputes(t.Context(), protocol.DisputeFilter{Limit: 1})
+	must(t, err)
+	rest, err := r.k.Disputes(t.Context(), protocol.DisputeFilter{Limit: 1, After: first.Next})
+	if must(t, err); !first.More || rest.More || len(rest.Notifications) != 1 {
+		t.Errorf("%+v %+v", first, rest)
+	}
+	if _, err := r.k.Disputes(t.Context(), protocol.DisputeFilter{Limit: 1, After: "nt_x"}); err != protocol.ErrUnknownCursor { //nolint:errorlint // exactly this one
+		t.Error(err)
+	}
+	of, err := client.DisputesOf(t.Context(), processor.Stripe, "01p")
+	if must(t, err); len(of) != 2 {
+		t.Errorf("%+v", of)
+	}
+}
+
+// lister is a double with operations that were made elsewhere.
+type lister struct {
+	*double
+	outside []protocol.Entry
+}
+
+func (l lister) List(_ context.Context, f protocol.Filter, yield func(protocol.Entry) error) error {
+	for _, e := range l.outside {
+		if f.Matches("", e.Reference, e.CreatedAt) {
+			if err := yield(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TestLists: lists have the book's operations and those made elsewhere, each once, by creation,
+// with both bounds.
+func TestLists(t *testing.T) {
+	r := newRig(t, time.Hour)
+	began := r.now
+	for _, key := range []string{"01p.1", "01p.2", "01p.3"} {
+		r.sent(authorization(key, "4242424242424242"))
+		r.now = r.now.Add(time.Minute)
+	}
+	made := func(id string, kind processor.Kind, at time.Time) protocol.Entry {
+		return protocol.Entry{Line: protocol.Line{
+			ID: id, Reference: "01p", Operation: kind, Amount: 100, Currency: "EUR", State: processor.Succeeded, CreatedAt: at, UpdatedAt: at,
+			ProcessorTransactionID: id,
+		}, Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: id, At: at}}
+	}
+	r.k.Vendor = lister{r.vendor, []protocol.Entry{
+		made("tx_1", processor.Authorize, began), made("re_1", processor.Refund, began.Add(90*time.Second)), made("re_2", processor.Refund, began.Add(time.Hour)),
+	}}
+	ids := func(f protocol.Filter) string {
+		list, err := r.entries(f)
+		must(t, err)
+		var ids []string
+		for _, e := range list {
+			ids = append(ids, e.ProcessorTransactionID)
+		}
+		return strings.Join(ids, " ")
+	}
+	for _, row := range []struct {
+		f    protocol.Filter
+		want string
+	}{
+		{protocol.Filter{}, "tx_1 tx_2 re_1 tx_3 re_2"},
+		{protocol.Filter{Reference: "01p"}, "tx_1 tx_2 re_1 tx_3 re_2"},
+		{protocol.Filter{Reference: "01q"}, ""},
+		{protocol.Filter{From: began.Add(time.Minute), To: began.Add(2 * time.Minute)}, "tx_2 re_1 tx_3"},
+		{protocol.Filter{From: began.Add(time.Minute + 1), To: began.Add(2*time.Minute - 1)}, "re_1"},
+	} {
+		if got := ids(row.f); got != row.want {
+			t.Errorf("%+v: %q instead of %q", row.f, got, row.want)
+		}
+	}
+}
+
+// TestSecrets: the number and the CVV of a card are in no file. TestExclusive: one process has the
+// book.
+func TestSecrets(t *testing.T) {
+	r := newRig(t, time.Hour)
+	r.sent(authorization("01p.1", "4242424242424242"))
+	files, err := filepath.Glob(filepath.Join(r.dir, "*"))
+	if must(t, err); len(files) == 0 {
+		t.Fatal("no files")
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		if bytes.Contains(text, []byte("4242424242424242")) || bytes.Contains(text, []byte("987")) {
+			t.Errorf("%s has the card", file)
+		}
+	}
+	if b, err := book.Open(t.Context(), r.dir); err == nil {
+		t.Error("two processes have the book")
+		must(t, b.Close())
+	}
+}

@@ -1,0 +1,45 @@
+// Package connector is a kit for connectors: programs that speak the processor protocol
+// (processorsim/PROTOCOL.md) to the ledger, and a vendor's own API to the vendor. A connector is a
+// Vendor, five methods, and this package does the rest: the server, idempotency keys, look-ups,
+// fences, notifications, disputes, lists. So a vendor without keys, look-ups or fences is safe,
+// too.
+//
+// # The life of an operation
+//
+//	POST …/operations
+//	   │
+//	   ▼
+//	 SENT ── recorded first: from now on the vendor may have it
+//	   │ Vendor.Send under Order.Key
+//	   ├── a result ──────────────► DONE: recorded, then answered
+//	   ├── ErrNothing ────────────► IDLE: certainly nothing was done; it may be sent again, or fenced
+//	   └── any other error, kill ─► SENT: unknown. A repeat, a look-up or a fence resolves it:
+//	                                 · needs no card, and the vendor's key lives: Vendor.Send again
+//	                                 · else Vendor.Find: a result ► DONE; Nothing ► IDLE, and the
+//	                                   next Vendor.Send has another Order.Key; an error ► SENT
+//
+//	state      a repeat             look-up               fence
+//	no record  —                    UNSEEN                recorded, FENCED
+//	SENT       as above             RUNNING if unresolved as look-up
+//	IDLE       Vendor.Send          UNSEEN                recorded, FENCED
+//	DONE       its answer           KNOWN                 KNOWN
+//	fenced     FAILED, fenced       FENCED                FENCED
+//
+// An answer PENDING or ACTION_REQUIRED has a result later: from a message of the vendor
+// (Vendor.Events), or from Vendor.Find if a look-up comes and no message has come. A complete or a
+// void ends the authorization that waits for its customer.
+//
+// # Rules
+//
+//   - The request is durable before the vendor gets it, the result before anybody sees it. A crash
+//     between two lines leaves SENT, which is resolved and never guessed.
+//   - One attempt of a key runs at a time. It goes on when the ledger's connection is cut.
+//   - A result must fit its request: the same currency, the requested amount, a transaction. One
+//     that does not is no result: the operation stays SENT, and the log says so.
+//   - Cards are not stored. An authorization whose outcome is not known is sent again only when the
+//     ledger repeats it with its card.
+//   - A new Order.Key is used only after the vendor said that it did nothing under the old one, and
+//     never will.
+//
+// The package must not know: a vendor.
+package connector

@@ -1,0 +1,157 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"payledger/domain/processor"
+	"payledger/processorsim/connector/book"
+	"payledger/processorsim/protocol"
+	"payledger/processorsim/server"
+)
+
+// maxEvents bounds a message of the vendor, in bytes.
+const maxEvents = 1 << 20
+
+// postEvents takes a message of the vendor. 200 means that everything in it is durable; after any
+// other status the vendor sends it again.
+func (k *Connector) postEvents(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvents))
+	if err != nil {
+		http.Error(w, "the body could not be read", http.StatusBadRequest)
+		return
+	}
+	events, err := k.Vendor.Events(r.Context(), r.Header, body)
+	if err != nil {
+		k.Log.Warn().Err(err).Msg("a message of the vendor was refused")
+		http.Error(w, "the message is not signed by the vendor, or cannot be read", http.StatusBadRequest)
+		return
+	}
+	for _, e := range events {
+		if err := k.take(r.Context(), e); err != nil {
+			k.Log.Error().Err(err).Str("event", e.ID).Msg("an event of the vendor could not be recorded; the vendor sends it again")
+			http.Error(w, "try again later", http.StatusServiceUnavailable)
+			return
+		}
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+func (k *Connector) take(ctx context.Context, e Event) error {
+	switch {
+	case e.Dispute != nil:
+		return k.takeDispute(ctx, e)
+	case e.Result != nil:
+		return k.takeResult(ctx, e)
+	}
+	return nil
+}
+
+// takeResult records a result that came in a message. A result for an operation with a last answer
+// changes nothing.
+func (k *Connector) takeResult(ctx context.Context, e Event) error {
+	o, err := k.eventOperation(ctx, e)
+	if err != nil || o == nil {
+		return err // not made here: lists have it
+	}
+	key := o.Key
+	own, other := k.claim(key, false)
+	for own == nil { // an attempt that runs records its own result first
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		own, other = k.claim(key, false)
+	}
+	defer k.release(key, own)
+	if o, err = k.book.Find(ctx, key); err != nil {
+		return err
+	}
+	answer := e.Result.Answer
+	if answer.At.IsZero() {
+		answer.At = k.now()
+	}
+	switch {
+	case o.Phase == book.Done && !o.Open():
+		if newest := o.Newest(); ended(answer) && newest.State != answer.State {
+			k.Log.Error().Str("operation", string(key)).Str("event", e.ID).Str("recorded", string(newest.State)).Str("told", string(answer.State)).
+				Msg("a message of the vendor contradicts the recorded result: look at the payment at the vendor")
+		}
+		return nil
+	case o.Phase == book.Idle:
+		k.Log.Error().Str("operation", string(key)).Str("event", e.ID).Msg("the vendor did something that it said it did not do: look at the payment at the vendor")
+		return nil
+	}
+	if err := fits(o, *e.Result); err != nil {
+		k.Log.Error().Err(err).Str("operation", string(key)).Str("event", e.ID).Msg("a message of the vendor does not fit its operation: it is not taken")
+		return nil
+	}
+	told := k.notice(o, e, answer)
+	switch {
+	case o.Phase == book.Sent:
+		err = k.record(ctx, o, answer, &told)
+	case ended(answer):
+		err = k.end(ctx, o, answer, &told)
+	default:
+		return nil // still open
+	}
+	if err == nil {
+		k.notify(told)
+	}
+	return err
+}
+
+func (k *Connector) eventOperation(ctx context.Context, e Event) (*book.Operation, error) {
+	if e.Key != "" {
+		return k.book.Find(ctx, e.Key)
+	}
+	if e.TransactionID == "" {
+		return nil, nil //nolint:nilnil // nothing is named
+	}
+	return k.book.ByTransaction(ctx, e.TransactionID, e.Kind)
+}
+
+// notice returns the notification of a result. Its id is that of the operation's end: repeats have
+// the same.
+func (k *Connector) notice(o *book.Operation, e Event, answer processor.Answer) book.Notice {
+	id := fmt.Sprintf("nt_%s_%d_%s", k.Name, o.Number, e.ID)
+	return book.Notice{ID: id, URL: o.NotifyURL, Body: server.Encode(protocol.Notification{
+		ID: id, Processor: k.Name, Type: o.Kind, IdempotencyKey: o.Key, Reference: o.Reference, Answer: &answer,
+	})}
+}
+
+// takeDispute records a change of a dispute about a transaction of the book.
+func (k *Connector) takeDispute(ctx context.Context, e Event) error {
+	o, err := k.book.ByTransaction(ctx, e.Dispute.TransactionID, processor.Capture, processor.Authorize)
+	if err != nil {
+		return err
+	}
+	if o == nil {
+		k.Log.Warn().Str("dispute", e.Dispute.ID).Msg("a dispute is about a transaction that was not made here: it is left out")
+		return nil
+	}
+	address, err := k.book.NotifyURL(ctx, o.Reference)
+	if err != nil {
+		return err
+	}
+	d := *e.Dispute
+	if d.At.IsZero() || d.ID == "" {
+		return errors.New("a dispute without id or time")
+	}
+	if d.MerchantID == "" {
+		d.MerchantID = o.MerchantID
+	}
+	id := fmt.Sprintf("nt_%s_%s", k.Name, e.ID)
+	notice := book.Notice{ID: id, URL: address, Body: server.Encode(protocol.Notification{
+		ID: id, Processor: k.Name, Type: processor.Dispute, Reference: o.Reference, Dispute: server.Encode(d),
+	})}
+	fresh, err := k.book.Report(ctx, o.Reference, d.At, notice)
+	if fresh {
+		k.notify(notice)
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package connector
+
+import (
+	"context"
+	"fmt"
+
+	"payledger/domain/processor"
+	"payledger/processorsim/connector/book"
+	"payledger/processorsim/protocol"
+)
+
+// Disputes returns notifications about disputes, oldest first.
+func (k *Connector) Disputes(ctx context.Context, f protocol.DisputeFilter) (protocol.DisputeList, error) {
+	return k.book.Disputes(ctx, f)
+}
+
+// Entries calls yield with the operations of the book, and those that the vendor lists and the book
+// does not have, in order of creation.
+func (k *Connector) Entries(ctx context.Context, f protocol.Filter, yield func(protocol.Entry) error) error {
+	outside, err := k.outside(ctx, f)
+	if err != nil {
+		return err
+	}
+	err = k.book.Each(ctx, f, func(o *book.Operation) error {
+		if o.Phase == book.Sent {
+			if o, err = k.settled(ctx, o); err != nil {
+				return err
+			}
+		}
+		if o.Phase == book.Idle { // nothing was done
+			return nil
+		}
+		for len(outside) > 0 && outside[0].CreatedAt.Before(o.CreatedAt) {
+			if err := yield(outside[0]); err != nil {
+				return err
+			}
+			outside = outside[1:]
+		}
+		return yield(entry(o))
+	})
+	for _, e := range outside {
+		if err == nil {
+			err = yield(e)
+		}
+	}
+	return err
+}
+
+// settled resolves an operation of unknown outcome. Without success there is no list: one without
+// the operation would be wrong, and one with it, too.
+func (k *Connector) settled(ctx context.Context, o *book.Operation) (*book.Operation, error) {
+	if _, err := k.Lookup(ctx, k.Name, o.Key); err != nil {
+		return nil, err
+	}
+	o, err := k.book.Find(ctx, o.Key)
+	if err == nil && o.Phase == book.Sent {
+		err = fmt.Errorf("operation %q: %w", o.Key, errUnknown)
+	}
+	return o, err
+}
+
+// outside returns the operations that the vendor lists and the book does not have.
+func (k *Connector) outside(ctx context.Context, f protocol.Filter) (list []protocol.Entry, err error) {
+	lister, can := k.Vendor.(Lister)
+	if !can {
+		return nil, nil
+	}
+	err = lister.List(ctx, f, func(e protocol.Entry) error {
+		o, err := k.book.ByTransaction(ctx, e.ProcessorTransactionID, e.Operation)
+		if err == nil && o == nil {
+			e.Processor, e.IdempotencyKey = k.Name, ""
+			list = append(list, e)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the vendor's list: %w", err)
+	}
+	return list, nil
+}
+
+// entry is an operation with an answer as lists show it. The books know no ACTION_REQUIRED.
+func entry(o *book.Operation) protocol.Entry {
+	e := protocol.Entry{Line: protocol.Line{
+		ID: fmt.Sprintf("op_%d", o.Number), Processor: o.Processor, ProcessorMerchantID: o.MerchantID, Reference: o.Reference,
+		Operation: o.Kind, IdempotencyKey: o.Key, Amount: o.Amount, Currency: o.Currency, State: processor.Pending,
+		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, ParentID: o.ParentID,
+	}, Final: o.Final}
+	e.Answer, e.ProcessorTransactionID = *o.Answer, o.Answer.ProcessorTransactionID
+	if newest := o.Newest(); newest.State != processor.ActionRequired {
+		e.State = newest.State
+	}
+	return e
+}

@@ -1,0 +1,248 @@
+package connector
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/connector/book"
+	"payledger/processorsim/protocol"
+)
+
+// errUnknown means that the vendor's result is not known.
+var errUnknown = errors.New("the vendor's result is not known")
+
+// Send carries out an operation, or returns the answer under its key.
+func (k *Connector) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	own, err := k.claimAfterShort(ctx, op.Key, true)
+	if err != nil {
+		return processor.Answer{}, err
+	}
+	if own == nil {
+		return processor.Answer{}, k.refuseWhileRunning(ctx, op)
+	}
+	var answer processor.Answer
+	err = k.detached(ctx, op.Key, own, func(ctx context.Context) (err error) {
+		answer, err = k.send(ctx, op)
+		return err
+	})
+	return answer, err
+}
+
+// detached runs do under a claim, which it releases. do goes on when the caller goes away: a result
+// of the vendor is recorded in any case.
+func (k *Connector) detached(ctx context.Context, key domain.OperationKey, own *claim, do func(context.Context) error) error {
+	ended := make(chan error, 1)
+	k.calls.Go(func() {
+		err := do(k.ctx)
+		k.release(key, own)
+		ended <- err
+	})
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refuseWhileRunning returns the error of a repeat while an attempt runs.
+func (k *Connector) refuseWhileRunning(ctx context.Context, op processor.Operation) error {
+	o, err := k.book.Find(ctx, op.Key)
+	if err == nil && o != nil && !o.Same(op) {
+		return protocol.ErrKeyReused
+	}
+	return protocol.ErrInProgress
+}
+
+// send runs under the key's claim.
+func (k *Connector) send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	fenced, err := k.book.Fenced(ctx, op.Key)
+	if err != nil {
+		return processor.Answer{}, err
+	}
+	if fenced {
+		return processor.Answer{State: processor.Failed, At: k.now(), Code: protocol.CodeFenced, Message: "the key was fenced"}, nil
+	}
+	o, err := k.book.Find(ctx, op.Key)
+	switch {
+	case err != nil:
+		return processor.Answer{}, err
+	case o != nil && !o.Same(op):
+		return processor.Answer{}, protocol.ErrKeyReused
+	case o == nil:
+		if err := k.crash("before the request is recorded"); err != nil {
+			return processor.Answer{}, err
+		}
+		if o, err = k.book.Accept(ctx, op, k.now()); err != nil {
+			return processor.Answer{}, err
+		}
+		err = k.attempt(ctx, o, op.Card, certain)
+	case o.Phase == book.Sent:
+		err = k.resolve(ctx, o, op.Card)
+	}
+	if err == nil && o.Phase == book.Idle {
+		err = k.again(ctx, o, op.Card)
+	}
+	if err != nil {
+		return processor.Answer{}, err
+	}
+	return *o.Answer, k.crash("before the answer leaves")
+}
+
+// again sends an Idle operation, under a new key of the vendor if the present one is too old.
+func (k *Connector) again(ctx context.Context, o *book.Operation, card *processor.Card) error {
+	if life := k.Vendor.KeyLife(); life > 0 && k.now().Sub(o.Began) >= life {
+		if err := k.book.Rest(ctx, o, true, k.now()); err != nil {
+			return err
+		}
+	}
+	if err := k.book.Resend(ctx, o, k.now()); err != nil {
+		return err
+	}
+	return k.attempt(ctx, o, card, certain)
+}
+
+// order returns what the vendor gets of an operation.
+func (k *Connector) order(ctx context.Context, o *book.Operation, card *processor.Card) (Order, error) {
+	order := Order{Operation: o.Operation, Key: vendorKey(o), Began: o.Began, Tried: o.Tried, Answer: o.Newest()}
+	order.Card = card
+	if o.ParentID == "" {
+		return order, nil
+	}
+	kinds := []processor.Kind{processor.Authorize}
+	if o.Kind == processor.Refund {
+		kinds = []processor.Kind{processor.Capture, processor.Authorize}
+	}
+	parent, err := k.book.ByTransaction(ctx, o.ParentID, kinds...)
+	if parent != nil {
+		order.Parent = &Parent{Operation: parent.Operation, Answer: *parent.Newest()}
+	}
+	return order, err
+}
+
+// vendorKey is derived from the operation's key, which may be longer than a vendor allows, and from
+// the number of keys used up.
+func vendorKey(o *book.Operation) string {
+	sum := sha256.Sum256([]byte(string(o.Processor) + "\x00" + string(o.Key)))
+	key := hex.EncodeToString(sum[:20])
+	if o.Tries > 0 {
+		key += "-" + strconv.Itoa(o.Tries)
+	}
+	return key
+}
+
+// doubt is whether an earlier try under the same key of the vendor has an unknown outcome.
+type doubt bool
+
+const (
+	certain  doubt = false
+	doubtful doubt = true
+)
+
+// attempt sends an operation that is recorded as Sent, and records the result.
+func (k *Connector) attempt(ctx context.Context, o *book.Operation, card *processor.Card, before doubt) error {
+	order, err := k.order(ctx, o, card)
+	if err != nil {
+		return err
+	}
+	if before == doubtful {
+		if err := k.book.Resend(ctx, o, k.now()); err != nil {
+			return err
+		}
+	}
+	if err := k.crash("before the vendor gets the order"); err != nil {
+		return err
+	}
+	call, end := context.WithTimeout(ctx, k.Patience)
+	result, err := k.Vendor.Send(call, order)
+	end()
+	if crashed := k.crash("before the result is recorded"); crashed != nil {
+		return crashed
+	}
+	if errors.Is(err, ErrNothing) && before == certain { // it says nothing about an earlier try
+		k.Log.Warn().Err(err).Str("operation", string(o.Key)).Msg("the vendor did nothing; the ledger may send the operation again")
+		return errors.Join(err, k.book.Rest(ctx, o, false, k.now()))
+	}
+	if err == nil {
+		err = fits(o, result)
+	}
+	if err != nil {
+		k.Log.Warn().Err(err).Str("operation", string(o.Key)).Msg("the vendor's result is not known")
+		return fmt.Errorf("%w: %w", errUnknown, err)
+	}
+	return k.record(ctx, o, result.Answer, nil)
+}
+
+// record records the first answer of an operation, and the end of the authorization that it ended.
+// told is the notification, if no caller gets the answer.
+func (k *Connector) record(ctx context.Context, o *book.Operation, answer processor.Answer, told *book.Notice) error {
+	if answer.At.IsZero() {
+		answer.At = k.now()
+	}
+	changes := []book.Change{{Operation: o, Answer: &answer, Notice: told}}
+	parent, end, err := k.ends(ctx, o, answer)
+	if err != nil {
+		return err
+	}
+	if parent != nil {
+		changes = append(changes, book.Change{Operation: parent, Ended: &end})
+	}
+	return k.book.Record(ctx, k.now(), changes...)
+}
+
+// ends returns the authorization that an answer to a complete or a void ends, and its end; nil if
+// it ends none.
+func (k *Connector) ends(ctx context.Context, o *book.Operation, answer processor.Answer) (*book.Operation, processor.Answer, error) {
+	final := answer.State == processor.Succeeded || answer.State == processor.Declined
+	if !final || o.Kind != processor.Complete && o.Kind != processor.Void {
+		return nil, processor.Answer{}, nil
+	}
+	parent, err := k.book.ByTransaction(ctx, o.ParentID, processor.Authorize)
+	if err != nil || parent == nil || !parent.Open() {
+		return nil, processor.Answer{}, err
+	}
+	if o.Kind == processor.Void {
+		if answer.State != processor.Succeeded {
+			return nil, processor.Answer{}, nil
+		}
+		return parent, processor.Answer{
+			State: processor.Failed, ProcessorTransactionID: parent.Newest().ProcessorTransactionID, At: answer.At,
+			Code: protocol.CodeVoided, Message: "the authorization was voided before it had a result",
+		}, nil
+	}
+	return parent, answer, nil
+}
+
+// fits returns an error unless a result can be the answer to an operation. Whatever does not fit is
+// no fact.
+func fits(o *book.Operation, r Result) error {
+	a := r.Answer
+	switch a.State {
+	case processor.Succeeded, processor.Pending, processor.ActionRequired:
+		if a.ProcessorTransactionID == "" {
+			return fmt.Errorf("%s without a transaction", a.State)
+		}
+		if a.State == processor.ActionRequired && (o.Kind != processor.Authorize || a.ActionToken == "") {
+			return errors.New("an action of the customer that cannot be done")
+		}
+		if o.Kind == processor.Complete || o.Kind == processor.Void {
+			return nil // they concern the whole authorization, whatever its amount
+		}
+		if r.Amount != o.Amount || r.Currency != o.Currency {
+			return fmt.Errorf("the vendor did %d %s instead of %d %s", r.Amount, r.Currency, o.Amount, o.Currency)
+		}
+	case processor.Declined, processor.Failed:
+		if a.Code == "" {
+			return fmt.Errorf("%s without a code", a.State)
+		}
+	default:
+		return fmt.Errorf("state %q", a.State)
+	}
+	return nil
+}

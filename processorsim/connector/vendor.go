@@ -1,0 +1,94 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// ErrNothing means that the vendor did nothing with an order, and that the same order may be sent
+// again: the connection was refused, or the vendor answered that it is too busy (429). Wrap it only
+// if that is certain. After any other error the outcome is unknown.
+var ErrNothing = errors.New("the vendor did nothing")
+
+// Vendor is the API of a company that processes payments. Its methods are called concurrently, and
+// return when the context ends.
+type Vendor interface {
+	// Declaration returns the connector's name, what it cannot do, and its test cards. The kit sets
+	// Protocol and Processor.
+	Declaration() protocol.Declaration
+
+	// KeyLife is the time in which the vendor does nothing twice under one Order.Key, and answers a
+	// repeat as it answered the first. 0: the vendor knows no keys.
+	KeyLife() time.Duration
+
+	// Send carries out an order, or returns the result of the order with the same Key. A refusal
+	// that the vendor states is a result: DECLINED or FAILED.
+	Send(ctx context.Context, o Order) (Result, error)
+
+	// Find looks for the result of an order whose outcome is unknown, or was not final. It may use
+	// whatever the vendor has: the key, metadata, a list by time.
+	Find(ctx context.Context, o Order) (Finding, error)
+
+	// Events reads a message that the vendor sent to the connector. It returns an error unless the
+	// vendor's signature is valid. Messages that say nothing about operations or disputes have no
+	// events.
+	Events(ctx context.Context, header http.Header, body []byte) ([]Event, error)
+}
+
+// Lister is a Vendor that can list operations which were not made through the connector: in the
+// vendor's own pages, say.
+type Lister interface {
+	// List calls yield with the operations that f selects, in order of creation, until yield
+	// returns an error. IdempotencyKey is empty. The kit leaves out those of its own book, by ID:
+	// for an operation of the book that is its ProcessorTransactionID.
+	List(ctx context.Context, f protocol.Filter, yield func(protocol.Entry) error) error
+}
+
+// Order is an operation for the vendor.
+type Order struct {
+	processor.Operation // Card is nil if the ledger did not send it with this try
+
+	Key    string            // the idempotency key for the vendor, at most 64 visible ASCII characters
+	Began  time.Time         // before the first try under Key, UTC
+	Tried  time.Time         // before the newest try under Key: a request may still be on its way
+	Answer *processor.Answer // the result so far, PENDING or ACTION_REQUIRED; nil if there is none
+	Parent *Parent           // what a complete, capture, void, refund or adjust acts upon; nil if it is not in the book
+}
+
+// Parent is an authorization or a capture that another operation acts upon.
+type Parent struct {
+	processor.Operation
+	Answer processor.Answer // the newest
+}
+
+// Result is what the vendor says that it did.
+type Result struct {
+	Answer   processor.Answer
+	Amount   domain.Amount   // that the vendor took, holds or paid; counts if the operation has an amount and did not fail
+	Currency domain.Currency // of Amount
+}
+
+// Finding is what the vendor knows about an order.
+type Finding struct {
+	Result *Result // nil if there is none
+	// Nothing states that the vendor did nothing under the order's key, and never will: not even if
+	// an earlier request is still on its way. Without Result and Nothing the outcome stays unknown.
+	Nothing bool
+}
+
+// Event is a fact in a message of the vendor. Result and Key, or Result, Kind and TransactionID,
+// are about an operation; Dispute is about a dispute.
+type Event struct {
+	ID            string // the vendor's, the same on every repeat
+	Key           domain.OperationKey
+	Kind          processor.Kind
+	TransactionID string
+	Result        *Result
+	Dispute       *processor.DisputeUpdate
+}
