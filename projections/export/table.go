@@ -17,8 +17,9 @@ type Column struct {
 	Optional bool // null where its Go value is zero
 	Doc      string
 
-	index int // of the row type's field
-	key   string
+	index      int // of the row type's field
+	key        string
+	dictionary bool // few of its texts differ
 }
 
 // Kind is the type of a column.
@@ -51,7 +52,7 @@ func newTable[T any](name string) table[T] {
 		tag := strings.Split(field.Tag.Get("parquet"), ",")
 		c := Column{
 			Name: tag[0], Kind: Text, Optional: slices.Contains(tag, "optional"), Doc: field.Tag.Get("doc"),
-			index: i, key: field.Tag.Get("key"),
+			index: i, key: field.Tag.Get("key"), dictionary: slices.Contains(tag, "dict"),
 		}
 		switch {
 		case slices.Contains(tag, "json"):

@@ -1,0 +1,6 @@
+// Package join joins errors.
+//
+// # Place
+//
+//	streams     ► tipstore/errors/join
+package join
