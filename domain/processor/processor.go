@@ -124,6 +124,7 @@ type Operation struct {
 	Descriptor         string              `json:"descriptor,omitempty"`
 	Outcome            Outcome             `json:"outcome,omitempty"` // of a completion
 	NotifyURL          string              `json:"notifyUrl,omitempty"`
+	ReturnURL          string              `json:"returnUrl,omitempty"` // authorize: where the customer goes after the action
 }
 
 // Answer is a processor's answer to an operation: a fact.
@@ -140,6 +141,7 @@ type Answer struct {
 	Risk                   *Risk     `json:"risk,omitempty"`                     // the processor's checks (§2.4)
 	ThreeDS                string    `json:"threeDSecureResponseCode,omitempty"` // enums: threeDSecureResponseCode
 	ActionToken            string    `json:"actionToken,omitempty"`              // with ActionRequired
+	ActionURL              string    `json:"actionUrl,omitempty"`                // with ActionRequired: the page of the action; never stored
 
 	RawAnswer *RawAnswer `json:"-"` // nil: it came in a notification, which is stored
 }

@@ -119,7 +119,7 @@ func readAnswer(r *http.Request, text []byte) (processor.Answer, error) {
 	harmless := func(text string) bool { return !telling(text) }
 	// A plain answer has each field once, and none that is unknown. Without a telling text its body
 	// is kept unchanged.
-	if answer, plain := plainjson.ReadAnswer(text, harmless); plain && answer.ActionToken == "" && len(text) <= maxRawAnswer {
+	if answer, plain := plainjson.ReadAnswer(text, harmless); plain && answer.ActionToken == "" && answer.ActionURL == "" && len(text) <= maxRawAnswer {
 		answer.RawAnswer = &processor.RawAnswer{Body: string(text)}
 		return answer, nil
 	}
@@ -127,7 +127,7 @@ func readAnswer(r *http.Request, text []byte) (processor.Answer, error) {
 	if err := decode(r, text, &answer); err != nil {
 		return processor.Answer{}, err
 	}
-	answer.RawAnswer = rawAnswer(text, answerFields, answer.ActionToken)
+	answer.RawAnswer = rawAnswer(text, answerFields, answer)
 	return answer, nil
 }
 
@@ -154,7 +154,7 @@ func (c *Adapter) lookup(ctx context.Context, call, method string, name processo
 		if err := check(*l.Answer); err != nil {
 			return processor.Lookup{}, unknown("look-up at %s: %v", name, err)
 		}
-		l.Answer.RawAnswer = rawAnswer(text, lookupFields, l.Answer.ActionToken)
+		l.Answer.RawAnswer = rawAnswer(text, lookupFields, *l.Answer)
 		return l, nil
 	case l.Answer == nil && (l.State == processor.Unseen || l.State == processor.Running || l.State == processor.Fenced):
 		return l, nil

@@ -54,6 +54,10 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 	if err := checkNotification(w, name); err != nil {
 		return processor.SignedNotification{}, err
 	}
+	if w.Answer != nil && w.Answer.ActionURL != "" { // a notification is stored
+		tree, redacted = replaced(tree, w.Answer.ActionURL), true
+		clean, w.Answer.ActionURL = encoded(tree), ""
+	}
 	named, rest := fieldsFor(name, tree).splitTree(clean, tree)
 	notification := processor.SignedNotification{Body: string(named), Additional: rest, Redacted: redacted, Notification: processor.Notification{
 		ID: w.ID, Processor: w.Processor, Kind: w.Type, Reference: w.Reference,

@@ -43,6 +43,15 @@ func TestParseNotification(t *testing.T) {
 	}
 }
 
+// TestNotificationOfAction: the page of an action is in nothing that is stored.
+func TestNotificationOfAction(t *testing.T) {
+	body := strings.Replace(captured, `"SUCCEEDED"`, `"ACTION_REQUIRED","actionToken":"tok","actionUrl":"https://bank/pay?t=s3cret"`, 1)
+	got, err := adapter.ParseNotification(notificationSecret, processor.Adyen, signed(notificationSecret, body), []byte(body))
+	if err != nil || got.Answer.ActionURL != "" || strings.Contains(got.Body+got.Additional, "s3cret") || !got.Redacted {
+		t.Error(got, err)
+	}
+}
+
 // TestUnsignedNotifications checks that a caller without the secret learns nothing else (D14).
 func TestUnsignedNotifications(t *testing.T) {
 	good := protocol.Sign(notificationSecret, []byte(captured))

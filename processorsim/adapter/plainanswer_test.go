@@ -45,7 +45,7 @@ func FuzzReadAnswer(f *testing.F) {
 		if want.ActionToken != "" {
 			return // never plain, and a token that is part of several names leaves only one of them
 		}
-		want.RawAnswer = rawAnswer(body, answerFields, want.ActionToken)
+		want.RawAnswer = rawAnswer(body, answerFields, want)
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v %+v, want %+v %+v", body, got, got.RawAnswer, want, want.RawAnswer)
 		}

@@ -18,14 +18,16 @@ var (
 	lookupFields = fieldsOf(reflect.TypeFor[processor.Lookup]())
 )
 
-// rawAnswer returns the body of an answer as it is kept: without card data, personal data and the
-// token of the action, in clear only the fields of the protocol (D14.17). A body without any of
-// these is unchanged.
-func rawAnswer(body []byte, named fields, token string) *processor.RawAnswer {
+// rawAnswer returns the body of an answer as it is kept: without card data, personal data, and the
+// token and the page of the action, in clear only the fields of the protocol (D14.17). A body
+// without any of these is unchanged.
+func rawAnswer(body []byte, named fields, answer processor.Answer) *processor.RawAnswer {
 	clean, tree, redacted := cleanTree(body)
-	if token != "" {
-		tree, redacted = replaced(tree, token), true
-		clean = encoded(tree)
+	for _, secret := range []string{answer.ActionToken, answer.ActionURL} {
+		if secret != "" {
+			tree, redacted = replaced(tree, secret), true
+			clean = encoded(tree)
+		}
 	}
 	in, rest := named.splitTree(clean, tree)
 	raw := &processor.RawAnswer{Redacted: redacted}

@@ -27,6 +27,10 @@ func TestRawAnswer(t *testing.T) {
 			Body:       `{"actionToken":"(removed)",` + at + `,"message":"(removed)","processorTransactionId":"t","state":"ACTION_REQUIRED"}`,
 			Additional: `{"link":"(removed)"}`, Redacted: true,
 		}},
+		"a page": {action + `,"actionUrl":"https://bank/pay?t=s3cret"}`, processor.RawAnswer{
+			Body:     `{"actionToken":"(removed)","actionUrl":"(removed)",` + at + `,"processorTransactionId":"t","state":"ACTION_REQUIRED"}`,
+			Redacted: true,
+		}},
 		"long": {`{"message":"` + long + `","state":"DECLINED","code":"05",` + at + `}`, processor.RawAnswer{Body: (`{"message":"` + long)[:4<<10], Cut: true}},
 		"long beside": {`{"xy":"` + long + `","state":"DECLINED","code":"05",` + at + `}`, processor.RawAnswer{
 			Body: `{` + at + `,"code":"05","state":"DECLINED"}`, Additional: (`{"xy":"` + long)[:4<<10-1], Cut: true,
@@ -47,7 +51,7 @@ func TestRawAnswer(t *testing.T) {
 		if raw.Redacted != c.want.Redacted || raw.Cut != c.want.Cut || (raw.Additional == "") != (c.want.Additional == "") || !strings.Contains(raw.Body, `"answer":`) {
 			t.Errorf("%s, looked up: %+v", name, raw)
 		}
-		for _, secret := range []string{"tok-1", "4242 4242", "737", "Ada"} {
+		for _, secret := range []string{"tok-1", "s3cret", "4242 4242", "737", "Ada"} {
 			if strings.Contains(raw.Body, secret) || secret != "Ada" && strings.Contains(raw.Additional, secret) {
 				t.Errorf("%s: %s stands in %+v", name, secret, raw)
 			}

@@ -87,12 +87,14 @@ func checkOperation(op processor.Operation) error {
 		return Invalid("amount is out of range")
 	case !op.Currency.Known() && !(whole && op.Currency == ""):
 		return Invalid("currency is not an ISO 4217 code")
-	case len(op.MerchantID) > 255 || len(op.ParentID) > 255 || len(op.NotifyURL) > 2048:
+	case len(op.MerchantID) > 255 || len(op.ParentID) > 255 || len(op.NotifyURL) > 2048 || len(op.ReturnURL) > 2048:
 		return Invalid("a text is too long")
-	case holdsDivided(op.MerchantID) || holdsDivided(op.ParentID) || domain.HoldsCardNumber(op.NotifyURL):
+	case holdsDivided(op.MerchantID) || holdsDivided(op.ParentID) || domain.HoldsCardNumber(op.NotifyURL) || domain.HoldsCardNumber(op.ReturnURL):
 		return Invalid("a text holds a card number")
 	case op.NotifyURL != "" && !absoluteURL(op.NotifyURL):
 		return Invalid("notifyUrl is not an absolute http or https URL")
+	case op.ReturnURL != "" && !absoluteURL(op.ReturnURL):
+		return Invalid("returnUrl is not an absolute http or https URL")
 	case op.Kind == processor.Complete && op.Outcome != processor.Authenticated && op.Outcome != processor.AuthenticationFailed:
 		return Invalid("outcome must be AUTHENTICATED or FAILED")
 	case op.Kind == processor.Authorize:

@@ -13,9 +13,10 @@ import (
 func TestRefusedOperations(t *testing.T) {
 	const authorize = `{"operation":"authorize","reference":"01a","amount":1,"currency":"EUR","notifyUrl":"http://h/n",` +
 		`"card":{"number":"4242424242424242","cvv":"123","expirationMonth":"12","expirationYear":"2031"}}`
+	back := strings.Replace(authorize, `"notifyUrl"`, `"returnUrl":"https://shop/back","notifyUrl"`, 1)
 	const capture = `{"operation":"capture","reference":"01a","parentId":"x","amount":1,"currency":"EUR"}`
 	later := strings.NewReplacer(`:1,`, `:1,"Amount":2,"later":{"card":1},`).Replace(authorize) // a later version's fields
-	for _, good := range []string{authorize, capture, later} {
+	for _, good := range []string{authorize, back, capture, later} {
 		if _, err := decodeOperation([]byte(good), processor.Adyen, "k"); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
@@ -35,6 +36,9 @@ func TestRefusedOperations(t *testing.T) {
 		{authorize, `"http://h/n"`, `"file:///n"`},
 		{authorize, `"http://h/n"`, `"http://user:word@h/n"`},
 		{authorize, `"http://h/n"`, `"http://h/` + strings.Repeat("n", 2048) + `"`},
+		{back, `"https://shop/back"`, `"javascript:pay()"`},
+		{back, `"https://shop/back"`, `"https://shop/4242424242424242"`},
+		{back, `"https://shop/back"`, `"https://shop/` + strings.Repeat("n", 2048) + `"`},
 		{authorize, `"card"`, `"CARD2"`},
 		{authorize, `"4242424242424242"`, `"4242"`},
 		{authorize, `"4242424242424242"`, `"4242 4242 4242 4242"`},

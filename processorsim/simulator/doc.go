@@ -35,6 +35,8 @@
 //	 "authorizationCode":"123456","binData":{…},"risk":{…}}
 //	{"state":"DECLINED","code":"05","message":"do not honor", …}
 //	{"state":"ACTION_REQUIRED","actionToken":"act_…","threeDSecureResponseCode":"CHALLENGE", …}
+//	a connector may add "actionUrl", the page where the customer acts; from there it sends the
+//	customer to the "returnUrl" of authorize. Both are optional, and the ledger stores neither
 //	{"state":"FAILED","code":"technical_error","retryable":true,"message":"technical error","at":"…"}
 //
 // Look-up and fence answer 200 and processor.Lookup: {"state":"UNSEEN"}, RUNNING, FENCED, or

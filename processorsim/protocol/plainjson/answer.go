@@ -32,6 +32,7 @@ func ReadAnswer(body []byte, allow func(text string) bool) (a processor.Answer, 
 	}
 	text(r, "threeDSecureResponseCode", &a.ThreeDS)
 	text(r, "actionToken", &a.ActionToken)
+	text(r, "actionUrl", &a.ActionURL)
 	if !r.done() {
 		return processor.Answer{}, false
 	}

@@ -27,6 +27,7 @@ func ReadOperation(body []byte) (op processor.Operation, ok bool) {
 	text(r, "descriptor", &op.Descriptor)
 	text(r, "outcome", &op.Outcome)
 	text(r, "notifyUrl", &op.NotifyURL)
+	text(r, "returnUrl", &op.ReturnURL)
 	if !r.done() {
 		return processor.Operation{}, false
 	}

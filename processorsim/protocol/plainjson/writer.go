@@ -77,5 +77,6 @@ func AppendAnswer(b []byte, a processor.Answer) []byte {
 	}
 	b = AppendField(b, "threeDSecureResponseCode", a.ThreeDS)
 	b = AppendField(b, "actionToken", a.ActionToken)
+	b = AppendField(b, "actionUrl", a.ActionURL)
 	return append(b, '}')
 }
