@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"payledger/processorsim/conformance"
+	"payledger/processorsim/protocol/openapitest"
 )
 
 // TestSimulator: the simulator keeps every promise, over http and over https with a private
@@ -16,7 +17,7 @@ import (
 func TestSimulator(t *testing.T) {
 	for name, secure := range map[string]bool{"http": false, "https": true} {
 		t.Run(name, func(t *testing.T) {
-			w := connector(t, mutant{}, secure)
+			w := connector(t, mutant{wrap: fits(t), notify: fitting(t)}, secure)
 			c := w.config()
 			c.HTTP = w.server.Client().Transport.(*http.Transport).Clone()
 			report, err := conformance.Run(t.Context(), c)
@@ -31,6 +32,26 @@ func TestSimulator(t *testing.T) {
 	}
 }
 
+// fits checks each request and answer against openapi.yaml, in both directions.
+func fits(t *testing.T) func(http.Handler) http.Handler {
+	return answers(anything, func(a *answer) {
+		path, ofPayment := a.request.URL.EscapedPath(), a.request.URL.Query().Has("reference")
+		if err := openapitest.Check(a.request.Method, path, ofPayment, []byte(a.sent), a.status, []byte(a.body)); err != nil {
+			t.Errorf("%s %s: %v", a.request.Method, path, err)
+		}
+	})
+}
+
+// fitting checks each notification.
+func fitting(t *testing.T) func(*http.Request, []byte) []byte {
+	return func(_ *http.Request, body []byte) []byte {
+		if err := openapitest.Fits("Notification", body); err != nil {
+			t.Error(err)
+		}
+		return body
+	}
+}
+
 func broken(t *testing.T, report conformance.Report) {
 	t.Helper()
 	for _, f := range report.Checks {
@@ -39,7 +60,8 @@ func broken(t *testing.T, report conformance.Report) {
 		}
 		t.Errorf("%s %s: %s", f.ID, f.Result, f.Reason)
 		for _, e := range f.Exchanges {
-			t.Logf("  %+v", e)
+			e.Request = strings.TrimSpace(e.Request)
+			t.Logf("  %s %s %s %s: %d %s %s", e.Method, e.Path, e.Key, e.Request, e.Status, e.Answer, e.Error)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -163,15 +164,20 @@ func newRelay(change func(*http.Request, []byte) []byte) *relay {
 
 // before replaces the notifyUrl of operations by the relay's.
 func (r *relay) before(next http.Handler) http.Handler {
-	return requests(posted(""), func(op map[string]any) {
-		if url, has := op["notifyUrl"].(string); has {
+	return http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+		body := bodyOf(in)
+		if m := notifyURL.FindStringSubmatch(body); m != nil {
 			r.mu.Lock()
-			r.to = url
+			r.to = m[1]
 			r.mu.Unlock()
-			op["notifyUrl"] = r.URL
+			body = strings.Replace(body, m[1], r.URL, 1)
+			in.Body, in.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 		}
-	})(next)
+		next.ServeHTTP(w, in)
+	})
 }
+
+var notifyURL = regexp.MustCompile(`"notifyUrl":"([^"]*)"`)
 
 // posted matches requests of an operation; "" is any.
 func posted(kind processor.Kind) func(*http.Request, string) bool {

@@ -45,6 +45,9 @@ func (d Declaration) Can(c Capability) bool {
 	return true
 }
 
+// CodeNotSupported is the code of an operation that the connector does not do: it is FAILED.
+const CodeNotSupported Code = "not_supported"
+
 // Capability is something that some vendors cannot do. A connector must do the rest of the
 // protocol: keys, look-ups and fences above all.
 type Capability string

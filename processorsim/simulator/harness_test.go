@@ -23,6 +23,7 @@ import (
 	_ "payledger/eventstore/scratchtest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/protocol/openapitest"
 	"payledger/processorsim/simulator"
 )
 
@@ -140,7 +141,7 @@ func (b *bench) open() {
 	})
 	must(b.t, err)
 	b.sim, b.server = sim, httptest.NewServer(sim.Handler())
-	b.client, err = adapter.New(b.server.URL, nil)
+	b.client, err = adapter.New(b.server.URL, openapitest.Client(b.t, nil))
 	must(b.t, err)
 }
 
