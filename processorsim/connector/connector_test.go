@@ -355,9 +355,11 @@ func TestDisputes(t *testing.T) {
 type lister struct {
 	*double
 	outside []protocol.Entry
+	known   *[]string // of the newest call
 }
 
-func (l lister) List(_ context.Context, f protocol.Filter, yield func(protocol.Entry) error) error {
+func (l lister) List(_ context.Context, f protocol.Filter, known []string, yield func(protocol.Entry) error) error {
+	*l.known = known
 	for _, e := range l.outside {
 		if f.Matches("", e.Reference, e.CreatedAt) {
 			if err := yield(e); err != nil {
@@ -383,9 +385,10 @@ func TestLists(t *testing.T) {
 			ProcessorTransactionID: id,
 		}, Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: id, At: at}}
 	}
+	var known []string
 	r.k.Vendor = lister{r.vendor, []protocol.Entry{
 		made("tx_1", processor.Authorize, began), made("re_1", processor.Refund, began.Add(90*time.Second)), made("re_2", processor.Refund, began.Add(time.Hour)),
-	}}
+	}, &known}
 	ids := func(f protocol.Filter) string {
 		list, err := r.entries(f)
 		must(t, err)
@@ -408,6 +411,27 @@ func TestLists(t *testing.T) {
 		if got := ids(row.f); got != row.want {
 			t.Errorf("%+v: %q instead of %q", row.f, got, row.want)
 		}
+		if named := strings.Join(known, " "); (named == "tx_1 tx_2 tx_3") != (row.f.Reference == "01p") {
+			t.Errorf("%+v: the vendor gets the authorizations %q", row.f, named)
+		}
+	}
+}
+
+// TestListOfUnknown: an operation whose answer was lost is in a list once, although the vendor lists
+// it, too.
+func TestListOfUnknown(t *testing.T) {
+	r := newRig(t, time.Hour)
+	r.vendor.next = lostAfter
+	if _, err := r.k.Send(t.Context(), authorization("01p.1", "4242424242424242")); err == nil {
+		t.Fatal("the answer was not lost")
+	}
+	r.k.Vendor = lister{r.vendor, []protocol.Entry{{Line: protocol.Line{
+		ID: "tx_1", Reference: "01p", Operation: processor.Authorize, IdempotencyKey: "01p.1", Amount: 1000, Currency: "EUR", State: processor.Succeeded,
+		CreatedAt: r.now, UpdatedAt: r.now, ProcessorTransactionID: "tx_1",
+	}, Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: "tx_1", At: r.now}}}, new([]string)}
+	list, err := r.entries(protocol.Filter{Reference: "01p"})
+	if must(t, err); len(list) != 1 || list[0].IdempotencyKey != "01p.1" {
+		t.Errorf("%+v", list)
 	}
 }
 

@@ -65,8 +65,15 @@ func (k *Connector) outside(ctx context.Context, f protocol.Filter) (list []prot
 	if !can {
 		return nil, nil
 	}
-	err = lister.List(ctx, f, func(e protocol.Entry) error {
+	known, err := k.authorizations(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	err = lister.List(ctx, f, known, func(e protocol.Entry) error {
 		o, err := k.book.ByTransaction(ctx, e.ProcessorTransactionID, e.Operation)
+		if err == nil && o == nil && e.IdempotencyKey != "" { // made here, and its answer is not in the book yet
+			o, err = k.book.Find(ctx, e.IdempotencyKey)
+		}
 		if err == nil && o == nil {
 			e.Processor, e.IdempotencyKey = k.Name, ""
 			list = append(list, e)
@@ -77,6 +84,20 @@ func (k *Connector) outside(ctx context.Context, f protocol.Filter) (list []prot
 		return nil, fmt.Errorf("the vendor's list: %w", err)
 	}
 	return list, nil
+}
+
+// authorizations returns the transactions of the authorizations of the payment that f names.
+func (k *Connector) authorizations(ctx context.Context, f protocol.Filter) (known []string, err error) {
+	if f.Reference == "" {
+		return nil, nil
+	}
+	err = k.book.Each(ctx, protocol.Filter{Reference: f.Reference}, func(o *book.Operation) error {
+		if a := o.Newest(); a != nil && o.Kind == processor.Authorize && a.ProcessorTransactionID != "" {
+			known = append(known, a.ProcessorTransactionID)
+		}
+		return nil
+	})
+	return known, err
 }
 
 // entry is an operation with an answer as lists show it. The books know no ACTION_REQUIRED.

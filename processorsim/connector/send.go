@@ -151,6 +151,7 @@ func (k *Connector) attempt(ctx context.Context, o *book.Operation, card *proces
 	if err != nil {
 		return err
 	}
+	order.Doubtful = bool(before)
 	if before == doubtful {
 		if err := k.book.Resend(ctx, o, k.now()); err != nil {
 			return err

@@ -45,20 +45,23 @@ type Vendor interface {
 // vendor's own pages, say.
 type Lister interface {
 	// List calls yield with the operations that f selects, in order of creation, until yield
-	// returns an error. IdempotencyKey is empty. The kit leaves out those of its own book, by ID:
-	// for an operation of the book that is its ProcessorTransactionID.
-	List(ctx context.Context, f protocol.Filter, yield func(protocol.Entry) error) error
+	// returns an error. known are the transactions of the authorizations in the book if f names a
+	// payment; else it is empty. IdempotencyKey is the ledger's if the vendor kept it. The kit
+	// leaves out the operations of its book: they have that key, or the same kind and
+	// ProcessorTransactionID.
+	List(ctx context.Context, f protocol.Filter, known []string, yield func(protocol.Entry) error) error
 }
 
 // Order is an operation for the vendor.
 type Order struct {
 	processor.Operation // Card is nil if the ledger did not send it with this try
 
-	Key    string            // the idempotency key for the vendor, at most 64 visible ASCII characters
-	Began  time.Time         // before the first try under Key, UTC
-	Tried  time.Time         // before the newest try under Key: a request may still be on its way
-	Answer *processor.Answer // the result so far, PENDING or ACTION_REQUIRED; nil if there is none
-	Parent *Parent           // what a complete, capture, void, refund or adjust acts upon; nil if it is not in the book
+	Key      string            // the idempotency key for the vendor, at most 64 visible ASCII characters
+	Began    time.Time         // before the first try under Key, UTC
+	Tried    time.Time         // before the newest try under Key: a request may still be on its way
+	Answer   *processor.Answer // the result so far, PENDING or ACTION_REQUIRED; nil if there is none
+	Doubtful bool              // an earlier try under Key has an unknown outcome: a request may still be on its way
+	Parent   *Parent           // what a complete, capture, void, refund or adjust acts upon; nil if it is not in the book
 }
 
 // Parent is an authorization or a capture that another operation acts upon.
