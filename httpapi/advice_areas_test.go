@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/httpapi/docs"
 )
@@ -79,6 +80,9 @@ var walkedByTestAdvice = []string{
 // answer of these tests is held to it: an errorId without a row here is an error.
 func TestAdviceOfAreas(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := &advised{hookRig: newHookRig(t, webhooks{})}
 	walks := map[string]bool{}
 	for _, area := range []func() []walk{

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // paysAgain matches advice that leads to a second charge, unless the first payment ended unpaid.
@@ -42,6 +44,9 @@ func (r *rig) advised(a answer, at, what string, create bool) {
 // creation under the same key, another one and none, from the browser too, and all operations.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t)
 	for name, c := range map[string]struct {
 		card  string

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/eventstoretest"
 )
 
 // shapes are bodies that are refused, and were made to cost as much as possible for each of their
@@ -78,6 +79,9 @@ const mostAnswer, mostMemory, smallMemory = 64_000, 5, 400 << 10
 // TestCostOfRefusals: a refusal takes memory in proportion to the bytes of the body, and its answer
 // is short, whatever the body's shape.
 func TestCostOfRefusals(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	a := testAPI(t)
 	for name, b := range shapes(256 << 10) {
 		var before, after runtime.MemStats

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"payledger/domain/seedtest"
+	"payledger/eventstore/eventstoretest"
 )
 
 // mostTimes bounds the CPU time of a refusal as a multiple of the time in which encoding/json reads
@@ -168,6 +169,9 @@ func cpu(call func()) time.Duration {
 // memory and answers are bounded, and the CPU time of a large one is at most mostTimes the time of
 // reading it (D22.14). The CPU time of a small one is that of up to 100 violations.
 func TestCostOfGrownRefusals(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	a := testAPI(t)
 	g := growth{Rand: rand.New(rand.NewPCG(seedtest.Seed(t), 1)), bodies: map[string]*openapi3.Schema{}}
 	for name, o := range a.operations {

@@ -261,6 +261,9 @@ func contains(err error, part string) bool { return strings.Contains(err.Error()
 // TestLaneMemory: a dead endpoint's waiting deliveries take a bounded part of memory, however many
 // they are.
 func TestLaneMemory(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	l := newLane("acct1.end1", sharedOf(newMemory(), limits{laneQueue, laneWaiting, lanePage}))
 	heap := func() uint64 {
 		var m runtime.MemStats

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/eventstoretest"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"
 )
@@ -141,6 +142,9 @@ func TestScheduleSetBack(t *testing.T) {
 // time or a moment after, and the lane's memory stays bounded.
 func TestScheduleSpill(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t)
 		b.answer = status(500)

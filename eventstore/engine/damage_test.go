@@ -34,6 +34,9 @@ const (
 // damaged place.
 func TestDamagedLog(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	whole := t.TempDir()
 	filled := fill(t, whole)
 	for i, c := range []struct {
@@ -114,6 +117,9 @@ func TestDamagedLog(t *testing.T) {
 // blocks are not read at a start; without its first or its last one not even the server is started.
 func TestMissingBlockOfClosedSegment(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	whole := t.TempDir()
 	server, err := embedded.Start(embedded.Config{Dir: whole, Name: "test"})
 	if err != nil {

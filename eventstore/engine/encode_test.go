@@ -14,6 +14,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/eventstoretest"
 )
 
 // byLibrary encodes as the msgpack library does.
@@ -33,6 +34,9 @@ func byLibrary(t interface{ Fatal(...any) }, v any) []byte {
 // the msgpack library.
 func TestEncodesAsTheLibrary(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	values := []any{payment.Finished{}, domain.Sealed{}, map[string]any(nil)}
 	for _, c := range codecs() {
 		for _, name := range c.types {

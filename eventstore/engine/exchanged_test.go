@@ -32,6 +32,9 @@ import (
 // replicas, the leader has it.
 func TestExchangedGroup(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	for _, segment := range []int64{1, 600} {
 		exchangedGroup(t, segment, false)
 	}
@@ -90,6 +93,9 @@ func exchangedGroup(t *testing.T, segment int64, replicated bool) {
 // and hands nothing over. All other reads are served.
 func TestExchangedAnywhere(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	s := openOne(t)
 	key := keyIn(s, 0)
 	for range 9 {
@@ -125,6 +131,9 @@ func TestExchangedAnywhere(t *testing.T) {
 // the leader's group.
 func TestExchangedInReplica(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	s := openOne(t)
 	s.Replicate()
 	key := keyIn(s, 0)

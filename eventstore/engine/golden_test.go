@@ -145,6 +145,9 @@ func (f *filler) fill(v reflect.Value, name string) {
 // the rules for a change.
 func TestGoldenBytes(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	for _, c := range codecs() {
 		t.Run(c.name, func(t *testing.T) {
 			var made []*eventstore.Recorded

@@ -112,6 +112,9 @@ func TestTipStoreAtStart(t *testing.T) {
 // next start makes the store again: no tip is ever wrong or missing because of it.
 func TestFlippedTips(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	whole := t.TempDir()
 	tips := map[eventstore.Key]eventstore.Hash{}
 	stopped(t, whole, func(s *engine.Store) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/eventstream"
 )
 
@@ -17,6 +18,9 @@ import (
 // block.
 func TestDamagedBlock(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	dir := t.TempDir()
 	start := func() *rig {
 		t.Helper()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/eventstream"
 )
 
@@ -68,6 +69,9 @@ func TestUser(t *testing.T) {
 // gets them all, by repeated fetches and in a stream.
 func TestLargeBatches(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t, 64<<20)
 	r.write(t, 2400, 10_000)
 	path, _ := r.credentials(t, ours)

@@ -8,11 +8,16 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // TestRotationAtScale logs the time of a rotation of many secrets, and the bytes on the disk:
 // go test ./eventstore/secretlog -run RotationAtScale -v -secrets 100000.
 func TestRotationAtScale(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	dir, n := t.TempDir(), *secretsAtScale
 	k, err := keepWith(dir, *secretSegment)
 	if err != nil {

@@ -28,6 +28,9 @@ var (
 // TestSecretsAtScale logs the memory and the time of a start with many secrets, after an orderly
 // stop and after a kill: go test ./eventstore/secretlog -run SecretsAtScale -v -secrets 1000000.
 func TestSecretsAtScale(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	ctx := context.Background()
 	start := func(dir string) (stop func(), b *secretlog.Stream, took [3]time.Duration) {
 		began := time.Now()

@@ -23,6 +23,9 @@ import (
 // runs are read at once than may be.
 func TestTipList(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	const payments = 30
 	l := made(t, payments, nil)
 	a, err := archive.Open(l.dir)
@@ -72,6 +75,9 @@ func (l *log) history(t *testing.T, id domain.PaymentID) (all []*eventstore.Reco
 // much memory and with little.
 func TestWrongTips(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	l := made(t, 12, nil)
 	events := l.history(t, l.payments[3])
 	newest, older := events[len(events)-1], events[len(events)-2]

@@ -219,6 +219,9 @@ func TestForeignSignature(t *testing.T) {
 // TestFlippedBit: a flipped bit of a group is found, with stream and sequence.
 func TestFlippedBit(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	l := made(t, 40, nil)
 	files, err := blocks.Files(blocks.Folder(l.dir, "LEDGER", "LEDGER_1_1"))
 	if err != nil || len(files) == 0 {

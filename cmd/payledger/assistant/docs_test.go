@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi/client"
 )
 
@@ -45,6 +46,9 @@ func said(t *testing.T, session *mcp.ClientSession, tool string, arguments map[s
 // the contents has a text.
 func TestDocs(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	session := connect(t, "http://shop.example:1")
 	all, _ := said(t, session, "search_docs", nil)
 	if strings.Count(all, "\n") < 150 {

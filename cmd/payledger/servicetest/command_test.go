@@ -140,6 +140,9 @@ func TestDemoHints(t *testing.T) {
 // system it plays it twice.
 func TestDemoThere(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	p := apptest.ServeProcess(t, "--data", t.TempDir(), "--payment-timeout", "15s", "--webhook-allow-cidr", "127.0.0.0/8")
 	apptest.Buys(t, apptest.NewMerchant(p.Ready.API, p.Credentials.APIKey), "order-1")
 	stories := 2

@@ -24,6 +24,7 @@ import (
 	"payledger/cmd/payledger/app"
 	"payledger/cmd/payledger/apptest"
 	"payledger/eventstore/childtest"
+	"payledger/eventstore/eventstoretest"
 )
 
 // mcpSession is a session with the command mcp, which runs as a process.
@@ -141,6 +142,9 @@ func TestMCPBrokenLine(t *testing.T) {
 // tool says that it only reads, and only GET requests reach the server.
 func TestMCP(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
 	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	m.Must(t, "POST", "/management/webhook-endpoints", m.Headers(), map[string]any{"url": "https://shop.example/hooks"})

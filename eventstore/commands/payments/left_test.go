@@ -176,6 +176,9 @@ func TestCommandsOnLeft(t *testing.T) {
 // 5: in the log it takes no more bytes.
 func TestManyCaptures(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	const few, window = 5, 10
 	many := 500
 	if seedtest.Sampled() {

@@ -186,6 +186,9 @@ func inUse() (bytes, goroutines int) {
 // the processors answers no look-up; after a start there is a look-up of every capture at the
 // others, and a stop waits for no processor. With -pending 1000000 it takes some minutes.
 func TestPendingCaptures(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	n := newNode(t)
 	n.fill(t, *captures)
 	later := &confirmsLater{}

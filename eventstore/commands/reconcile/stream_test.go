@@ -162,6 +162,9 @@ func make1(store *engine.Store, id domain.PaymentID) error {
 // sides stream. The reported heap includes the embedded server's, whose cache of the log's blocks
 // is most of it. For a million: -operations 1000000, best on a folder in memory.
 func TestStreams(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	store := open(t)
 	payments := *operations / perPayment
 	fill(t, store, payments)

@@ -12,6 +12,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/workflows"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
 
@@ -96,6 +97,9 @@ func TestSimulationKnowsCircles(t *testing.T) {
 // TestSimulationRate checks that a simulation is quick; the bound is a tenth of the benchmark's
 // rate.
 func TestSimulationRate(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r, payments, least := newRig(t), 1_500, 2_000.0
 	if seedtest.Sampled() { // under the race detector, which takes seven times as much
 		payments, least = 500, 300
