@@ -16,18 +16,38 @@
 //	   └── any other error, kill ─► SENT: unknown. A repeat, a look-up or a fence resolves it:
 //	                                 · needs no card, and the vendor's key lives: Vendor.Send again
 //	                                 · else Vendor.Find: a result ► DONE; Nothing ► IDLE, and the
-//	                                   next Vendor.Send has another Order.Key; an error ► SENT
+//	                                   next Vendor.Send has another Order.Key; an error ► SENT;
+//	                                   Undo ► UNDO
+//	 UNDO ── recorded first: from now on the vendor may undo it, and a success is no result
+//	   │ Vendor.Find with Order.Undo, again and again; messages of the vendor
+//	   ├── FAILED, DECLINED ──────► DONE
+//	   └── Nothing ───────────────► IDLE, and the next Vendor.Send has another Order.Key
 //
 //	state      a repeat             look-up               fence
 //	no record  —                    UNSEEN                recorded, FENCED
 //	SENT       as above             RUNNING if unresolved as look-up
+//	UNDO       as above             RUNNING if unresolved as look-up
 //	IDLE       Vendor.Send          UNSEEN                recorded, FENCED
 //	DONE       its answer           KNOWN                 KNOWN
 //	fenced     FAILED, fenced       FENCED                FENCED
 //
 // An answer PENDING or ACTION_REQUIRED has a result later: from a message of the vendor
 // (Vendor.Events), or from Vendor.Find if a look-up comes and no message has come. A complete or a
-// void ends the authorization that waits for its customer.
+// void ends the authorization that waits for its customer. A vendor that tells a failure after a
+// success sets Event.Overturns: the ledger gets a notification, look-ups and lists say FAILED, and
+// a repeat has the first answer.
+//
+// # Vendors that answer by messages
+//
+// A vendor that only says "received" answers PENDING, with the transaction of its receipt. The
+// message may come before the receipt is recorded, so a message must name the operation by
+// something that it had from the connector: Order.Tag, beside the payment's id, fits in every
+// vendor's reference. A message that names only a transaction is refused while an operation of its
+// kind has an unknown outcome: the vendor sends it again.
+//
+// A vendor without look-ups cannot find an authorization whose outcome is unknown and whose card is
+// gone. If it can undo one that it may have, or may get ("time-out reversal", "technical cancel"),
+// Find says Undo, as soon as no request can be on its way any more.
 //
 // # Rules
 //

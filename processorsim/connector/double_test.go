@@ -31,10 +31,12 @@ var errLost = errors.New("the connection was cut")
 // double is a vendor in memory. With keys it does nothing twice under one key, and can use a key
 // up. Without keys it does whatever arrives, and finds operations by the ledger's key, which it
 // keeps as metadata; a request arrives within a minute or never. With keys it arrives within their
-// life.
+// life. A blind double cannot find an operation; it undoes one, and tells everything by messages; a
+// request arrives within a minute or never.
 type double struct {
-	life time.Duration
-	now  func() time.Time
+	life  time.Duration
+	blind bool
+	now   func() time.Time
 
 	mu      sync.Mutex
 	next    mode
@@ -44,12 +46,16 @@ type double struct {
 	delayed []Order
 	wrong   domain.Amount // added to the amounts of results
 	calls   int
+	told    []Event       // messages of a blind double, not sent yet
+	doubts  []bool        // Order.Doubtful of each call
 	entered chan struct{} // not nil: Send sends when it runs, and waits for goOn
 	goOn    chan struct{}
 }
 
 type effect struct {
 	key    domain.OperationKey
+	order  string
+	undone bool
 	result Result
 }
 
@@ -75,6 +81,7 @@ func (d *double) Send(ctx context.Context, o Order) (Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls++
+	d.doubts = append(d.doubts, o.Doubtful)
 	how := d.next
 	d.next = arrives
 	switch how {
@@ -123,7 +130,10 @@ func (d *double) do(o Order) (Result, error) {
 		}
 	}
 	d.byKey[o.Key] = r
-	d.effects = append(d.effects, effect{o.Operation.Key, r})
+	d.effects = append(d.effects, effect{key: o.Operation.Key, order: o.Key, result: r})
+	if d.blind {
+		d.tell(o, Event{Result: &r})
+	}
 	return r, nil
 }
 
@@ -140,6 +150,9 @@ func (d *double) flush() {
 func (d *double) Find(_ context.Context, o Order) (Finding, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.blind {
+		return d.undo(o), nil
+	}
 	for _, e := range d.effects {
 		if e.key == o.Operation.Key {
 			return Finding{Result: &e.result}, nil
@@ -152,11 +165,32 @@ func (d *double) Find(_ context.Context, o Order) (Finding, error) {
 	return Finding{Nothing: d.now().Sub(o.Tried) > max(time.Minute, d.life)}, nil
 }
 
+// undo ends the doubt about an authorization. Its outcome comes by a message.
+func (d *double) undo(o Order) Finding {
+	if !o.Undo {
+		return Finding{Undo: o.Kind == processor.Authorize && d.now().Sub(o.Tried) > time.Minute}
+	}
+	for i := range d.effects {
+		if e := &d.effects[i]; e.order == o.Key {
+			e.undone = true
+			d.tell(o, Event{Result: &Result{Answer: processor.Answer{State: processor.Failed, Code: protocol.CodeVoided, At: d.now()}}})
+			return Finding{}
+		}
+	}
+	d.tell(o, Event{Nothing: true})
+	return Finding{}
+}
+
+func (d *double) tell(o Order, e Event) {
+	e.ID, e.Kind, e.Reference, e.Tag = fmt.Sprintf("e_%d", len(d.told)), o.Kind, o.Reference, o.Tag()
+	d.told = append(d.told, e)
+}
+
 func (d *double) count(key domain.OperationKey) (n int, last Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range d.effects {
-		if e.key == key {
+		if e.key == key && !e.undone {
 			n++
 			last = e.result
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"payledger/domain/processor"
 	"payledger/processorsim/connector/book"
@@ -45,14 +46,15 @@ func (k *Connector) take(ctx context.Context, e Event) error {
 	case e.Dispute != nil:
 		return k.takeDispute(ctx, e)
 	case e.Result != nil:
-		return k.takeResult(ctx, e)
+		return k.about(ctx, e, k.takeResult)
+	case e.Nothing:
+		return k.about(ctx, e, k.takeNothing)
 	}
 	return nil
 }
 
-// takeResult records a result that came in a message. A result for an operation with a last answer
-// changes nothing.
-func (k *Connector) takeResult(ctx context.Context, e Event) error {
+// about calls do with the operation that an event is about, under its claim.
+func (k *Connector) about(ctx context.Context, e Event, do func(context.Context, *book.Operation, Event) error) error {
 	o, err := k.eventOperation(ctx, e)
 	if err != nil || o == nil {
 		return err // not made here: lists have it
@@ -71,19 +73,52 @@ func (k *Connector) takeResult(ctx context.Context, e Event) error {
 	if o, err = k.book.Find(ctx, key); err != nil {
 		return err
 	}
+	if e.Tag != "" && tag(vendorKey(o)) != e.Tag { // a key that was used up meanwhile
+		k.surprise(o, e)
+		return nil
+	}
+	return do(ctx, o, e)
+}
+
+// surprise logs that the vendor did what it said that it did not do.
+func (k *Connector) surprise(o *book.Operation, e Event) {
+	if e.Result == nil || undone(e.Result.Answer) {
+		return
+	}
+	k.Log.Error().Str("operation", string(o.Key)).Str("event", e.ID).Msg("the vendor did something that it said it did not do: look at the payment at the vendor")
+}
+
+// takeNothing records that the vendor did nothing under the newest key, and never will. It does not
+// count if the vendor told a success.
+func (k *Connector) takeNothing(ctx context.Context, o *book.Operation, e Event) error {
+	switch {
+	case o.Phase != book.Sent && o.Phase != book.Undo:
+		return nil
+	case o.Answer != nil:
+		k.Log.Error().Str("operation", string(o.Key)).Str("event", e.ID).Msg("the vendor says that it did nothing, and told a success before: the operation stays unknown")
+		return nil
+	}
+	return k.book.Rest(ctx, o, true, k.now())
+}
+
+// takeResult records a result that came in a message. A result for an operation with a last answer
+// changes nothing, unless it overturns a success.
+func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) error {
+	key := o.Key
 	answer := e.Result.Answer
 	if answer.At.IsZero() {
 		answer.At = k.now()
 	}
+	overturns := e.Overturns && answer.State == processor.Failed && o.Phase == book.Done && o.Newest().State == processor.Succeeded
 	switch {
-	case o.Phase == book.Done && !o.Open():
+	case o.Phase == book.Done && !o.Open() && !overturns:
 		if newest := o.Newest(); ended(answer) && newest.State != answer.State {
 			k.Log.Error().Str("operation", string(key)).Str("event", e.ID).Str("recorded", string(newest.State)).Str("told", string(answer.State)).
 				Msg("a message of the vendor contradicts the recorded result: look at the payment at the vendor")
 		}
 		return nil
 	case o.Phase == book.Idle:
-		k.Log.Error().Str("operation", string(key)).Str("event", e.ID).Msg("the vendor did something that it said it did not do: look at the payment at the vendor")
+		k.surprise(o, e)
 		return nil
 	}
 	if err := fits(o, *e.Result); err != nil {
@@ -91,9 +126,14 @@ func (k *Connector) takeResult(ctx context.Context, e Event) error {
 		return nil
 	}
 	told := k.notice(o, e, answer)
+	var err error
 	switch {
-	case o.Phase == book.Sent:
+	case o.Phase == book.Undo && !undone(answer): // the vendor can name it now; it is undone all the same
+		return k.book.Late(ctx, o, answer, k.now())
+	case o.Phase == book.Sent || o.Phase == book.Undo:
 		err = k.record(ctx, o, answer, &told)
+	case overturns:
+		err = k.book.Record(ctx, k.now(), book.Change{Operation: o, Ended: &answer, Notice: &told})
 	case ended(answer):
 		err = k.end(ctx, o, answer, &told)
 	default:
@@ -105,14 +145,34 @@ func (k *Connector) takeResult(ctx context.Context, e Event) error {
 	return err
 }
 
-func (k *Connector) eventOperation(ctx context.Context, e Event) (*book.Operation, error) {
+// eventOperation returns the operation that an event is about, or nil. While an operation of the
+// kind has no transaction, an event that names only a transaction may be about it: that is an
+// error, and the vendor sends the event again.
+func (k *Connector) eventOperation(ctx context.Context, e Event) (found *book.Operation, err error) {
 	if e.Key != "" {
 		return k.book.Find(ctx, e.Key)
 	}
-	if e.TransactionID == "" {
-		return nil, nil //nolint:nilnil // nothing is named
+	doubtful := false
+	if e.Reference != "" {
+		stem, _, _ := strings.Cut(e.Tag, "-")
+		err = k.book.Each(ctx, protocol.Filter{Reference: e.Reference}, func(o *book.Operation) error {
+			if o.Kind == e.Kind && e.Tag != "" && strings.HasPrefix(vendorKey(o), stem) {
+				found = o
+			}
+			doubtful = doubtful || o.Kind == e.Kind && (o.Phase == book.Sent || o.Phase == book.Undo)
+			return nil
+		})
+		if found != nil || err != nil {
+			return found, err
+		}
 	}
-	return k.book.ByTransaction(ctx, e.TransactionID, e.Kind)
+	if e.TransactionID != "" {
+		found, err = k.book.ByTransaction(ctx, e.TransactionID, e.Kind)
+	}
+	if found == nil && err == nil && doubtful {
+		err = errors.New("it may be about an operation whose transaction is not known yet")
+	}
+	return found, err
 }
 
 // notice returns the notification of a result. Its id is that of the operation's end: repeats have

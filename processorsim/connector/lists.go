@@ -22,7 +22,7 @@ func (k *Connector) Entries(ctx context.Context, f protocol.Filter, yield func(p
 		return err
 	}
 	err = k.book.Each(ctx, f, func(o *book.Operation) error {
-		if o.Phase == book.Sent {
+		if o.Phase == book.Sent || o.Phase == book.Undo {
 			if o, err = k.settled(ctx, o); err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ func (k *Connector) settled(ctx context.Context, o *book.Operation) (*book.Opera
 		return nil, err
 	}
 	o, err := k.book.Find(ctx, o.Key)
-	if err == nil && o.Phase == book.Sent {
+	if err == nil && (o.Phase == book.Sent || o.Phase == book.Undo) {
 		err = fmt.Errorf("operation %q: %w", o.Key, errUnknown)
 	}
 	return o, err

@@ -75,12 +75,17 @@ func authorization(key string, card string) processor.Operation {
 // TestRandom: whatever is lost, refused, late or repeated, and wherever the process ends, no
 // operation is done twice, none is done behind a fence, and an answer once given stays.
 func TestRandom(t *testing.T) {
-	for _, life := range []time.Duration{0, time.Hour} {
-		t.Run(fmt.Sprintf("keys live %s", life), func(t *testing.T) {
+	for _, kind := range []struct {
+		name  string
+		life  time.Duration
+		blind bool
+	}{{"no keys", 0, false}, {"keys live an hour", time.Hour, false}, {"no look-up", 1000 * time.Hour, true}} {
+		t.Run(kind.name, func(t *testing.T) {
 			unresolved, steps := 0, map[string]int{}
 			for seed := range uint64(80) {
 				random := rand.New(rand.NewPCG(seed, 41)) //nolint:gosec // a fixed seed
-				r := newRig(t, life)
+				r := newRig(t, kind.life)
+				r.vendor.blind = kind.blind
 				unresolved += r.play(random, seed, steps)
 				r.close()
 				r.k = &Connector{} // closed
@@ -91,10 +96,27 @@ func TestRandom(t *testing.T) {
 					t.Errorf("%s came %d times: %v", state, steps[state], steps)
 				}
 			}
+			if kind.blind && steps["undone"] == 0 {
+				t.Error("nothing was undone")
+			}
 			if unresolved > 0 {
 				t.Errorf("%d operations stay unknown", unresolved)
 			}
 		})
+	}
+}
+
+// messages sends those of a blind vendor, in any order, some of them twice. Some are lost, and come
+// later.
+func (r *rig) messages(random *rand.Rand) {
+	r.vendor.mu.Lock()
+	list := r.vendor.told
+	r.vendor.mu.Unlock()
+	for _, i := range random.Perm(len(list)) {
+		r.event(200, list[i])
+		if random.IntN(3) == 0 {
+			r.event(200, list[i])
+		}
 	}
 }
 
@@ -163,24 +185,29 @@ func (r *rig) play(random *rand.Rand, seed uint64, steps map[string]int) (unreso
 		case 0:
 			r.vendor.flush()
 		case 1:
-			if r.vendor.life == 0 {
+			if r.vendor.life == 0 || r.vendor.blind {
 				r.vendor.flush() // it arrives within a minute or never
 			}
 			r.now = r.now.Add(2 * time.Minute)
 		case 2:
 			r.vendor.flush()
 			r.now = r.now.Add(2 * time.Hour)
+		case 3:
+			r.messages(random)
 		}
 	}
 	r.vendor.mu.Lock()
 	r.vendor.next = arrives
 	r.vendor.mu.Unlock()
 	r.vendor.flush()
-	r.now = r.now.Add(2 * time.Minute)
-	l, err := r.k.Lookup(ctx, op.Processor, op.Key)
-	if err != nil {
-		t.Fatalf("seed %d: %v", seed, err)
+	l := processor.Lookup{}
+	for range 3 { // a blind vendor undoes it, then tells the end, perhaps after a success
+		r.now = r.now.Add(2 * time.Minute)
+		r.messages(random)
+		l = r.lookup(op.Key)
+		r.messages(random)
 	}
+	l = r.lookup(op.Key)
 	r.vendor.flush()
 	n, result := r.vendor.count(op.Key)
 	switch {
@@ -190,6 +217,10 @@ func (r *rig) play(random *rand.Rand, seed uint64, steps map[string]int) (unreso
 		t.Errorf("seed %d: done %d times", seed, n)
 	case fenced && (n != 0 || l.State != processor.Fenced):
 		t.Errorf("seed %d: fenced, and done %d times; it is %s", seed, n, l.State)
+	case l.State == processor.Known && l.Answer.Code == protocol.CodeVoided:
+		if steps["undone"]++; n != 0 {
+			t.Errorf("seed %d: undone, and done %d times", seed, n)
+		}
 	case l.State == processor.Known && (n != 1 || l.Answer.ProcessorTransactionID != result.Answer.ProcessorTransactionID):
 		t.Errorf("seed %d: %+v, and done %d times: %+v", seed, l.Answer, n, result)
 	case l.State == processor.Unseen && n != 0:

@@ -41,9 +41,9 @@ func (k *Connector) Lookup(ctx context.Context, _ processor.Name, key domain.Ope
 func (k *Connector) learn(ctx context.Context, o *book.Operation) {
 	var err error
 	switch {
-	case o.Phase == book.Sent:
+	case o.Phase == book.Sent || o.Phase == book.Undo && k.mayAsk(o.Key):
 		err = k.resolve(ctx, o, nil)
-	case o.Open() && k.mayAsk(o.Key):
+	case o.Phase == book.Done && o.Open() && k.mayAsk(o.Key):
 		err = k.follow(ctx, o)
 	}
 	if err != nil {
@@ -101,14 +101,19 @@ func (k *Connector) Fence(ctx context.Context, name processor.Name, key domain.O
 	return processor.Lookup{State: processor.Fenced}, nil
 }
 
-// resolve ends the doubt about an operation that is recorded as Sent, under the key's claim: it is
-// Done or Idle then. After an error the doubt remains.
+// resolve ends the doubt about an operation that is recorded as Sent or Undo, under the key's
+// claim: it is Done or Idle then. After an error the doubt remains.
 func (k *Connector) resolve(ctx context.Context, o *book.Operation, card *processor.Card) error {
 	carries := o.Kind != processor.Authorize || card != nil
-	if carries && k.Vendor.KeyLife() > 0 && k.now().Sub(o.Began) < k.Vendor.KeyLife() {
+	if o.Phase == book.Sent && carries && k.Vendor.KeyLife() > 0 && k.now().Sub(o.Began) < k.Vendor.KeyLife() {
 		return k.attempt(ctx, o, card, doubtful)
 	}
 	found, err := k.find(ctx, o)
+	if err == nil && found.Undo && o.Phase == book.Sent {
+		if err = k.book.Undo(ctx, o, k.now()); err == nil {
+			found, err = k.find(ctx, o)
+		}
+	}
 	switch {
 	case err != nil:
 		return err
@@ -139,6 +144,9 @@ func (k *Connector) find(ctx context.Context, o *book.Operation) (Finding, error
 		if err := fits(o, *found.Result); err != nil {
 			k.Log.Error().Err(err).Str("operation", string(o.Key)).Msg("what the vendor says about an operation does not fit its request: it is not taken")
 			return Finding{}, fmt.Errorf("%w: %w", errUnknown, err)
+		}
+		if o.Phase == book.Undo && !undone(found.Result.Answer) {
+			found.Result = nil
 		}
 	}
 	return found, nil
@@ -173,6 +181,11 @@ func (k *Connector) follow(ctx context.Context, o *book.Operation) error {
 // ended reports whether an answer is the last one of its operation.
 func ended(a processor.Answer) bool {
 	return a.State == processor.Succeeded || a.State == processor.Declined || a.State == processor.Failed
+}
+
+// undone reports whether an answer can be the result of an operation that is to be undone.
+func undone(a processor.Answer) bool {
+	return a.State == processor.Declined || a.State == processor.Failed
 }
 
 // end records the end of an open operation. An authorization that waited for its customer goes on

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -83,7 +84,7 @@ func (k *Connector) send(ctx context.Context, op processor.Operation) (processor
 			return processor.Answer{}, err
 		}
 		err = k.attempt(ctx, o, op.Card, certain)
-	case o.Phase == book.Sent:
+	case o.Phase == book.Sent || o.Phase == book.Undo:
 		err = k.resolve(ctx, o, op.Card)
 	}
 	if err == nil && o.Phase == book.Idle {
@@ -110,7 +111,7 @@ func (k *Connector) again(ctx context.Context, o *book.Operation, card *processo
 
 // order returns what the vendor gets of an operation.
 func (k *Connector) order(ctx context.Context, o *book.Operation, card *processor.Card) (Order, error) {
-	order := Order{Operation: o.Operation, Key: vendorKey(o), Began: o.Began, Tried: o.Tried, Answer: o.Newest()}
+	order := Order{Operation: o.Operation, Key: vendorKey(o), Began: o.Began, Tried: o.Tried, Undo: o.Phase == book.Undo, Answer: o.Newest()}
 	order.Card = card
 	if o.ParentID == "" {
 		return order, nil
@@ -135,6 +136,15 @@ func vendorKey(o *book.Operation) string {
 		key += "-" + strconv.Itoa(o.Tries)
 	}
 	return key
+}
+
+// tag shortens a vendor's key: within one payment it stays unique.
+func tag(key string) string {
+	hash, tries, again := strings.Cut(key, "-")
+	if hash = hash[:min(len(hash), 10)]; again {
+		hash += "-" + tries
+	}
+	return hash
 }
 
 // doubt is whether an earlier try under the same key of the vendor has an unknown outcome.

@@ -59,10 +59,15 @@ type Order struct {
 	Key      string            // the idempotency key for the vendor, at most 64 visible ASCII characters
 	Began    time.Time         // before the first try under Key, UTC
 	Tried    time.Time         // before the newest try under Key: a request may still be on its way
-	Answer   *processor.Answer // the result so far, PENDING or ACTION_REQUIRED; nil if there is none
+	Answer   *processor.Answer // the result so far; nil if there is none. With Undo: a success that came too late.
 	Doubtful bool              // an earlier try under Key has an unknown outcome: a request may still be on its way
+	Undo     bool              // Finding.Undo was answered: Send never comes again with Key
 	Parent   *Parent           // what a complete, capture, void, refund or adjust acts upon; nil if it is not in the book
 }
+
+// Tag names the order among those of its payment, for vendors that keep a short reference: at most
+// 14 visible ASCII characters, without a dot.
+func (o Order) Tag() string { return tag(o.Key) }
 
 // Parent is an authorization or a capture that another operation acts upon.
 type Parent struct {
@@ -83,15 +88,25 @@ type Finding struct {
 	// Nothing states that the vendor did nothing under the order's key, and never will: not even if
 	// an earlier request is still on its way. Without Result and Nothing the outcome stays unknown.
 	Nothing bool
+	// Undo states that the vendor cannot tell the outcome, but can undo the order, whatever it is.
+	// The kit records it, and asks again with Order.Undo, which starts the undoing. From then on a
+	// success is no result. The end is a result (FAILED, protocol.CodeVoided) or Nothing, here or
+	// in an Event.
+	Undo bool
 }
 
-// Event is a fact in a message of the vendor. Result and Key, or Result, Kind and TransactionID,
-// are about an operation; Dispute is about a dispute.
+// Event is a fact in a message of the vendor: a Result, Nothing or a Dispute. A Result and Nothing
+// are about the operation with Key; or with Kind, Reference and Tag; or with Kind and
+// TransactionID, if no operation has the Tag.
 type Event struct {
 	ID            string // the vendor's, the same on every repeat
 	Key           domain.OperationKey
 	Kind          processor.Kind
+	Reference     domain.PaymentID
+	Tag           string // Order.Tag
 	TransactionID string
 	Result        *Result
+	Overturns     bool // Result is a failure after the success that the vendor told before: a capture that the bank returns
+	Nothing       bool // as Finding.Nothing
 	Dispute       *processor.DisputeUpdate
 }

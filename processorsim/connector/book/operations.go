@@ -19,6 +19,7 @@ type Phase string
 const (
 	Sent Phase = "sent" // the vendor may have it: the outcome is unknown
 	Idle Phase = "idle" // the vendor certainly did nothing
+	Undo Phase = "undo" // the vendor undoes it, if it did it or will do it
 	Done Phase = "done" // it has an answer
 )
 
@@ -32,8 +33,8 @@ type Operation struct {
 	Tried               time.Time // the newest use of it
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
-	Answer              *processor.Answer // under its own key; nil until Done
-	Ended               *processor.Answer // of an authorization that waited for its customer: its end
+	Answer              *processor.Answer // under its own key; nil until Done. With Undo: a success that came too late.
+	Ended               *processor.Answer // the end of an authorization that waited for its customer, or of a success
 }
 
 // Newest is the newest answer; nil until Done.
@@ -163,6 +164,29 @@ func (b *Book) Rest(ctx context.Context, o *Operation, usedUp bool, now time.Tim
 		next.Tries, next.Began = o.Tries+1, unused
 	}
 	return b.set(ctx, o, next, now)
+}
+
+// Undo records that the vendor is to undo a Sent operation, before the vendor gets that order.
+func (b *Book) Undo(ctx context.Context, o *Operation, now time.Time) error {
+	next := *o
+	next.Phase = Undo
+	return b.set(ctx, o, next, now)
+}
+
+// Late records a success of an operation that is being undone.
+func (b *Book) Late(ctx context.Context, o *Operation, answer processor.Answer, now time.Time) error {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("book: %w", err)
+	}
+	err = b.change(ctx, func(tx *sql.Tx) error {
+		return exactlyOne(tx.ExecContext(ctx, `UPDATE operations SET answer = ?, transaction_id = ?, updated = ? WHERE number = ? AND phase = 'undo'`,
+			string(text), answer.ProcessorTransactionID, now.UnixMicro(), o.Number))
+	})
+	if err == nil {
+		o.Answer, o.UpdatedAt = &answer, now
+	}
+	return err
 }
 
 func (b *Book) set(ctx context.Context, o *Operation, next Operation, now time.Time) error {

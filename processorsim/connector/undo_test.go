@@ -1,0 +1,147 @@
+package connector
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// TestUndo: an authorization whose outcome a vendor cannot tell is undone. From then on its success
+// is no result, its card is not sent again under the same key, and "nothing" counts only before the
+// vendor told a success.
+func TestUndo(t *testing.T) {
+	for _, arrives := range []bool{false, true} {
+		r := newRig(t, time.Hour)
+		r.vendor.blind = true
+		op := authorization("01p.1", "4242424242424242")
+		if r.vendor.next = lostBefore; arrives {
+			r.vendor.next = lostAfter
+		}
+		if _, err := r.k.Send(t.Context(), op); err == nil {
+			t.Fatal("an answer")
+		}
+		if l := r.lookup(op.Key); l.State != processor.Running {
+			t.Fatalf("a request may be on its way: %+v", l)
+		}
+		r.now = r.now.Add(2 * time.Minute)
+		if l := r.fence(op.Key); l.State != processor.Running {
+			t.Fatalf("while it is undone: %+v", l)
+		}
+		told := slices.Clone(r.vendor.told)
+		if _, err := r.k.Send(t.Context(), op); err == nil || r.vendor.calls != 1 {
+			t.Fatalf("%v after %d calls", err, r.vendor.calls)
+		}
+		if !arrives {
+			r.event(200, told...)
+			if l := r.lookup(op.Key); l.State != processor.Unseen {
+				t.Fatalf("after nothing: %+v", l)
+			}
+			if a := r.sent(op); a.State != processor.Succeeded {
+				t.Errorf("again: %+v", a)
+			}
+			r.event(200, told...) // about the key that was used up
+			if l := r.lookup(op.Key); l.State != processor.Known || l.Answer.State != processor.Succeeded {
+				t.Errorf("after an old message: %+v", l)
+			}
+			continue
+		}
+		nothing := told[0]
+		nothing.Result, nothing.Nothing = nil, true
+		r.event(200, told[0], nothing) // the success is too late, and shows that "nothing" is wrong
+		if l := r.lookup(op.Key); l.State != processor.Running {
+			t.Fatalf("after a late success: %+v", l)
+		}
+		if o, err := r.k.book.Find(t.Context(), op.Key); err != nil || o.Answer == nil || o.Answer.ProcessorTransactionID != "tx_1" {
+			t.Errorf("the vendor cannot name it: %+v %v", o, err)
+		}
+		r.close()
+		r.open()
+		r.event(200, told[1])
+		if l := r.lookup(op.Key); l.State != processor.Known || l.Answer.Code != protocol.CodeVoided {
+			t.Errorf("after it is undone: %+v", l)
+		}
+		r.event(200, told...)
+		if a := r.sent(op); a.State != processor.Failed || a.Code != protocol.CodeVoided {
+			t.Errorf("a repeat: %+v", a)
+		}
+	}
+}
+
+// TestTag: a message finds its operation by the payment and the tag, before the vendor's answer is
+// recorded. A message that names an unknown transaction waits while one is in doubt.
+func TestTag(t *testing.T) {
+	r := newRig(t, time.Hour)
+	op := following(processor.Capture, "01p.1", "tx_0", 100)
+	r.vendor.next = lostAfter
+	if _, err := r.k.Send(t.Context(), op); err == nil {
+		t.Fatal("an answer")
+	}
+	_, done := r.vendor.count(op.Key)
+	o, err := r.k.book.Find(t.Context(), op.Key)
+	must(t, err)
+	elsewhere := Event{ID: "e1", Kind: processor.Capture, Reference: "01p", TransactionID: "tx_1", Result: &done}
+	r.event(503, elsewhere)
+	refund := elsewhere
+	refund.Kind = processor.Refund
+	r.event(200, refund) // no refund is in doubt
+	named := elsewhere
+	named.ID, named.Tag = "e2", tag(vendorKey(o))
+	r.event(200, named)
+	if l, _, err := r.k.state(t.Context(), op.Key); err != nil || l.State != processor.Known || l.Answer.ProcessorTransactionID != "tx_1" {
+		t.Errorf("%+v %v", l, err)
+	}
+	r.event(200, elsewhere)
+	if again := (Order{Key: vendorKey(o) + "-12"}).Tag(); len(again) > 14 || again != named.Tag+"-12" {
+		t.Errorf("the tag of the next key is %q", again)
+	}
+}
+
+// TestOverturned: a failure after a success is notified and shown by look-ups and lists, if the
+// vendor says that it overturns the success. A repeat has the first answer.
+func TestOverturned(t *testing.T) {
+	r := newRig(t, time.Hour)
+	op := following(processor.Capture, "01p.1", "tx_0", 100)
+	first := r.sent(op)
+	_, done := r.vendor.count(op.Key)
+	done.Answer.State, done.Answer.Code = processor.Failed, "returned"
+	e := Event{ID: "e1", Key: op.Key, Kind: processor.Capture, Result: &done}
+	r.event(200, e)
+	if l := r.lookup(op.Key); l.Answer.State != processor.Succeeded {
+		t.Errorf("a contradiction: %+v", l.Answer)
+	}
+	e.Overturns = true
+	r.event(200, e, e)
+	if l := r.lookup(op.Key); l.Answer.State != processor.Failed || l.Answer.Code != "returned" {
+		t.Errorf("%+v", l.Answer)
+	}
+	list, err := r.entries(protocol.Filter{Reference: "01p"})
+	if must(t, err); len(list) != 1 || list[0].State != processor.Failed {
+		t.Errorf("%+v", list)
+	}
+	if a := r.sent(op); a != first {
+		t.Errorf("a repeat: %+v", a)
+	}
+	left, err := r.k.book.Undelivered(t.Context())
+	if must(t, err); len(left) != 1 {
+		t.Errorf("%d notifications", len(left))
+	}
+}
+
+// TestDoubt: the vendor learns that an earlier try has an unknown outcome.
+func TestDoubt(t *testing.T) {
+	r := newRig(t, time.Hour)
+	op := following(processor.Capture, "01p.1", "tx_0", 100)
+	for _, how := range []mode{refused, lostBefore, refused} {
+		r.vendor.next = how
+		if _, err := r.k.Send(t.Context(), op); err == nil {
+			t.Fatal("an answer")
+		}
+	}
+	r.sent(op)
+	if want := []bool{false, false, true, true}; !slices.Equal(r.vendor.doubts, want) {
+		t.Errorf("%v instead of %v", r.vendor.doubts, want)
+	}
+}
