@@ -417,6 +417,18 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestClockBack: after the clock was set back, lists are in order of creation all the same.
+func TestClockBack(t *testing.T) {
+	r := newRig(t, time.Hour)
+	r.sent(authorization("01p.1", "4242424242424242"))
+	r.now = r.now.Add(-time.Hour)
+	r.sent(authorization("01p.2", "4242424242424242"))
+	list, err := r.entries(protocol.Filter{})
+	if must(t, err); len(list) != 2 || list[1].CreatedAt.Before(list[0].CreatedAt) || list[1].UpdatedAt.Before(list[1].CreatedAt) {
+		t.Errorf("%+v", list)
+	}
+}
+
 // TestListOfUnknown: an operation whose answer was lost is in a list once, although the vendor lists
 // it, too.
 func TestListOfUnknown(t *testing.T) {

@@ -124,7 +124,8 @@ func (b *Book) one(ctx context.Context, where string, args ...any) (*Operation, 
 	return o, err
 }
 
-// Accept records a new operation as Sent, before the vendor gets it.
+// Accept records a new operation as Sent, before the vendor gets it. Its creation is not before that
+// of any other, also if the clock was set back: lists are in order of creation.
 func (b *Book) Accept(ctx context.Context, op processor.Operation, now time.Time) (*Operation, error) {
 	op.Card = nil
 	text, err := json.Marshal(request{op.Processor, op})
@@ -133,9 +134,16 @@ func (b *Book) Accept(ctx context.Context, op processor.Operation, now time.Time
 	}
 	o := &Operation{Operation: op, Phase: Sent, Began: now, Tried: now, CreatedAt: now, UpdatedAt: now}
 	err = b.change(ctx, func(tx *sql.Tx) error {
+		var newest int64
+		if err := tx.QueryRowContext(ctx, `SELECT COALESCE(MAX(created), 0) FROM operations`).Scan(&newest); err != nil {
+			return err
+		}
+		if created := at(newest); created.After(o.CreatedAt) {
+			o.CreatedAt, o.UpdatedAt = created, created
+		}
 		done, err := tx.ExecContext(ctx,
 			`INSERT INTO operations (key, reference, kind, created, updated, request, phase, tries, began, tried) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
-			string(op.Key), string(op.Reference), string(op.Kind), now.UnixMicro(), now.UnixMicro(), string(text), string(Sent), now.UnixMicro(), now.UnixMicro())
+			string(op.Key), string(op.Reference), string(op.Kind), o.CreatedAt.UnixMicro(), o.CreatedAt.UnixMicro(), string(text), string(Sent), now.UnixMicro(), now.UnixMicro())
 		if err == nil {
 			o.Number, err = done.LastInsertId()
 		}
@@ -180,7 +188,7 @@ func (b *Book) Late(ctx context.Context, o *Operation, answer processor.Answer, 
 		return fmt.Errorf("book: %w", err)
 	}
 	err = b.change(ctx, func(tx *sql.Tx) error {
-		return exactlyOne(tx.ExecContext(ctx, `UPDATE operations SET answer = ?, transaction_id = ?, updated = ? WHERE number = ? AND phase = 'undo'`,
+		return exactlyOne(tx.ExecContext(ctx, `UPDATE operations SET answer = ?, transaction_id = ?, updated = MAX(?, created) WHERE number = ? AND phase = 'undo'`,
 			string(text), answer.ProcessorTransactionID, now.UnixMicro(), o.Number))
 	})
 	if err == nil {
@@ -193,7 +201,7 @@ func (b *Book) set(ctx context.Context, o *Operation, next Operation, now time.T
 	next.UpdatedAt = now
 	err := b.change(ctx, func(tx *sql.Tx) error {
 		return exactlyOne(tx.ExecContext(ctx,
-			`UPDATE operations SET phase = ?, tries = ?, began = ?, tried = ?, updated = ? WHERE number = ? AND phase <> 'done'`,
+			`UPDATE operations SET phase = ?, tries = ?, began = ?, tried = ?, updated = MAX(?, created) WHERE number = ? AND phase <> 'done'`,
 			string(next.Phase), next.Tries, next.Began.UnixMicro(), next.Tried.UnixMicro(), now.UnixMicro(), o.Number))
 	})
 	if err == nil {
@@ -246,7 +254,7 @@ func (c Change) write(ctx context.Context, tx *sql.Tx, now time.Time) error {
 		if err != nil {
 			return fmt.Errorf("book: %w", err)
 		}
-		err = exactlyOne(tx.ExecContext(ctx, `UPDATE operations SET phase = 'done', updated = ?, `+column+
+		err = exactlyOne(tx.ExecContext(ctx, `UPDATE operations SET phase = 'done', updated = MAX(?, created), `+column+
 			` = ?, transaction_id = CASE WHEN ? = '' THEN transaction_id ELSE ? END WHERE number = ?`,
 			now.UnixMicro(), string(text), answer.ProcessorTransactionID, answer.ProcessorTransactionID, c.Operation.Number))
 		if err != nil {
