@@ -12,8 +12,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"payledger/cmd/payledger/developer"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
@@ -51,14 +49,14 @@ func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if err := check(ctx, api, std.Err); err != nil {
 		return err
 	}
-	server, err := newServer(api)
+	out := &answers{to: std.Out}
+	server, err := newServer(api, out)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(std.Err, "payledger: serving the Model Context Protocol for %s until the input ends\n", terminal.Harmless(c.URL))
-	out := &answers{to: std.Out}
-	err = server.Run(ctx, &mcp.IOTransport{Reader: newLines(cmp.Or[io.ReadCloser](c.In, os.Stdin), out), Writer: out})
-	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+	err = server.run(ctx, newLines(cmp.Or[io.ReadCloser](c.In, os.Stdin), out))
+	if ctx.Err() != nil {
 		return nil
 	}
 	return err
@@ -84,19 +82,18 @@ func check(ctx context.Context, api *client.Client, messages io.Writer) error {
 	return nil
 }
 
-func newServer(api *client.Client) (*mcp.Server, error) {
+// newServer returns a server that writes its answers to a writer.
+func newServer(api *client.Client, answers io.Writer) (*server, error) {
 	version := "unknown"
 	if info, is := debug.ReadBuildInfo(); is {
 		version = info.Main.Version
 	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "payledger", Title: "payledger", Version: version}, &mcp.ServerOptions{
-		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
-	})
-	if err := addOperations(server, api); err != nil {
+	s := &server{version: version, instructions: instructions, to: answers, tools: map[string]tool{}, running: map[string]context.CancelFunc{}}
+	if err := s.addOperations(api); err != nil {
 		return nil, err
 	}
-	addDocs(server, newLibrary(api.URL))
-	return server, nil
+	s.addDocs(newLibrary(api.URL))
+	return s, nil
 }
 
 type readOnly struct{ next http.RoundTripper }

@@ -17,7 +17,14 @@
 //     the secrets that other calls show once. A test holds the names to openapi.yaml.
 //   - The API key goes to the server of --url only: a redirect is an error.
 //   - The protocol has standard output for itself. Messages for people go to standard error.
+//   - A request that the assistant cancels ends its call of the API, and has no answer. The end of
+//     the input waits for the answers of the requests before it.
 //   - Texts of merchants and customers are data. The instructions to the assistant say so.
 //
 // The package must not know: the service's parts, its data folder.
+//
+// Design notes. The library of the protocol's authors has both sides, sessions over HTTP, sign-in
+// and its own JSON Schema: 7 CPU seconds of a build from nothing. The server needs tools and
+// resources on standard input and output (protocol.go). The tests speak with it through that
+// library.
 package assistant

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"payledger/httpapi"
 	"payledger/httpapi/docs"
 )
@@ -22,14 +20,6 @@ const mostFound = 20
 // scheme is the beginning of a page's address as a resource; its path follows.
 const scheme = "payledger:/"
 
-type docsSearch struct {
-	Words string `json:"words,omitempty" jsonschema:"what to find, in words: a call, an errorId, a kind of webhook, or a subject; without words all pages are listed"`
-}
-
-type docsPage struct {
-	Path string `json:"path" jsonschema:"path of the page, as search_docs lists it, for example /docs/guides/webhooks or /docs/errors#MissingScope"`
-}
-
 type library struct{ load func() ([]entry, error) }
 
 // newLibrary returns the documentation of this build, for a server at an address. Its texts are
@@ -38,35 +28,43 @@ func newLibrary(address string) library {
 	return library{sync.OnceValues(func() ([]entry, error) { return entries(httpapi.Documentation(address)) })}
 }
 
-func addDocs(server *mcp.Server, l library) {
-	mcp.AddTool(server, &mcp.Tool{
-		Name: "search_docs", Title: "Find a page of the documentation", Annotations: reading(),
+func (s *server) addDocs(l library) {
+	s.add(tool{
+		Name: "search_docs", Title: "Find a page of the documentation",
 		Description: "Finds pages of payledger's documentation, the best ones first: guides, a page for each call of the API, its errors, webhooks and events. Read one with read_docs.",
-	}, func(_ context.Context, _ *mcp.CallToolRequest, in docsSearch) (*mcp.CallToolResult, any, error) {
-		text, err := l.find(in.Words)
-		return textResult(text), nil, err
+		InputSchema: textSchema("words", "what to find, in words: a call, an errorId, a kind of webhook, or a subject; without words all pages are listed"),
+		call:        func(_ context.Context, in map[string]any) (string, error) { return ofText(in, "words", l.find) },
 	})
-	mcp.AddTool(server, &mcp.Tool{
-		Name: "read_docs", Title: "Read a page of the documentation", Annotations: reading(),
+	read := textSchema("path", "path of the page, as search_docs lists it, for example /docs/guides/webhooks or /docs/errors#MissingScope")
+	read["required"] = []string{"path"}
+	s.add(tool{
+		Name: "read_docs", Title: "Read a page of the documentation", InputSchema: read,
 		Description: "Returns a page of payledger's documentation, or a section of it, as Markdown with its examples.",
-	}, func(_ context.Context, _ *mcp.CallToolRequest, in docsPage) (*mcp.CallToolResult, any, error) {
-		text, err := l.read(in.Path)
-		return textResult(text), nil, err
+		call:        func(_ context.Context, in map[string]any) (string, error) { return ofText(in, "path", l.read) },
 	})
-	resource := func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		text, err := l.read(strings.TrimPrefix(r.Params.URI, scheme))
-		if err != nil {
-			return nil, mcp.ResourceNotFoundError(r.Params.URI)
-		}
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, MIMEType: markdown, Text: text}}}, nil
-	}
-	server.AddResource(&mcp.Resource{
+	s.read = func(uri string) (string, error) { return l.read(strings.TrimPrefix(uri, scheme)) }
+	s.resources = []resource{{
 		URI: scheme + docs.Path, Name: "docs", Title: "payledger documentation", MIMEType: markdown, Description: "The first page: what every call has in common, and all calls.",
-	}, resource)
-	server.AddResourceTemplate(&mcp.ResourceTemplate{
-		URITemplate: scheme + docs.Path + "/{+page}", Name: "docs page", Title: "A page of payledger's documentation", MIMEType: markdown,
+	}, {
+		Template: scheme + docs.Path + "/{+page}", Name: "docs page", Title: "A page of payledger's documentation", MIMEType: markdown,
 		Description: "Paths are those that search_docs lists, for example guides/webhooks or calls/refundPayment.",
-	}, resource)
+	}}
+}
+
+// textSchema returns the schema of an input with one text.
+func textSchema(name, description string) map[string]any {
+	return map[string]any{
+		"type": "object", "additionalProperties": false, "properties": map[string]any{name: map[string]any{"type": "string", "description": description}},
+	}
+}
+
+// ofText returns the answer to the text of an argument.
+func ofText(in map[string]any, name string, answer func(string) (string, error)) (string, error) {
+	text, is := in[name].(string)
+	if in[name] != nil && !is {
+		return "", fmt.Errorf("%s must be a text", name)
+	}
+	return answer(text)
 }
 
 const markdown = "text/markdown"

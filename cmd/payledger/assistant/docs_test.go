@@ -2,6 +2,8 @@ package assistant
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,22 +15,30 @@ import (
 	"payledger/httpapi/client"
 )
 
-// connect returns a session with a server of the protocol, for an API at an address.
+// connect returns a session of the protocol's own client with the server, for an API at an address.
 func connect(t *testing.T, url string) *mcp.ClientSession {
 	t.Helper()
-	server, err := newServer(&client.Client{URL: url, APIKey: "key"})
+	requests, theirOut := io.Pipe()
+	theirIn, replies := io.Pipe()
+	out := &answers{to: replies}
+	server, err := newServer(&client.Client{URL: url, APIKey: "key"}, out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, theirs := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(t.Context(), ours, nil); err != nil {
-		t.Fatal(err)
-	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), theirs, nil)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- server.run(context.Background(), newLines(requests, out))
+		replies.Close()
+	}()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: theirIn, Writer: theirOut}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = session.Close() })
+	t.Cleanup(func() {
+		if err := errors.Join(session.Close(), <-ended); err != nil {
+			t.Error(err)
+		}
+	})
 	return session
 }
 

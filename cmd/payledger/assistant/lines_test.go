@@ -21,7 +21,7 @@ func TestLines(t *testing.T) {
 		{"[]", "-32600"}, {"[7]", "-32600"}, {long, "-32600"},
 	} {
 		var errOut bytes.Buffer
-		passed, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(one+"\n"+c.between+"\n"+two)), &errOut))
+		passed, err := io.ReadAll(newLines(strings.NewReader(one+"\n"+c.between+"\n"+two), &errOut))
 		if err != nil || string(passed) != one+"\n"+two+"\n" {
 			t.Errorf("%.40q: the server reads %.200q, %v", c.between, passed, err)
 		}
@@ -30,7 +30,7 @@ func TestLines(t *testing.T) {
 		}
 	}
 	batch := "[" + one + "," + two + "]\n"
-	if passed, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(batch)), io.Discard)); err != nil || string(passed) != one+"\n"+two+"\n" {
+	if passed, err := io.ReadAll(newLines(strings.NewReader(batch), io.Discard)); err != nil || string(passed) != one+"\n"+two+"\n" {
 		t.Errorf("a batch: %q, %v", passed, err)
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"payledger/httpapi/client"
 	"payledger/httpapi/reference"
 )
@@ -38,7 +36,7 @@ const (
 
 type operation struct{ reference.Read }
 
-func addOperations(server *mcp.Server, api *client.Client) error {
+func (s *server) addOperations(api *client.Client) error {
 	reads, err := reference.Reads()
 	if err != nil {
 		return err
@@ -49,19 +47,18 @@ func addOperations(server *mcp.Server, api *client.Client) error {
 			return fmt.Errorf("mcp: openapi.yaml has no operation %s", id)
 		}
 		one := operation{read}
-		tool := &mcp.Tool{
-			Name: toolName(id), Title: read.Summary, Description: read.Summary + ". " + read.Description, InputSchema: one.schema(), Annotations: reading(),
-		}
-		mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in map[string]any) (*mcp.CallToolResult, any, error) {
-			return one.call(ctx, api, in)
+		s.add(tool{
+			Name: toolName(id), Title: read.Summary, Description: read.Summary + ". " + read.Description, InputSchema: one.schema(),
+			call: func(ctx context.Context, in map[string]any) (string, error) { return one.call(ctx, api, in) },
 		})
 	}
 	return nil
 }
 
-// reading are the annotations of a tool that changes nothing and stays within the ledger.
-func reading() *mcp.ToolAnnotations {
-	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)}
+// add adds a tool, which changes nothing and stays within the ledger.
+func (s *server) add(t tool) {
+	t.Annotations = map[string]any{"readOnlyHint": true, "idempotentHint": true, "destructiveHint": false, "openWorldHint": false}
+	s.tools[t.Name] = t
 }
 
 // toolName writes getPaymentEvents as get_payment_events.
@@ -88,7 +85,7 @@ func (o operation) schema() map[string]any {
 		switch {
 		case p.Name == pageLimit:
 			one["description"] = fmt.Sprintf("How many a page has at most. Default: %d.", pageSize)
-		case p.Default != nil: // not as the keyword: the library would fill it in, and fails if there is no argument at all
+		case p.Default != nil: // in words: an assistant need not send it
 			one["description"] = fmt.Sprintf("%s Default: %v.", p.Description, p.Default)
 		}
 		properties[p.Name] = one
@@ -105,7 +102,7 @@ func (o operation) schema() map[string]any {
 
 // call calls the API, and returns its answer as JSON text. An error of the API is an answer for the
 // assistant, too.
-func (o operation) call(ctx context.Context, api *client.Client, in map[string]any) (*mcp.CallToolResult, any, error) {
+func (o operation) call(ctx context.Context, api *client.Client, in map[string]any) (string, error) {
 	path, query := o.Path, url.Values{}
 	for _, p := range o.Parameters {
 		value := in[p.Name]
@@ -118,7 +115,7 @@ func (o operation) call(ctx context.Context, api *client.Client, in map[string]a
 		texts, err := textsOf(value)
 		switch {
 		case err != nil:
-			return nil, nil, fmt.Errorf("%s: %w", p.Name, err)
+			return "", fmt.Errorf("%s: %w", p.Name, err)
 		case p.InPath:
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", segment(strings.Join(texts, ",")))
 		default:
@@ -127,13 +124,13 @@ func (o operation) call(ctx context.Context, api *client.Client, in map[string]a
 	}
 	text, err := read(ctx, api, path, query)
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	text = withoutTokens(text)
 	if len(text) > answerLimit {
-		return nil, nil, fmt.Errorf("the answer has %d bytes, more than the %d that are given to an assistant; use a smaller limit or more filters", len(text), answerLimit)
+		return "", fmt.Errorf("the answer has %d bytes, more than the %d that are given to an assistant; use a smaller limit or more filters", len(text), answerLimit)
 	}
-	return textResult(string(text)), nil, nil
+	return string(text), nil
 }
 
 // segment escapes a value as one segment of a path: "." and ".." would lead to another path.
@@ -183,8 +180,4 @@ func read(ctx context.Context, api *client.Client, path string, query url.Values
 		return nil, fmt.Errorf("the answer has more than %d bytes; use a smaller limit or more filters", answerLimit*16)
 	}
 	return text, nil
-}
-
-func textResult(text string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }

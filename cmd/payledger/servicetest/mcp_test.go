@@ -214,7 +214,7 @@ func (a *mcpSession) looksAround(id string) {
 	a.refused("get_payment", map[string]any{"id": ".."}, "HTTP 4")
 	a.refused("list_payments", map[string]any{"limit": 101}, "RequestValidationError", "$.limit")
 	a.refused("list_payments", map[string]any{"colour": "red"}, "colour")
-	a.refused("list_payments", map[string]any{"status": []string{"LOST"}}, "LOST")
+	a.refused("list_payments", map[string]any{"status": []string{"LOST"}}, "RequestValidationError", "$.status must be one of PENDING")
 	found, _ := a.call("search_docs", map[string]any{"words": "refund payment"})
 	if !strings.Contains(found, "/docs/calls/refundPayment  ") {
 		t.Errorf("the documentation has %s", found)
