@@ -124,7 +124,7 @@ func (c *call) credentialSuggestion() string {
 	case byClientToken, byActionToken:
 		return didYouMean(c.r.Header, clientTokenHeader) + "Send the session's clientToken in the header " + clientTokenHeader + "."
 	case bySignature:
-		return "Sign the body with the secret of --processor-secret, in the header X-Processor-Signature."
+		return "Sign the body with the processor's --processor-secret, in the header X-Processor-Signature."
 	}
 	hint := didYouMean(c.r.Header, "X-API-KEY")
 	if hint == "" && c.r.Header.Get("X-Api-Key") == "" && c.r.Header.Get("Authorization") != "" {

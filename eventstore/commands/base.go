@@ -23,6 +23,8 @@ type Config struct {
 	Store      eventstore.Store
 	Secrets    *secrets.Store
 	Processors processor.Port
+	// Connected reports whether a processor has an address in this service; nil: all have.
+	Connected func(processor.Name) bool
 	// Account returns an account's newest known state.
 	Account func(domain.AccountID) (account.State, bool)
 	// NotifyURL returns the URL for a processor's notifications; nil for none.

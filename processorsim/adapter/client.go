@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,8 +20,14 @@ import (
 
 // Adapter calls the processors at one base URL. It is safe for concurrent use.
 type Adapter struct {
-	base string
-	http *http.Client
+	base  string // without a user
+	path  string // of base
+	token string
+	user  *url.Userinfo // nil: none
+	http  *http.Client
+
+	operations, questions places
+	exchanged             func(error)
 	// Timed gets the duration of each call of Send, Lookup and Fence; call is the operation,
 	// "look-up" or "fence". unknown reports that the outcome is unknown. nil: nobody does. Set it
 	// before the first call.
@@ -40,39 +44,6 @@ var (
 	_ processor.Port     = (*Adapter)(nil)
 	_ processor.Disputes = (*Adapter)(nil)
 )
-
-// New returns an adapter of the processors at baseURL ("http://127.0.0.1:8090"). nil: a client with
-// no timeout except the context's.
-func New(baseURL string, httpClient *http.Client) (*Adapter, error) {
-	u, err := url.Parse(baseURL)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("the processor URL is not an http or https address without query and fragment") // it may hold a password
-	}
-	if httpClient == nil {
-		httpClient = newHTTPClient()
-	}
-	return &Adapter{base: strings.TrimSuffix(baseURL, "/"), http: httpClient}, nil
-}
-
-// newHTTPClient returns a client with enough idle connections that a busy service never waits for a
-// handshake.
-func newHTTPClient() *http.Client {
-	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy:               nil, // D14.1: straight to the processor
-			DialContext:         dialer.DialContext,
-			MaxIdleConns:        0, // bounded per host
-			MaxIdleConnsPerHost: 512,
-			IdleConnTimeout:     30 * time.Second, // below servers' timeouts, so that few connections are dead
-			TLSHandshakeTimeout: 5 * time.Second,
-			DisableCompression:  true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-func (c *Adapter) Close() { c.http.CloseIdleConnections() }
 
 // Declaration returns what the processor's connector says about itself.
 func (c *Adapter) Declaration(ctx context.Context, name processor.Name) (d protocol.Declaration, err error) {
@@ -106,7 +77,7 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer proc
 	if err != nil {
 		return processor.Answer{}, err
 	}
-	if answer, err = readAnswer(r, text); err != nil {
+	if answer, err = readAnswer(c.call(r), text); err != nil {
 		return processor.Answer{}, err
 	}
 	if err := check(answer); err != nil {
@@ -115,7 +86,7 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer proc
 	return answer, nil
 }
 
-func readAnswer(r *http.Request, text []byte) (processor.Answer, error) {
+func readAnswer(call fmt.Stringer, text []byte) (processor.Answer, error) {
 	harmless := func(text string) bool { return !telling(text) }
 	// A plain answer has each field once, and none that is unknown. Without a telling text its body
 	// is kept unchanged.
@@ -124,7 +95,7 @@ func readAnswer(r *http.Request, text []byte) (processor.Answer, error) {
 		return answer, nil
 	}
 	var answer processor.Answer
-	if err := decode(r, text, &answer); err != nil {
+	if err := decode(call, text, &answer); err != nil {
 		return processor.Answer{}, err
 	}
 	answer.RawAnswer = rawAnswer(text, answerFields, answer)
@@ -217,7 +188,7 @@ func check(a processor.Answer) error {
 func (c *Adapter) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
-		return nil, unknown("%s %s: %v", method, path, err)
+		return nil, unknown("%s %s: %v", method, path, withoutURL(err))
 	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -236,41 +207,55 @@ func (c *Adapter) do(ctx context.Context, method, path string, body io.Reader, i
 	if err != nil {
 		return nil, err
 	}
-	return text, decode(r, text, into)
+	return text, decode(c.call(r), text, into)
 }
 
-func decode(r *http.Request, text []byte, into any) error {
+// decode parses the answer to a call, which errors name.
+func decode(call fmt.Stringer, text []byte, into any) error {
 	if err := exactjson.Unmarshal(text, into); err != nil {
-		return unreadable("%s %s: the answer cannot be parsed: %w", r.Method, r.URL.Path, err)
+		return unreadable("%s: the answer cannot be parsed: %w", call, err)
 	}
 	return nil
 }
 
 // read sends r once and returns the body of an answer with status 200 and at most limit bytes.
 func (c *Adapter) read(r *http.Request, limit int64) (body []byte, err error) {
-	response, err := c.http.Do(r)
-	if err != nil {
-		return nil, unknown("%w", err) // names method and URL
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
-	switch {
-	case err != nil:
-		return nil, unknown("%s %s: reading the answer: %w", r.Method, r.URL.Path, err)
-	case int64(len(text)) > limit:
-		return nil, unreadable("%s %s: the answer is too large", r.Method, r.URL.Path)
-	case response.StatusCode != http.StatusOK:
-		return nil, unknown("%s %s: %d %s", r.Method, r.URL.Path, response.StatusCode, refusal(text))
-	}
-	return withoutControls(text), nil
+	err = c.exchange(r, func(response *http.Response) error {
+		text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+		switch {
+		case err != nil:
+			return unknown("%s: reading the answer: %w", c.call(r), err)
+		case int64(len(text)) > limit:
+			return unreadable("%s: the answer is too large", c.call(r))
+		case response.StatusCode != http.StatusOK:
+			return c.refused(c.call(r), response.StatusCode, text)
+		}
+		body = withoutControls(text)
+		return nil
+	})
+	return body, err
 }
 
-func refusal(text []byte) string {
+// refused returns the error of an answer other than 200.
+func (c *Adapter) refused(call fmt.Stringer, status int, text []byte) error {
 	var body protocol.ErrorBody
-	if exactjson.Unmarshal(text, &body) != nil || body.Error.Code == "" {
-		return "without a reason"
+	understood := exactjson.Unmarshal(text, &body) == nil && body.Error.Code != ""
+	reason := "without a reason"
+	if understood {
+		reason = body.Error.Code + ": " + body.Error.Message
 	}
-	return body.Error.Code + ": " + body.Error.Message
+	if c.token != "" {
+		reason = strings.ReplaceAll(reason, c.token, removed) // a processor may repeat it
+	}
+	why := fmt.Errorf("%s: %d %s", call, status, reason)
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound && !understood, body.Error.Code == protocol.CodeNotFound:
+		return fmt.Errorf("%w: %w: %w", processor.ErrUnknown, ErrMisconfigured, why)
+	case understood && status < http.StatusInternalServerError:
+		return fmt.Errorf("%w: %w: %w", processor.ErrUnknown, ErrRefused, why)
+	default:
+		return unknown("%w", why)
+	}
 }
 
 // unknown wraps processor.ErrUnknown and the %w of the format, so that errors.Is finds

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,16 +84,26 @@ func readList[T any](ctx context.Context, c *Adapter, path, what string, handle 
 	if err != nil {
 		return err
 	}
-	response, err := c.http.Do(r)
-	if err != nil {
-		return unknown("%w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(response.Body, protocol.MaxBody)) // for the error text only
-		return unknown("%s: %d %s", what, response.StatusCode, refusal(text))
-	}
-	decoder := json.NewDecoder(bufio.NewReaderSize(response.Body, 64<<10))
+	var handled error
+	err = c.exchange(r, func(response *http.Response) error {
+		if response.StatusCode != http.StatusOK {
+			text, _ := io.ReadAll(io.LimitReader(response.Body, protocol.MaxBody)) // for the error text only
+			return c.refused(c.call(r), response.StatusCode, text)
+		}
+		err := eachElement(response.Body, what, func(element T) error {
+			handled = handle(element)
+			return handled
+		})
+		if handled != nil {
+			return nil // the processor answered
+		}
+		return err
+	})
+	return cmp.Or(handled, err)
+}
+
+func eachElement[T any](body io.Reader, what string, handle func(T) error) error {
+	decoder := json.NewDecoder(bufio.NewReaderSize(body, 64<<10))
 	for {
 		var text json.RawMessage
 		switch err := decoder.Decode(&text); {

@@ -34,7 +34,7 @@ func FuzzReadAnswer(f *testing.F) {
 	}
 	r := &http.Request{Method: http.MethodPost, URL: &url.URL{}}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := readAnswer(r, body)
+		got, err := readAnswer(call{r: r}, body)
 		var want processor.Answer
 		if wrong := exactjson.Unmarshal(body, &want); (wrong == nil) != (err == nil) {
 			t.Fatalf("%q: %v, exactjson: %v", body, err, wrong)

@@ -19,7 +19,6 @@ import (
 	"payledger/notifier/delivery"
 	"payledger/notifier/listener"
 	"payledger/notifier/message"
-	"payledger/processorsim/adapter"
 	"payledger/projections/deliveries"
 	"payledger/projections/eventjson"
 	"payledger/projections/history"
@@ -104,7 +103,7 @@ func (a *App) notifyURL(name processor.Name) string {
 }
 
 func (a *App) readNotification(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
-	return adapter.ParseNotification(a.ProcessorSecret(), name, header, body)
+	return a.Processors.ParseNotification(name, header, body)
 }
 
 func (a *App) first6DigitsNow(ctx context.Context, id domain.AccountID) (bool, error) {

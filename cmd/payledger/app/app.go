@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -38,7 +37,7 @@ import (
 	"payledger/httpapi/keyuse"
 	"payledger/notifier"
 	"payledger/notifier/listener"
-	"payledger/processorsim/adapter"
+	"payledger/processorsim/router"
 	"payledger/processorsim/simulator"
 	"payledger/projections"
 	"payledger/projections/deliveries"
@@ -57,7 +56,7 @@ type App struct {
 	Ledger      *ledger.Ledger
 	Nodes       *nodes.Registry // nil without --nats-url
 	simulator   *simulator.Simulator
-	Processors  *adapter.Adapter
+	Processors  *router.Router
 	fanout      *eventstore.Fanout
 	Views       *projections.Projections
 	checkpoints *checkpointlog.Writer
@@ -191,36 +190,6 @@ func (a *App) initialize(ctx context.Context) error {
 	return err
 }
 
-func (a *App) openProcessors(context.Context) (err error) {
-	url := a.Options.ProcessorURL
-	if url == "" {
-		dir := filepath.Join(a.Options.Data, ledger.SimulatorFolder)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("simulator: %w", err)
-		}
-		if a.simulator, err = simulator.New(simulator.Config{Dir: dir, Secret: a.ProcessorSecret(), Log: a.log}); err != nil {
-			return err
-		}
-		a.simDoor.Open(a.simulator.Handler())
-		url = a.Sim.URL
-	}
-	processors, err := adapter.New(url, nil)
-	if err == nil {
-		processors.Timed = a.durations.Processor
-		a.Processors = processors
-	}
-	return err
-}
-
-// ProcessorSecret is the flag's value, or a key derived from the master key for the simulator in
-// this process.
-func (a *App) ProcessorSecret() []byte {
-	if a.Options.ProcessorSecret != "" {
-		return []byte(a.Options.ProcessorSecret)
-	}
-	return []byte(hex.EncodeToString(a.Ledger.Derive("processor notifications")))
-}
-
 func (a *App) openViews(ctx context.Context) (err error) {
 	a.fanout = eventstore.NewFanout(a.Ledger.Store)
 	a.Views, err = projections.Open(ctx, projections.Config{
@@ -282,7 +251,7 @@ func (a *App) NotifierConfig() notifier.Config {
 
 func (a *App) openCommands(ctx context.Context) error {
 	a.Commands = service.New(commands.Config{
-		Store: a.Ledger.Store, Secrets: a.Ledger.Secrets, Processors: a.Processors, Account: a.Views.Account,
+		Store: a.Ledger.Store, Secrets: a.Ledger.Secrets, Processors: a.Processors, Connected: a.Processors.Connected, Account: a.Views.Account,
 		PaymentAccount: a.Views.PaymentAccount, DisputesBesideRefund: a.reader().DisputesBesideRefund, NotifyURL: a.notifyURL, Disputes: a.Processors,
 		PaymentTimeout: a.Options.PaymentTimeout, ActionTimeout: a.Options.ActionTimeout, ClientTokenTTL: a.Options.ClientTokenTTL,
 		Everywhere: a.everywhere, Customers: a.reader(), Random: rand.Reader, Logger: a.log,
@@ -290,7 +259,7 @@ func (a *App) openCommands(ctx context.Context) error {
 	a.Recoverer = recovery.New(recovery.Config{
 		Commands: a.Commands, Views: a.Views, Secrets: a.Ledger.Secrets, EndedCards: a.Views.EndedInstruments, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
 		PaymentTimeout: a.Options.PaymentTimeout, ActionTimeout: a.Options.ActionTimeout, DisputeLookup: a.Options.DisputeLookup,
-		Lost: a.Nodes.Lost, LeftPayment: a.leftBy(eventstore.Payments.Name), LeftAttempt: a.leftBy(eventstore.Attempts.Name),
+		Connected: a.Processors.Connected, Lost: a.Nodes.Lost, LeftPayment: a.leftBy(eventstore.Payments.Name), LeftAttempt: a.leftBy(eventstore.Attempts.Name),
 	})
 	return a.openUsers(ctx)
 }

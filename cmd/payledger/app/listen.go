@@ -33,7 +33,7 @@ func (a *App) listen(ctx context.Context) (err error) {
 			return fmt.Errorf("--nats-listen: %w", err)
 		}
 	}
-	if a.Options.ProcessorURL != "" {
+	if !a.Options.InProcess() {
 		return nil
 	}
 	a.simDoor = web.NewDoor(a.progress.adminStarting())

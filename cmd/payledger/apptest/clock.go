@@ -39,7 +39,7 @@ func (c *JumpingClock) Now() time.Time {
 // ClockOptions are the options of a service with short waits.
 func ClockOptions(dir, processors string) options.Options {
 	o := TestOptions(dir)
-	o.ProcessorURL, o.ProcessorSecret = processors, "secret"
+	o.ProcessorURL, o.ProcessorSecret = processors, []string{"secret"}
 	o.PaymentTimeout, o.ActionTimeout, o.WebhookRetryDelays = 5*time.Second, ClockDelay, []time.Duration{ClockDelay}
 	return o
 }

@@ -201,7 +201,7 @@ func Decoded[V any](t testing.TB, a Answer) (v V) {
 // Open opens a dispute of a type on a payment.
 func (r *DisputeRun) Open(payment, typ string) protocol.Dispute {
 	r.Helper()
-	d, err := r.App.Processors.OpenDispute(context.Background(), protocol.DisputeOrder{
+	d, err := r.App.Processors.Control().OpenDispute(context.Background(), protocol.DisputeOrder{
 		Reference: domain.PaymentID(payment), Type: processor.DisputeType(typ), ReasonCode: "13.1",
 	})
 	if err != nil {
@@ -214,7 +214,7 @@ func (r *DisputeRun) Open(payment, typ string) protocol.Dispute {
 func (r *DisputeRun) Change(id, place string) {
 	r.Helper()
 	typ, status, _ := strings.Cut(place, " ")
-	_, err := r.App.Processors.ChangeDispute(context.Background(), id, protocol.DisputeChange{Type: processor.DisputeType(typ), Status: processor.DisputeStatus(status)})
+	_, err := r.App.Processors.Control().ChangeDispute(context.Background(), id, protocol.DisputeChange{Type: processor.DisputeType(typ), Status: processor.DisputeStatus(status)})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"payledger/processorsim/protocol"
+	"payledger/domain/processor"
 )
 
 // PlainCard is a card that the simulator approves.
@@ -291,5 +291,5 @@ var secretLike = []struct {
 func (r *Reader) Signed(command string) Own {
 	r.T.Helper()
 	_, body, _ := strings.Cut(command, "-d '")
-	return Own{"SIGNATURE": protocol.Sign(r.app.ProcessorSecret(), []byte(strings.TrimSuffix(body, "'")))}
+	return Own{"SIGNATURE": r.app.Processors.Sign(processor.Adyen, []byte(strings.TrimSuffix(body, "'")))}
 }

@@ -83,7 +83,7 @@ func reconciled(t testing.TB, a *app.App) {
 	if a.Ledger.Store.Events() > mostCompared {
 		return
 	}
-	lines, err := a.Processors.Books(context.Background(), adapter.Filter{})
+	lines, err := a.Processors.Control().Books(context.Background(), adapter.Filter{})
 	if err != nil {
 		return // the test has no simulator, or has stopped it
 	}
@@ -203,7 +203,7 @@ func Differences(before, after map[string]string) (paths []string) {
 // OneOperation checks that the processor has done one operation of a payment.
 func OneOperation(t *testing.T, app *app.App, id string) {
 	t.Helper()
-	lines, err := app.Processors.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)})
+	lines, err := app.Processors.Control().Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)})
 	if err != nil || len(lines) != 1 || lines[0].State != "SUCCEEDED" {
 		t.Fatalf("the books hold %+v of the payment: %v", lines, err)
 	}

@@ -22,22 +22,26 @@ import (
 	"payledger/eventstore/folder"
 	"payledger/httpapi/client"
 	"payledger/processorsim/adapter"
+	"payledger/processorsim/router"
 	"payledger/processorsim/simulator"
 )
 
 // Reconcile compares the ledger with the processors' books, at a running server or in a stopped
 // server's folder (I1).
 type Reconcile struct {
-	Processor processor.Name `help:"ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE or WORLDPAY (default: all enabled ones, of a folder all)." placeholder:"NAME"`
-	From      string         `help:"Only what was created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
-	To        string         `help:"Only what was created then or earlier: RFC 3339, or a day in UTC, to its end." placeholder:"TIME"`
-	JSON      bool           `name:"json" help:"Print one JSON object instead of a table, or an array of them without --processor."`
+	Processor []string `sep:"none" help:"NAME: compare with this processor (default: all enabled ones, of a folder all that have books). NAME=URL: where it is, with --data. Repeatable." placeholder:"NAME"`
+	From      string   `help:"Only what was created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
+	To        string   `help:"Only what was created then or earlier: RFC 3339, or a day in UTC, to its end." placeholder:"TIME"`
+	JSON      bool     `name:"json" help:"Print one JSON object instead of a table, or an array of them for several processors."`
 
 	Source  `set:"scope=account:read"`
 	Account string `help:"Account of the folder, with --data (default: all of them)." placeholder:"ID"`
 	FolderKey
 
-	ProcessorURL string `name:"processor-url" help:"Where the processors are, with --data (default: the simulator's books in the folder)." placeholder:"URL"`
+	ProcessorURL       string   `name:"processor-url" help:"Where the processors are, with --data (default: the simulator's books in the folder)." placeholder:"URL"`
+	ProcessorToken     []string `name:"processor-token" sep:"none" help:"The processors' token, as serve takes it." placeholder:"TEXT"`
+	ProcessorTokenFile string   `help:"File that holds the processors' token." type:"path"`
+	ProcessorCA        string   `name:"processor-ca" help:"File with the authorities of the processors' certificates." type:"path"`
 }
 
 // TroubleError means that the comparison is incomplete.
@@ -58,12 +62,17 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 	if err != nil {
 		return options.Usage(err)
 	}
-	names := []processor.Name{c.Processor}
-	if c.Processor == "" {
-		if names, err = c.enabled(ctx); err != nil {
+	selected, at, err := c.processors(folder, args)
+	if err != nil {
+		return err
+	}
+	names := selected
+	if len(selected) == 0 {
+		if names, err = c.enabled(ctx, at); err != nil {
 			return TroubleError{err}
 		}
 	}
+	list := len(selected) != 1
 	compare := comparison(c.compareThere)
 	if folder {
 		l, err := c.open(ctx)
@@ -72,13 +81,13 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 		}
 		defer func() { failed = errors.Join(failed, l.Close()) }()
 		compare = func(ctx context.Context, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
-			return c.compareFolder(ctx, l.Store, q, report, progress)
+			return c.compareFolder(ctx, at, l.Store, q, report, progress)
 		}
 	}
 	differences, incomplete := 0, error(nil)
 	for i, name := range names {
 		q.Processor = name
-		if err := c.between(std.Out, i, len(names)); err != nil {
+		if err := c.between(std.Out, list, i, len(names)); err != nil {
 			return TroubleError{err}
 		}
 		n, err := c.one(ctx, std, q, compare)
@@ -88,7 +97,7 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 		}
 		incomplete = errors.Join(incomplete, err)
 	}
-	if err := c.between(std.Out, len(names), len(names)); err != nil {
+	if err := c.between(std.Out, list, len(names), len(names)); err != nil {
 		return TroubleError{err}
 	}
 	switch {
@@ -103,10 +112,10 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 
 // between prints the text between the results of several processors: an array of JSON. i is the
 // number of results before.
-func (c *Reconcile) between(out io.Writer, i, of int) error {
+func (c *Reconcile) between(out io.Writer, list bool, i, of int) error {
 	text := ""
 	switch {
-	case c.Processor != "" || !c.JSON && (i == 0 || i == of):
+	case !list || !c.JSON && (i == 0 || i == of):
 		return nil
 	case !c.JSON:
 		text = "\n"
@@ -133,11 +142,16 @@ func (c *Reconcile) one(ctx context.Context, std terminal.Streams, q reconcile.S
 	return counts.Differences, err
 }
 
-// enabled returns the processors that the account uses now; of a folder all of them, because it has
-// several accounts.
-func (c *Reconcile) enabled(ctx context.Context) (names []processor.Name, err error) {
+// enabled returns the processors that the account uses now; of a folder all that have an address,
+// because it has several accounts, or all of the simulator.
+func (c *Reconcile) enabled(ctx context.Context, at map[processor.Name]options.Target) (names []processor.Name, err error) {
 	if c.Data != "" {
-		return processor.Names, nil
+		for _, name := range processor.Names {
+			if _, has := at[name]; has || len(at) == 0 {
+				names = append(names, name)
+			}
+		}
+		return names, nil
 	}
 	type merchantAccount struct {
 		Name    processor.Name `json:"name"`
@@ -161,10 +175,6 @@ func (c *Reconcile) enabled(ctx context.Context) (names []processor.Name, err er
 }
 
 func (c *Reconcile) question() (q reconcile.Scope, err error) {
-	q.Processor = c.Processor
-	if q.Processor != "" && !slices.Contains(processor.Names, q.Processor) {
-		return q, fmt.Errorf("--processor %q is none of %v", c.Processor, processor.Names)
-	}
 	if q.From, err = options.Time("from", c.From, 0); err != nil {
 		return q, err
 	}
@@ -202,12 +212,12 @@ func (c *Reconcile) open(ctx context.Context) (*ledger.Ledger, error) {
 	return l, err
 }
 
-func (c *Reconcile) compareFolder(ctx context.Context, store eventstore.Store, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
+func (c *Reconcile) compareFolder(ctx context.Context, at map[processor.Name]options.Target, store eventstore.Store, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
 	accounts, err := c.accounts(ctx, store)
 	if err != nil {
 		return counts, err
 	}
-	books, err := c.books()
+	books, err := c.books(at)
 	if err != nil {
 		return counts, err
 	}
@@ -233,13 +243,56 @@ func (c *Reconcile) accounts(ctx context.Context, store eventstore.Store) ([]dom
 	}
 }
 
-func (c *Reconcile) books() (reconcile.Books, error) {
-	if c.ProcessorURL != "" {
-		return adapter.New(c.ProcessorURL, nil)
+// variable holds the addresses of serve. They count, too, if the flag only selects processors.
+const variable = "PAYLEDGER_PROCESSOR"
+
+// processors returns the processors that --processor selects, and where each processor is. A
+// comparison at a running server needs no address.
+func (c *Reconcile) processors(folder bool, args options.Arguments) (selected []processor.Name, at map[processor.Name]options.Target, err error) {
+	var faults []string
+	names, addresses := options.SplitProcessors(c.Processor)
+	for _, name := range names {
+		if !slices.Contains(processor.Names, name) {
+			faults = append(faults, fmt.Sprintf("--processor %q is none of %v", name, processor.Names))
+		}
+	}
+	if !folder && len(addresses) > 0 && args.Has("--processor") {
+		faults = append(faults, "--processor NAME=URL is for --data: a running server asks its own processors")
+	}
+	if !folder {
+		return names, nil, options.UsageOf(faults)
+	}
+	if len(addresses) == 0 {
+		addresses = options.InVariable(variable)
+	}
+	token, err := options.ReadSecret("--processor-token", options.Joined(c.ProcessorToken), c.ProcessorTokenFile)
+	if err != nil {
+		faults = append(faults, err.Error())
+	}
+	of := options.Processors{ProcessorURL: c.ProcessorURL, Processor: addresses, ProcessorCA: c.ProcessorCA}
+	if token != "" {
+		of.ProcessorToken = []string{token}
+	}
+	at, more := of.Targets(nil)
+	return names, at, options.UsageOf(append(faults, more...))
+}
+
+// books returns the processors' books of a stopped ledger.
+func (c *Reconcile) books(at map[processor.Name]options.Target) (reconcile.Books, error) {
+	if len(at) > 0 {
+		authorities, faults := options.Processors{ProcessorCA: c.ProcessorCA}.Authorities()
+		if len(faults) > 0 {
+			return nil, options.UsageOf(faults)
+		}
+		connections := map[processor.Name]router.Connection{}
+		for name, t := range at {
+			connections[name] = router.Connection{Connection: adapter.Connection{URL: t.URL, Token: t.Token, CAs: authorities}}
+		}
+		return router.Open(router.Config{Connections: connections})
 	}
 	archive, err := simulator.OpenArchive(filepath.Join(c.Data, ledger.SimulatorFolder))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no processors' books; --processor-url says where they are", c.Data)
+		return nil, fmt.Errorf("%s has no processors' books; --processor-url or --processor NAME=URL says where they are", c.Data)
 	}
 	return archive, err
 }

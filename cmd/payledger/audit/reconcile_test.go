@@ -15,7 +15,7 @@ func TestDays(t *testing.T) {
 		"2026-03-01T01:00:00+01:00": {day, day},
 		"2026-03-01T00:00:00.5":     {day.Add(time.Second / 2), day.Add(time.Second / 2)},
 	} {
-		q, err := (&Reconcile{Processor: "ADYEN", Source: Source{Data: "."}, From: text, To: text}).question()
+		q, err := (&Reconcile{Processor: []string{"ADYEN"}, Source: Source{Data: "."}, From: text, To: text}).question()
 		if err != nil || !q.From.Equal(want[0]) || !q.To.Equal(want[1]) {
 			t.Errorf("%s is from %s to %s (%v), not %v", text, q.From, q.To, err, want)
 		}

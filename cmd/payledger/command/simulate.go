@@ -19,6 +19,7 @@ type simCommand struct {
 	Listen          string `help:"Address." default:"127.0.0.1:8090"`
 	Data            string `help:"Folder of the processors' books." default:"./simulator" type:"path"`
 	ProcessorSecret string `help:"Signs notifications." required:"" placeholder:"TEXT"`
+	ProcessorToken  string `help:"The ledger's token: calls without it are refused, also those of the control API (default: every call is taken)." placeholder:"TEXT"`
 	LogLevel        string `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
 	LogFormat       string `help:"json or console; logs go to stderr. auto: console on a terminal, else json." enum:"auto,json,console" default:"auto"`
 }
@@ -31,7 +32,7 @@ func (c *simCommand) Run(ctx context.Context, std terminal.Streams) (err error) 
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	sim, err := simulator.New(simulator.Config{Dir: c.Data, Secret: []byte(c.ProcessorSecret), Log: log})
+	sim, err := simulator.New(simulator.Config{Dir: c.Data, Secret: []byte(c.ProcessorSecret), Token: c.ProcessorToken, Log: log})
 	if err != nil {
 		return err
 	}

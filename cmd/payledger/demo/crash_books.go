@@ -102,7 +102,7 @@ func (c *Crashes) readBooks(ctx context.Context) (err error) {
 }
 
 func (c *Crashes) readDifferences(ctx context.Context) error {
-	text, err := output(ctx, c.server(), &audit.Reconcile{Processor: c.facts.name, Source: c.server()})
+	text, err := output(ctx, c.server(), &audit.Reconcile{Processor: []string{string(c.facts.name)}, Source: c.server()})
 	c.program("reconcile --processor " + string(c.facts.name))
 	c.out.output(text)
 	if _, trouble := errors.AsType[audit.TroubleError](err); trouble {
@@ -143,7 +143,7 @@ type comparison struct {
 }
 
 func (c *Crashes) compare(ctx context.Context, of audit.Source) (found comparison, err error) {
-	text, err := output(ctx, of, &audit.Reconcile{Processor: c.facts.name, JSON: true, Source: of, ProcessorURL: c.there.recorded})
+	text, err := output(ctx, of, &audit.Reconcile{Processor: []string{string(c.facts.name)}, JSON: true, Source: of, ProcessorURL: c.there.recorded})
 	if _, trouble := errors.AsType[audit.TroubleError](err); trouble {
 		return found, err // any other error counts the differences
 	}

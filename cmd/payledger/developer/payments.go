@@ -26,7 +26,7 @@ type PaymentsList struct {
 	Order     string   `help:"Only the payments of this order." placeholder:"ID"`
 	Customer  string   `help:"Only the payments of this customer." placeholder:"ID"`
 	Status    []string `help:"Only payments in these statuses, for example AUTHORIZED,SETTLED." placeholder:"STATUS"`
-	Processor []string `help:"Only payments at these processors." placeholder:"NAME"`
+	Processor []string `env:"-" help:"Only payments at these processors." placeholder:"NAME"`
 	From      string   `help:"Only payments that were created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
 	To        string   `help:"Only payments that were created then or earlier: RFC 3339, or a day in UTC, to its end." placeholder:"TIME"`
 	Limit     int      `help:"At most so many payments; 0: all." default:"20"`

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-var secretFlags = []string{"--master-key", "--master-key-previous", "--processor-secret"}
+var secretFlags = []string{"--master-key", "--master-key-previous", "--processor-secret", "--processor-token"}
 
 // urlFlags are the flags that hold a URL, which may have a password in it.
-var urlFlags = []string{"--nats-url", "--processor-url"}
+var urlFlags = []string{"--nats-url", "--processor", "--processor-url"}
 
 // LivePrefix begins the API keys of production (D2).
 const LivePrefix = "plk_live_"

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"payledger/domain/processor"
 	"payledger/eventstore/secrets"
 )
 
@@ -44,8 +45,16 @@ func (o Options) WithFiles() Options {
 	if o.MasterKey, err = ReadSecret("--master-key", o.MasterKey, o.MasterKeyFile); err != nil {
 		o.faults = append(o.faults, err.Error())
 	}
-	if o.ProcessorSecret, err = ReadSecret("--processor-secret", o.ProcessorSecret, o.ProcessorSecretFile); err != nil {
-		o.faults = append(o.faults, err.Error())
+	for flag, of := range map[string]struct {
+		values *[]string
+		file   string
+	}{"--processor-secret": {&o.ProcessorSecret, o.ProcessorSecretFile}, "--processor-token": {&o.ProcessorToken, o.ProcessorTokenFile}} {
+		text, err := ReadSecret(flag, Joined(*of.values), of.file)
+		if err != nil {
+			o.faults = append(o.faults, err.Error())
+		} else if of.file != "" {
+			*of.values = []string{text}
+		}
 	}
 	var faults []string
 	o.PreviousKey, faults = o.PreviousKey.read(o.NatsURL)
@@ -85,6 +94,12 @@ func (o Options) KeyFaults() []string {
 	return faults
 }
 
+// processorFaults returns the faults of the connections to processors.
+func (o Options) processorFaults() []string {
+	_, faults := o.Targets(&o.ProcessorSecrets)
+	return faults
+}
+
 const masterKeyNeeded = "PAYLEDGER_MASTER_KEY (or --master-key-file) is needed in production: a key beside the data protects nothing"
 
 func (o Options) productionFaults() []string {
@@ -95,18 +110,16 @@ func (o Options) productionFaults() []string {
 	if u, err := url.Parse(o.PublicURL); err == nil && u.Scheme == "http" && public(u.Hostname()) {
 		faults = append(faults, "--public-url must be an https URL in production: browsers send card numbers there")
 	}
-	switch processors, err := url.Parse(o.ProcessorURL); {
-	case o.ProcessorURL == "":
-		faults = append(faults, "--processor-url is needed in production: the simulator is for the sandbox")
-	case err != nil || processors.Scheme != "https" || processors.Host == "":
-		faults = append(faults, "--processor-url must be an https URL in production: card numbers go there")
+	if o.InProcess() {
+		faults = append(faults, "--processor NAME=URL, or --processor-url, is needed in production: the simulator is for the sandbox")
 	}
-	switch n := len([]rune(o.ProcessorSecret)); {
-	case n == 0 && o.ProcessorSecretFile == "":
-		faults = append(faults, fmt.Sprintf("PAYLEDGER_PROCESSOR_SECRET (or --processor-secret-file) is needed in production, with %d characters or more: it signs processors' notifications", minProcessorSecret))
-	case n > 0 && n < minProcessorSecret:
-		faults = append(faults, fmt.Sprintf("the processor secret has %d characters; production needs %d or more", n, minProcessorSecret))
+	targets, _ := o.Targets(&o.ProcessorSecrets)
+	for _, name := range processor.Names {
+		if t, has := targets[name]; has {
+			faults = append(faults, t.productionFaults(name)...)
+		}
 	}
+	faults = unique(faults)
 	if !o.BehindProxy && (o.TLSCert == "" || o.TLSKey == "") && public(o.Listen) {
 		faults = append(faults, "--listen "+o.Listen+" is public and has no TLS: set --tls-cert and --tls-key, listen on 127.0.0.1, or set --behind-proxy if a proxy ends TLS")
 	}

@@ -26,48 +26,47 @@ const MajorityReads = "majority"
 
 // Options are the flags of serve (I1); demo sets its own.
 type Options struct {
-	Data                string `help:"Data folder." default:"./data" type:"path"`
-	Listen              string `help:"Address of the API." default:"127.0.0.1:8080"`
-	AdminListen         string `help:"Address of /metrics and /readyz for operators." default:"127.0.0.1:8081"`
-	Pprof               bool   `help:"Serve /debug/pprof on the operators' address."`
-	BehindProxy         bool   `help:"In production: --listen may be public without TLS, because a proxy ends it."`
-	Environment         string `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
-	Shards              int    `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
-	Origin              string `help:"Name of the ledger in its checkpoints, for witnesses, for example ledger.example.com/payments (first start only; default: payledger/<id of the log>)." placeholder:"NAME"`
-	NATS                `embed:""`
-	NatsListen          string        `name:"nats-listen" help:"Address for analysts: keeps the stream EVENTS on a NATS server of its own (default: none)." placeholder:"ADDRESS"`
-	EventsRetention     time.Duration `name:"events-retention" help:"How long events stay in the stream EVENTS; 0: for ever." default:"0"`
-	MasterKey           string        `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
-	MasterKeyFile       string        `help:"File that holds the master key." type:"path"`
-	PreviousKey         `embed:""`
-	PublicURL           string          `name:"public-url" help:"This service as browsers and processors reach it, behind a proxy the proxy's address (default: the listen address)."`
-	ProcessorURL        string          `name:"processor-url" help:"The processors (default in the sandbox: a simulator in this process)."`
-	ProcessorSecret     string          `help:"Signs processor notifications." placeholder:"TEXT"`
-	ProcessorSecretFile string          `help:"File that holds the processor secret." type:"path"`
-	SimListen           string          `help:"Address of the simulator in this process." default:"127.0.0.1:0"`
-	PaymentTimeout      time.Duration   `help:"How long a caller waits for a processor (§8)." default:"90s"`
-	ActionTimeout       time.Duration   `help:"How long the customer may take for a required action." default:"24h"`
-	ClientTokenTTL      time.Duration   `name:"client-token-ttl" help:"Life of a client token." default:"24h"`
-	DisputeLookup       time.Duration   `name:"dispute-lookup" help:"How often processors are asked for disputes whose notification was lost." default:"1m"`
-	WebhookTimeout      time.Duration   `help:"How long a webhook's receiver may take." default:"10s"`
-	WebhookRetryDelays  []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
-	DeliveryRetention   time.Duration   `name:"delivery-retention" help:"How long deliveries of webhooks are kept after they have finished." default:"2160h"`
-	WebhookAllowCIDR    []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
-	FrameAncestors      []string        `name:"checkout-frame-ancestors" help:"Origins whose pages may show the checkout in a frame (default: none)." placeholder:"ORIGIN"`
-	Memory              limits.Size     `help:"Memory that the process stays below, for example 4GiB (default: 75 % of the cgroup's or the machine's)." placeholder:"SIZE"`
-	TrustedProxies      []netip.Prefix  `name:"trusted-proxies" help:"Networks of the proxies whose X-Forwarded-For or Forwarded says which client a request is from."`
-	MaxConnections      int             `help:"Connections of the API at once (default: by memory and open files)." placeholder:"N"`
-	AddressConnections  int             `name:"max-connections-per-address" help:"Connections of one client address at once (default: half of all)." placeholder:"N"`
-	MaxRequests         int             `help:"Requests that are worked on at once; twice as many wait (default: 48 for each processor of the machine)." placeholder:"N"`
-	WriteTimeout        time.Duration   `help:"How long a client may take nothing of its answer." default:"30s"`
-	Drain               time.Duration   `help:"How long the service takes requests after SIGTERM, while /readyz answers 503: the time that the proxy needs to notice." default:"0s"`
-	Reads               string          `help:"With --nats-url, what a read of the newest state rests on: lease (a length of time on this machine's clock) or majority (a group in the log for all readers of a moment, and no clock)." enum:"lease,majority" default:"lease"`
-	Role                nodes.Role      `help:"With --nats-url, the work of this node: all; api (commands and reads of one payment, without views: lists are read at another node, and webhooks and workflows run there); views (everything, but it owns no shards)." enum:"all,api,views" default:"all"`
-	RateLimit           float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
-	TLSCert             string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
-	TLSKey              string          `name:"tls-key" help:"Key file of the API." type:"path"`
-	LogLevel            string          `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
-	LogFormat           string          `help:"json or console; logs go to stderr. auto: console on a terminal, else json." enum:"auto,json,console" default:"auto"`
+	Data               string `help:"Data folder." default:"./data" type:"path"`
+	Listen             string `help:"Address of the API." default:"127.0.0.1:8080"`
+	AdminListen        string `help:"Address of /metrics and /readyz for operators." default:"127.0.0.1:8081"`
+	Pprof              bool   `help:"Serve /debug/pprof on the operators' address."`
+	BehindProxy        bool   `help:"In production: --listen may be public without TLS, because a proxy ends it."`
+	Environment        string `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
+	Shards             int    `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
+	Origin             string `help:"Name of the ledger in its checkpoints, for witnesses, for example ledger.example.com/payments (first start only; default: payledger/<id of the log>)." placeholder:"NAME"`
+	NATS               `embed:""`
+	NatsListen         string        `name:"nats-listen" help:"Address for analysts: keeps the stream EVENTS on a NATS server of its own (default: none)." placeholder:"ADDRESS"`
+	EventsRetention    time.Duration `name:"events-retention" help:"How long events stay in the stream EVENTS; 0: for ever." default:"0"`
+	MasterKey          string        `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
+	MasterKeyFile      string        `help:"File that holds the master key." type:"path"`
+	PreviousKey        `embed:""`
+	PublicURL          string `name:"public-url" help:"This service as browsers and processors reach it, behind a proxy the proxy's address (default: the listen address)."`
+	Processors         `embed:""`
+	ProcessorSecrets   `embed:""`
+	SimListen          string          `help:"Address of the simulator in this process." default:"127.0.0.1:0"`
+	PaymentTimeout     time.Duration   `help:"How long a caller waits for a processor (§8)." default:"90s"`
+	ActionTimeout      time.Duration   `help:"How long the customer may take for a required action." default:"24h"`
+	ClientTokenTTL     time.Duration   `name:"client-token-ttl" help:"Life of a client token." default:"24h"`
+	DisputeLookup      time.Duration   `name:"dispute-lookup" help:"How often processors are asked for disputes whose notification was lost." default:"1m"`
+	WebhookTimeout     time.Duration   `help:"How long a webhook's receiver may take." default:"10s"`
+	WebhookRetryDelays []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
+	DeliveryRetention  time.Duration   `name:"delivery-retention" help:"How long deliveries of webhooks are kept after they have finished." default:"2160h"`
+	WebhookAllowCIDR   []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
+	FrameAncestors     []string        `name:"checkout-frame-ancestors" help:"Origins whose pages may show the checkout in a frame (default: none)." placeholder:"ORIGIN"`
+	Memory             limits.Size     `help:"Memory that the process stays below, for example 4GiB (default: 75 % of the cgroup's or the machine's)." placeholder:"SIZE"`
+	TrustedProxies     []netip.Prefix  `name:"trusted-proxies" help:"Networks of the proxies whose X-Forwarded-For or Forwarded says which client a request is from."`
+	MaxConnections     int             `help:"Connections of the API at once (default: by memory and open files)." placeholder:"N"`
+	AddressConnections int             `name:"max-connections-per-address" help:"Connections of one client address at once (default: half of all)." placeholder:"N"`
+	MaxRequests        int             `help:"Requests that are worked on at once; twice as many wait (default: 48 for each processor of the machine)." placeholder:"N"`
+	WriteTimeout       time.Duration   `help:"How long a client may take nothing of its answer." default:"30s"`
+	Drain              time.Duration   `help:"How long the service takes requests after SIGTERM, while /readyz answers 503: the time that the proxy needs to notice." default:"0s"`
+	Reads              string          `help:"With --nats-url, what a read of the newest state rests on: lease (a length of time on this machine's clock) or majority (a group in the log for all readers of a moment, and no clock)." enum:"lease,majority" default:"lease"`
+	Role               nodes.Role      `help:"With --nats-url, the work of this node: all; api (commands and reads of one payment, without views: lists are read at another node, and webhooks and workflows run there); views (everything, but it owns no shards)." enum:"all,api,views" default:"all"`
+	RateLimit          float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
+	TLSCert            string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
+	TLSKey             string          `name:"tls-key" help:"Key file of the API." type:"path"`
+	LogLevel           string          `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
+	LogFormat          string          `help:"json or console; logs go to stderr. auto: console on a terminal, else json." enum:"auto,json,console" default:"auto"`
 
 	Arguments   Arguments     `kong:"-"` // of the process
 	ReadTimeout time.Duration `kong:"-"` // of the log; 0 takes the usual one (tests on a busy machine take more)
@@ -132,7 +131,7 @@ func (o Options) Check() error { return UsageOf(o.Faults()) }
 
 // Faults returns every fault that the parser does not see.
 func (o Options) Faults() []string {
-	return slices.Concat(o.limitFaults(), o.NATS.Faults(), o.KeyFaults(), o.productionFaults())
+	return slices.Concat(o.limitFaults(), o.NATS.Faults(), o.KeyFaults(), o.processorFaults(), o.productionFaults())
 }
 
 // OriginFault returns the fault of an --origin that cannot be the name of a ledger.

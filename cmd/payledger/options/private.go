@@ -31,7 +31,8 @@ func (o Options) openFaults() (faults []string) {
 	faults = FolderFaults(o.Data)
 	for flag, path := range map[string]string{
 		"--master-key-file": o.MasterKeyFile, "--master-key-previous-file": o.PreviousKey.MasterKeyPreviousFile,
-		"--processor-secret-file": o.ProcessorSecretFile, "--tls-key": o.TLSKey, "--nats-key": o.NatsKey, "--nats-creds": o.NatsCreds,
+		"--processor-secret-file": o.ProcessorSecretFile, "--processor-token-file": o.ProcessorTokenFile, "--processor-ca": o.ProcessorCA,
+		"--tls-key": o.TLSKey, "--nats-key": o.NatsKey, "--nats-creds": o.NatsCreds,
 	} {
 		if info, err := os.Stat(path); path != "" && err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o002 != 0 {
 			faults = append(faults, fmt.Sprintf("%s: other users may change %s, which has the mode %04o: `chmod 600 %[2]s`", flag, path, info.Mode().Perm()))

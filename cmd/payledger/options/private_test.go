@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,11 +190,11 @@ func TestFilesAreReadOnce(t *testing.T) {
 	if err := os.WriteFile(file, []byte("s\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	once := options.Options{ProcessorSecretFile: file}.WithFiles()
+	once := options.Options{ProcessorSecrets: options.ProcessorSecrets{ProcessorSecretFile: file}}.WithFiles()
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if twice := once.WithFiles(); twice.ProcessorSecret != "s" || len(twice.WrittenFaults()) > 0 {
+	if twice := once.WithFiles(); !slices.Equal(twice.ProcessorSecret, []string{"s"}) || len(twice.WrittenFaults()) > 0 {
 		t.Errorf("the secret is %q, the faults %v", twice.ProcessorSecret, twice.WrittenFaults())
 	}
 }

@@ -18,7 +18,7 @@ func TestDisputedCard(t *testing.T) {
 	t.Parallel()
 	r := apptest.NewDisputeRun(t, nil)
 	id := r.Settled("order-1", apptest.CardDisputed, "ADYEN")
-	if _, err := r.App.Processors.Settle(context.Background()); err != nil {
+	if _, err := r.App.Processors.Control().Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	var shown []apptest.ShownDispute
@@ -53,7 +53,7 @@ func TestDisputeFaults(t *testing.T) {
 	rate := 0.4
 	for mode, delay := range map[protocol.Mode]int{protocol.DropBefore: 0, protocol.Latency: 30, protocol.DuplicateNotification: 0, protocol.Reorder: 40} {
 		fault := protocol.Fault{Operation: processor.Dispute, Mode: mode, Rate: &rate, DelayMs: delay}
-		if err := r.App.Processors.SetFault(context.Background(), fault); err != nil {
+		if err := r.App.Processors.Control().SetFault(context.Background(), fault); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestLostWhileAway(t *testing.T) {
 	dir := t.TempDir()
 	r := apptest.NewDisputeRun(t, func(o *options.Options) { o.Data, o.DisputeLookup = dir, time.Hour })
 	id := r.Settled("order-1", "4111111111111111", "STRIPE")
-	if err := r.App.Processors.SetFault(context.Background(), protocol.Fault{Operation: processor.Dispute, Mode: protocol.DropBefore}); err != nil {
+	if err := r.App.Processors.Control().SetFault(context.Background(), protocol.Fault{Operation: processor.Dispute, Mode: protocol.DropBefore}); err != nil {
 		t.Fatal(err)
 	}
 	d := r.Open(id, "RETRIEVAL")

@@ -42,7 +42,7 @@ func TestNotificationArrives(t *testing.T) {
 	for name, secret := range map[string]string{"derived secret": "", "--processor-secret": "shared with the processors"} {
 		t.Run(name, func(t *testing.T) {
 			o, log := apptest.TestOptions(t.TempDir()), &logBuffer{}
-			o.ProcessorSecret = secret
+			o.ProcessorSecret = []string{secret}
 			app, err := app.Start(context.Background(), o, zerolog.New(log))
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestNotificationArrives(t *testing.T) {
 			if p.Status != "PENDING" {
 				t.Fatalf("created as %+v", p)
 			}
-			if _, err := app.Processors.Settle(context.Background()); err != nil {
+			if _, err := app.Processors.Control().Settle(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			if now := apptest.AwaitOutcome(t, m, p.ID); now.Status != "AUTHORIZED" {

@@ -61,7 +61,7 @@ func TestProductionNamesEverything(t *testing.T) {
 func TestProductionOptions(t *testing.T) {
 	t.Parallel()
 	good := apptest.TestOptions(t.TempDir())
-	good.Environment, good.MasterKey, good.ProcessorSecret, good.ProcessorURL = account.Production, apptest.GoodMasterKey, apptest.GoodSecret, "https://processors.example"
+	good.Environment, good.MasterKey, good.ProcessorSecret, good.ProcessorURL = account.Production, apptest.GoodMasterKey, []string{apptest.GoodSecret}, "https://processors.example"
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +70,9 @@ func TestProductionOptions(t *testing.T) {
 		change func(*options.Options)
 		says   string // "" for nothing
 	}{
-		"no processor secret":       {func(o *options.Options) { o.ProcessorSecret = "" }, "PAYLEDGER_PROCESSOR_SECRET (or --processor-secret-file) is needed"},
-		"31 characters":             {func(o *options.Options) { o.ProcessorSecret = apptest.GoodSecret[:31] }, "has 31 characters"},
-		"32 characters":             {func(o *options.Options) { o.ProcessorSecret = apptest.GoodSecret[:32] }, ""},
+		"no processor secret":       {func(o *options.Options) { o.ProcessorSecret = nil }, "PAYLEDGER_PROCESSOR_SECRET (or --processor-secret-file) is needed"},
+		"31 characters":             {func(o *options.Options) { o.ProcessorSecret = []string{apptest.GoodSecret[:31]} }, "has 31 characters"},
+		"32 characters":             {func(o *options.Options) { o.ProcessorSecret = []string{apptest.GoodSecret[:32]} }, ""},
 		"no processors":             {func(o *options.Options) { o.ProcessorURL = "" }, "the simulator is for the sandbox"},
 		"processors by http":        {func(o *options.Options) { o.ProcessorURL = "http://127.0.0.1:1" }, "https URL"},
 		"no URL":                    {func(o *options.Options) { o.ProcessorURL = "processors.example" }, "https URL"},
@@ -113,7 +113,7 @@ func TestProductionOptions(t *testing.T) {
 		"a file that is not there": {func(o *options.Options) { o.MasterKey, o.MasterKeyFile = "", "/nowhere/key" }, "--master-key-file: open /nowhere/key"},
 		"a file and a value":       {func(o *options.Options) { o.ProcessorSecretFile = "x" }, "both set"},
 		"everything wrong in sandbox": {func(o *options.Options) {
-			o.Environment, o.ProcessorURL, o.ProcessorSecret, o.Listen = account.Sandbox, "http://x", "x", ":1"
+			o.Environment, o.ProcessorURL, o.ProcessorSecret, o.Listen = account.Sandbox, "http://x", []string{"x"}, ":1"
 		}, ""},
 	} {
 		o := good

@@ -189,7 +189,7 @@ func (c trigger) play(t *testing.T, app *app.App, m *apptest.Merchant, came <-ch
 	p.trouble(t, app)
 	p.ask(t, m)
 	p.holds(t, m, awaitHooks(t, app, came, append([]string{c.failed}, c.webhooks...)...))
-	if err := app.Processors.ClearFaults(context.Background()); err != nil {
+	if err := app.Processors.Control().ClearFaults(context.Background()); err != nil {
 		t.Error(err)
 	}
 }
@@ -238,12 +238,12 @@ func (p pulled) trouble(t *testing.T, app *app.App) {
 		if p.part > 0 {
 			part = new(domain.Amount(p.part))
 		}
-		if _, err := app.Processors.Act(context.Background(), p.act, p.id, part); err != nil {
+		if _, err := app.Processors.Control().Act(context.Background(), p.act, p.id, part); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if p.fault != "" {
-		if err := app.Processors.SetFault(context.Background(), protocol.Fault{Mode: p.fault, Operation: p.kind}); err != nil {
+		if err := app.Processors.Control().SetFault(context.Background(), protocol.Fault{Mode: p.fault, Operation: p.kind}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -68,7 +68,7 @@ func TestWaitingMetrics(t *testing.T) {
 // endWaiting settles all operations, and waits until the metrics show none without an outcome.
 func endWaiting(t *testing.T, app *app.App) {
 	t.Helper()
-	if _, err := app.Processors.Settle(t.Context()); err != nil {
+	if _, err := app.Processors.Control().Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	apptest.Eventually(t, func() bool { return !strings.Contains(readMetrics(t, app), "\npayledger_operations_waiting{") })

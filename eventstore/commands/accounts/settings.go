@@ -19,7 +19,11 @@ type Accounts struct {
 // ChangeRouting replaces the account's routing rules and returns them (D15).
 func (s *Accounts) ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error) {
 	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
-		return account.DecideChangeRouting(state, account.ChangeRouting{At: at, Routing: in})
+		event, err := account.DecideChangeRouting(state, account.ChangeRouting{At: at, Routing: in})
+		if err != nil || event == nil {
+			return event, err
+		}
+		return event, s.CheckRouting(state.Routing, in)
 	})
 	return state.Routing, err
 }

@@ -12,6 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/instrument"
+	"payledger/domain/payment"
 	"payledger/domain/process"
 	"payledger/domain/processor"
 	"payledger/eventstore"
@@ -67,13 +68,14 @@ func (s *Instruments) verifiers(ctx context.Context, by commands.Caller, inst in
 	}
 	currency := cmp.Or(tip.State.Currency, "EUR") // a session may have none
 	var targets []instrument.Verification
-	for _, p := range merchant.Route(account.RouteFacts{Currency: currency, Network: inst.Card.Network}) {
+	facts := account.RouteFacts{Currency: currency, Network: inst.Card.Network}
+	for _, p := range s.Route(merchant, facts) {
 		targets = append(targets, instrument.Verification{Processor: p.Name, MerchantID: p.MerchantID, Currency: currency})
 	}
 	if len(targets) == 0 {
 		err := domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment method cannot be verified: no processor is enabled.")
-		err.Recovery = domain.EnableProcessor
-		return nil, err
+		err.Err, err.Recovery = payment.ErrNoProcessor, domain.EnableProcessor
+		return nil, s.NoRoute(merchant, facts, err)
 	}
 	return targets, nil
 }

@@ -162,9 +162,10 @@ func (s *Payments) assemble(ctx context.Context, by commands.Caller, in *creatio
 				"must be %s, the currency of the session's amount, or be sent with an amount", from.Currency)
 		}
 	}
-	c.Route, c.AutoCapture = route(merchant, c), merchant.Settings.AutoCapture()
+	facts := routeFacts(c)
+	c.Route, c.AutoCapture = targets(s.Route(merchant, facts)), merchant.Settings.AutoCapture()
 	if _, err := payment.DecideCreate(payment.State{}, c); err != nil {
-		return none, err
+		return none, s.NoRoute(merchant, facts, err)
 	}
 	if c.Method.Vaulted && c.CustomerID != inst.CustomerID {
 		return none, cannotPay(otherCustomer) // §4 rule 3
@@ -173,8 +174,8 @@ func (s *Payments) assemble(ctx context.Context, by commands.Caller, in *creatio
 	return c, err
 }
 
-// route returns the processors that the account's rules choose for the payment (D15).
-func route(merchant account.State, c payment.Create) []payment.Target {
+// routeFacts returns what the account's rules read of a payment (D15).
+func routeFacts(c payment.Create) account.RouteFacts {
 	facts := account.RouteFacts{Currency: c.Currency, Network: c.Method.Card.Network, Metadata: c.Metadata}
 	if c.Amount != nil {
 		facts.Amount = *c.Amount
@@ -182,11 +183,15 @@ func route(merchant account.State, c payment.Create) []payment.Target {
 	if c.Order != nil {
 		facts.CountryCode = c.Order.CountryCode
 	}
-	var targets []payment.Target
-	for _, p := range merchant.Route(facts) {
-		targets = append(targets, payment.Target{Processor: p.Name, MerchantID: p.MerchantID})
+	return facts
+}
+
+func targets(route []account.Processor) []payment.Target {
+	var all []payment.Target
+	for _, p := range route {
+		all = append(all, payment.Target{Processor: p.Name, MerchantID: p.MerchantID})
 	}
-	return targets
+	return all
 }
 
 // method merges the request's payment method options over the session's (D5.1).

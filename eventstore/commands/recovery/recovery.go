@@ -59,6 +59,7 @@ type Config struct {
 	Lost                     func() uint64
 	LeftPayment, LeftAttempt func(context.Context, pending.Item) bool
 
+	Connected      func(processor.Name) bool // reports whether a processor has an address; nil: all have
 	PaymentTimeout time.Duration
 	ActionTimeout  time.Duration
 	DisputeLookup  time.Duration // interval of the sweeps for lost dispute notifications
@@ -100,6 +101,9 @@ func (r *Recoverer) Run(ctx context.Context) {
 	r.running.Go(func() { scanner.Run(ctx) })
 	r.running.Go(func() { repeat(ctx, secrets.CleanInterval, func() { r.RunOnce(ctx, r.Now()) }) })
 	for _, name := range processor.Names {
+		if r.Connected != nil && !r.Connected(name) {
+			continue // after it has an address again, the search goes on where it ended
+		}
 		r.running.Go(func() { repeat(ctx, r.DisputeLookup, func() { r.sweepDisputes(ctx, name) }) })
 	}
 }

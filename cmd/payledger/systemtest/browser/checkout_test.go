@@ -235,7 +235,7 @@ func (s till) testPending(t *testing.T) {
 	w.payWith(laterCard)
 	w.shown("pending")
 	w.picture("pending-390")
-	if _, err := s.app.Processors.Settle(context.Background()); err != nil {
+	if _, err := s.app.Processors.Control().Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	w.do(reload())

@@ -64,7 +64,7 @@ func TestClusterPlacement(t *testing.T) {
 	made := apptest.InitCluster(t, url, "--shards", "1", "--nats-placement-tags", "Ledger,zone:b", "--nats-placement-cluster", "test")
 	r := &rollRig{c: c, url: url, made: made}
 	processors := apptest.TestOptions(t.TempDir())
-	processors.ProcessorSecret = rollSecret
+	processors.ProcessorSecret = []string{rollSecret}
 	r.sim = apptest.StartApp(t, processors).Sim.URL
 	app := r.mustStart(t, made.MasterKey, "")
 	apptest.NewMerchant(app.API.URL, made.APIKey).PayAs(t, apptest.HerCustomer)

@@ -40,7 +40,7 @@ type rollRig struct {
 func (r *rollRig) start(t *testing.T, key, previous string) (*app.App, error) {
 	o := apptest.TestOptions(t.TempDir())
 	o.NatsURL, o.MasterKey, o.MasterKeyPrevious, o.ProcessorURL = r.url, key, previous, r.sim
-	o.ProcessorSecret = rollSecret
+	o.ProcessorSecret = []string{rollSecret}
 	return app.Start(t.Context(), o, zerolog.Nop())
 }
 
@@ -104,7 +104,7 @@ func TestClusterRotateMasterKey(t *testing.T) {
 	r.made = apptest.InitCluster(t, r.url, "--shards", "1")
 	old, key := r.made.MasterKey, apptest.GoodMasterKey
 	processors := apptest.TestOptions(t.TempDir())
-	processors.ProcessorSecret = rollSecret
+	processors.ProcessorSecret = []string{rollSecret}
 	r.sim = apptest.StartApp(t, processors).Sim.URL
 	a, b := r.mustStart(t, old, ""), r.mustStart(t, old, "")
 	inbox := &apptest.WebhookCounter{Came: map[string]int{}}

@@ -34,7 +34,7 @@ type roleRig struct {
 func (r *roleRig) start(t *testing.T, dir string, role nodes.Role) (a *app.App, stop func()) {
 	t.Helper()
 	o := apptest.TestOptions(dir)
-	o.NatsURL, o.MasterKey, o.ReadTimeout, o.Role, o.ProcessorURL, o.ProcessorSecret = r.url, r.made.MasterKey, 0, role, r.simulator, processorSecret
+	o.NatsURL, o.MasterKey, o.ReadTimeout, o.Role, o.ProcessorURL, o.ProcessorSecret = r.url, r.made.MasterKey, 0, role, r.simulator, []string{processorSecret}
 	a, err := app.Start(context.Background(), o, zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel))
 	if err != nil {
 		t.Fatal(err)

@@ -178,7 +178,7 @@ func clockSetBack(t *testing.T, jump time.Duration, between string) {
 		t.Errorf("captured: %+v", p)
 	}
 	for id, want := range map[string]int{paid.ID: 2, unknown.ID: 1} {
-		if lines, err := app.Processors.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)}); err != nil || len(lines) != want {
+		if lines, err := app.Processors.Control().Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)}); err != nil || len(lines) != want {
 			t.Errorf("the books hold %+v of the payment: %v", lines, err)
 		}
 	}

@@ -76,7 +76,7 @@ func testLifecycles(t *testing.T, n int, automatic bool) {
 		}
 	})
 	story.play(n)
-	if err := story.app.Processors.ClearFaults(context.Background()); err != nil {
+	if err := story.app.Processors.Control().ClearFaults(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	story.settle()
@@ -175,7 +175,7 @@ func (s *stories) misbehave() {
 		if mode == protocol.Latency {
 			fault.DelayMs = int(lifecycleTimeout.Milliseconds()) * 5 / 4
 		}
-		if err := s.app.Processors.SetFault(context.Background(), fault); err != nil {
+		if err := s.app.Processors.Control().SetFault(context.Background(), fault); err != nil {
 			s.Fatal(err)
 		}
 	}
@@ -259,7 +259,7 @@ func waiting(p payment.State) bool {
 // API's answers with both.
 func (s *stories) audit() {
 	s.Helper()
-	lines, err := s.app.Processors.Books(context.Background(), adapter.Filter{})
+	lines, err := s.app.Processors.Control().Books(context.Background(), adapter.Filter{})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -29,7 +29,7 @@ var disputeWays = []string{
 func (r *reconciling) dispute(id string, random *rand.Rand) {
 	way := strings.Split(disputeWays[random.IntN(len(disputeWays))], ", ")
 	opens, _, _ := strings.Cut(way[0], " ")
-	now, err := r.app.Processors.OpenDispute(context.Background(), protocol.DisputeOrder{
+	now, err := r.app.Processors.Control().OpenDispute(context.Background(), protocol.DisputeOrder{
 		Reference: domain.PaymentID(id), Type: processor.DisputeType(opens), ReasonCode: "13.1",
 	})
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *reconciling) dispute(id string, random *rand.Rand) {
 	for _, place := range way[1 : 1+random.IntN(len(way))] {
 		typ, status, _ := strings.Cut(place, " ")
 		change := protocol.DisputeChange{Type: processor.DisputeType(typ), Status: processor.DisputeStatus(status)}
-		if now, err = r.app.Processors.ChangeDispute(context.Background(), now.ID, change); err != nil {
+		if now, err = r.app.Processors.Control().ChangeDispute(context.Background(), now.ID, change); err != nil {
 			r.Errorf("change of %s to %s: %v", now.ID, place, err)
 			return
 		}

@@ -39,7 +39,7 @@ func (s sums) whole() sums {
 // the books.
 func (r *reconciling) booked() sums {
 	r.Helper()
-	lines, err := r.app.Processors.Books(context.Background(), adapter.Filter{})
+	lines, err := r.app.Processors.Control().Books(context.Background(), adapter.Filter{})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -216,7 +216,7 @@ func (r *reconciling) play(n int, seed uint64) {
 	r.merchant.Must(r.T, "PUT", "/management/routing", r.merchant.Headers(), map[string]any{"rules": rules, "default": []processor.Name{processor.Adyen}})
 	rate := 0.3
 	for _, fault := range []protocol.Fault{{Mode: protocol.DuplicateNotification, Rate: &rate}, {Mode: protocol.Reorder, Rate: &rate, DelayMs: 700}} {
-		if err := r.app.Processors.SetFault(context.Background(), fault); err != nil {
+		if err := r.app.Processors.Control().SetFault(context.Background(), fault); err != nil {
 			r.Fatal(err)
 		}
 	}
@@ -304,7 +304,7 @@ func (l tale) behind(kind processor.Kind, part int64) {
 	if part > 0 {
 		amount = new(domain.Amount(1 + l.random.Int64N(part)))
 	}
-	_, _ = l.app.Processors.Act(context.Background(), kind, l.id, amount) // the books show whether it was refused
+	_, _ = l.app.Processors.Control().Act(context.Background(), kind, l.id, amount) // the books show whether it was refused
 }
 
 // reconciledStories: an out-of-band operation is found when our own next operation is refused
@@ -370,7 +370,7 @@ func (r *reconciling) settle() {
 // audit compares every payment with the books.
 func (r *reconciling) audit() {
 	r.Helper()
-	lines, err := r.app.Processors.Books(context.Background(), adapter.Filter{})
+	lines, err := r.app.Processors.Control().Books(context.Background(), adapter.Filter{})
 	if err != nil {
 		r.Fatal(err)
 	}

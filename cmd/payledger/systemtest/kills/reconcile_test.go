@@ -43,7 +43,7 @@ func TestReconcileCommand(t *testing.T) {
 		t.Errorf("exits %d:\n%s%s", status, out, stderr)
 	}
 	part := domain.Amount(700)
-	line, err := app.Processors.Act(context.Background(), processor.Capture, domain.PaymentID(paid.ID), &part)
+	line, err := app.Processors.Control().Act(context.Background(), processor.Capture, domain.PaymentID(paid.ID), &part)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestReconcileOnItsWay(t *testing.T) {
 	for try := range 7 {
 		key := apptest.PendingCapture(t, m, fmt.Sprint("order-", try))
 		next := awaitQuiet(t, app, key, 600*time.Millisecond<<try) // longer on a slow machine
-		if _, err := app.Processors.Settle(context.Background()); err != nil {
+		if _, err := app.Processors.Control().Settle(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		status, out, stderr := apptest.Invoke(t, args...)

@@ -66,7 +66,7 @@ func TestFaults(t *testing.T) {
 			app := apptest.StartApp(t, o)
 			m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)
 			token := m.Token(t, "order-1", 2500, "4111111111111111")
-			if err := app.Processors.SetFault(context.Background(), c.Fault); err != nil {
+			if err := app.Processors.Control().SetFault(context.Background(), c.Fault); err != nil {
 				t.Fatal(err)
 			}
 			got, err := m.Pay(token, "key-1")

@@ -155,7 +155,7 @@ func TestHangingProcessor(t *testing.T) {
 	g.answer(processor.Stripe)
 
 	o := apptest.TestOptions(dir)
-	o.ProcessorURL, o.ProcessorSecret, o.DisputeLookup = g.url, "secret", 50*time.Millisecond
+	o.ProcessorURL, o.ProcessorSecret, o.DisputeLookup = g.url, []string{"secret"}, 50*time.Millisecond
 	began := time.Now()
 	app, err := apptest.StartAt(context.Background(), o, zerolog.Nop(), func() time.Time { return time.Now().Add(2 * time.Hour) })
 	if err != nil {
@@ -249,10 +249,10 @@ func cardGone(t *testing.T, app *app.App, account domain.AccountID, token domain
 func findLostDispute(t *testing.T, app *app.App, m *apptest.Merchant, payment string) {
 	t.Helper()
 	fault := protocol.Fault{Operation: processor.Dispute, Mode: protocol.DropBefore}
-	if err := app.Processors.SetFault(context.Background(), fault); err != nil {
+	if err := app.Processors.Control().SetFault(context.Background(), fault); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := app.Processors.OpenDispute(context.Background(), protocol.DisputeOrder{
+	opened, err := app.Processors.Control().OpenDispute(context.Background(), protocol.DisputeOrder{
 		Reference: domain.PaymentID(payment), Type: "DISPUTE", ReasonCode: "13.1",
 	})
 	if err != nil {

@@ -85,7 +85,7 @@ func TestShed(t *testing.T) {
 func TestHangingProcessorTakesNoPlaces(t *testing.T) {
 	t.Parallel()
 	g, o := newGate(t), apptest.TestOptions(t.TempDir())
-	o.ProcessorURL, o.ProcessorSecret, o.MaxRequests = g.url, "secret", 1
+	o.ProcessorURL, o.ProcessorSecret, o.MaxRequests = g.url, []string{"secret"}, 1
 	app := apptest.StartApp(t, o)
 	m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)
 	routeTo(t, m, processor.Adyen)
@@ -111,7 +111,7 @@ func TestOnePaymentsQueue(t *testing.T) {
 	t.Parallel()
 	const queue = 128
 	g, o := newGate(t), apptest.TestOptions(t.TempDir())
-	o.ProcessorURL, o.ProcessorSecret, o.MaxRequests = g.url, "secret", 2 // waiting requests take no places
+	o.ProcessorURL, o.ProcessorSecret, o.MaxRequests = g.url, []string{"secret"}, 2 // waiting requests take no places
 	o.MaxConnections, o.AddressConnections = 2*queue, 2*queue
 	app := apptest.StartApp(t, o)
 	m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)
@@ -247,7 +247,7 @@ func TestConnectionCap(t *testing.T) {
 func TestClientsBehindProxy(t *testing.T) {
 	t.Parallel()
 	g, o := newGate(t), apptest.TestOptions(t.TempDir())
-	o.ProcessorURL, o.ProcessorSecret, o.AddressConnections = g.url, "secret", 1
+	o.ProcessorURL, o.ProcessorSecret, o.AddressConnections = g.url, []string{"secret"}, 1
 	o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	app := apptest.StartApp(t, o)
 	m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)

@@ -1,0 +1,199 @@
+package adapter_test
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain/processor"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/protocol"
+)
+
+// connect opens a connection to a server that ends with the test.
+func connect(t *testing.T, c adapter.Connection, handle http.HandlerFunc) *adapter.Adapter {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	c.URL = strings.Replace(c.URL, "http://server", server.URL, 1)
+	c.URL = strings.Replace(c.URL, "@server", "@"+strings.TrimPrefix(server.URL, "http://"), 1)
+	a, err := adapter.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); server.Close() })
+	return a
+}
+
+// TestAuthentication: each call of a connection carries its token, or else the user and the
+// password of the address. The path of the address stands before each path.
+func TestAuthentication(t *testing.T) {
+	for _, c := range []struct {
+		of   adapter.Connection
+		want string
+	}{
+		{adapter.Connection{URL: "http://server"}, ""},
+		{adapter.Connection{URL: "http://server/base/", Token: "the-token"}, "Bearer the-token"},
+		{adapter.Connection{URL: "http://me:p%40ss@server/base"}, "Basic bWU6cEBzcw=="},
+	} {
+		var seen []string
+		a := connect(t, c.of, func(_ http.ResponseWriter, r *http.Request) {
+			seen = append(seen, strings.TrimPrefix(r.URL.Path, "/base")+" "+r.Header.Get("Authorization"))
+		})
+		_, _ = a.Send(t.Context(), op)
+		_, _ = a.Lookup(t.Context(), processor.Adyen, "01a.2")
+		_, _ = a.ByReference(t.Context(), processor.Adyen, "01a")
+		_ = a.Operations(t.Context(), processor.Adyen, time.Time{}, time.Time{}, func(processor.Record) error { return nil })
+		if len(seen) != 4 {
+			t.Fatalf("%d calls arrived", len(seen))
+		}
+		for _, call := range seen {
+			if !strings.HasPrefix(call, "/v1/processors/ADYEN/operations") || !strings.HasSuffix(call, " "+c.want) {
+				t.Errorf("%q, expected %q", call, c.want)
+			}
+		}
+	}
+}
+
+// TestNoSecretInErrors: no error has the token, the user, the password or the path of the address,
+// even if the processor repeats them.
+func TestNoSecretInErrors(t *testing.T) {
+	secrets := []string{"tok-en", "user-name", "pass-word", "hidden"}
+	for _, url := range []string{"http://server/hidden", "http://user-name:pass-word@server/hidden", "http://user-name:pass-word@127.0.0.1:1/hidden"} {
+		for _, status := range []int{401, 404, 500} {
+			a := connect(t, adapter.Connection{URL: url, Token: "tok-en"}, func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, `{"error":{"code":"unauthorized","message":"you sent `+r.Header.Get("Authorization")+`"}}`)
+			})
+			_, sent := a.Send(t.Context(), op)
+			_, found := a.Lookup(t.Context(), processor.Adyen, "01a.2")
+			listed := a.Operations(t.Context(), processor.Adyen, time.Time{}, time.Time{}, nil)
+			for _, err := range []error{sent, found, listed} {
+				if !errors.Is(err, processor.ErrUnknown) || !strings.Contains(err.Error(), "/v1/processors/ADYEN/operations") {
+					t.Errorf("%s: %v", url, err)
+				}
+				for _, secret := range secrets {
+					if err != nil && strings.Contains(err.Error(), secret) {
+						t.Errorf("%s: the error has %q: %v", url, secret, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestExchanges: each answer is reported as one, with the reason if it is no result. A call that
+// the caller gave up is not reported.
+func TestExchanges(t *testing.T) {
+	const lookup = `{"state":"UNSEEN"}`
+	for name, c := range map[string]struct {
+		status      int
+		body        string
+		refused     bool
+		misaligned  bool
+		notAnswered bool
+	}{
+		"an answer":        {status: 200, body: lookup},
+		"a wrong token":    {status: 401, body: `{"error":{"code":"unauthorized","message":"m"}}`, misaligned: true},
+		"a forbidden one":  {status: 403, misaligned: true},
+		"an unknown name":  {status: 404, body: `{"error":{"code":"not_found","message":"m"}}`, misaligned: true},
+		"an unknown path":  {status: 404, body: "<html>", misaligned: true},
+		"another refusal":  {status: 409, body: `{"error":{"code":"in_progress","message":"m"}}`, refused: true},
+		"a broken proxy":   {status: 502, body: "<html>", notAnswered: true},
+		"a shutdown":       {status: 503, body: `{"error":{"code":"unavailable","message":"m"}}`, notAnswered: true},
+		"a page, no error": {status: 400, body: "<html>", notAnswered: true},
+	} {
+		var reported []error
+		a := connect(t, adapter.Connection{URL: "http://server", Exchanged: func(err error) { reported = append(reported, err) }},
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			})
+		_, err := a.Lookup(t.Context(), processor.Adyen, "01a.2")
+		if len(reported) != 1 || (err == nil) != (c.status == 200) || (reported[0] == nil) != (err == nil) {
+			t.Errorf("%s: %v, reported %v", name, err, reported)
+			continue
+		}
+		refused, misaligned := errors.Is(err, adapter.ErrRefused), errors.Is(err, adapter.ErrMisconfigured)
+		if refused != c.refused || misaligned != c.misaligned || err != nil && !errors.Is(err, processor.ErrUnknown) ||
+			(err != nil && !refused && !misaligned) != c.notAnswered {
+			t.Errorf("%s: %v", name, err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := a.Lookup(ended, processor.Adyen, "01a.2"); err == nil || len(reported) != 1 {
+			t.Errorf("%s: a call that was given up: %v, reported %v", name, err, reported)
+		}
+	}
+}
+
+// TestPlaces: a connection has at most its number of operations under way. A further one waits, and
+// is not sent if its time ends first. Questions have places of their own.
+func TestPlaces(t *testing.T) {
+	const calls = 3
+	arrived, hang := make(chan struct{}, calls+1), make(chan struct{})
+	reported := make(chan error, calls+1)
+	a := connect(t, adapter.Connection{URL: "http://server", Calls: calls, Exchanged: func(err error) { reported <- err }}, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get(protocol.HeaderIdempotencyKey) == "" {
+			_, _ = io.WriteString(w, `{"state":"UNSEEN"}`)
+			return
+		}
+		arrived <- struct{}{}
+		<-hang
+	})
+	ended := make(chan error, calls)
+	for range calls {
+		go func() {
+			_, err := a.Send(context.Background(), op)
+			ended <- err
+		}()
+	}
+	for range calls {
+		<-arrived
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := a.Send(soon, op); !errors.Is(err, processor.ErrUnknown) || !strings.Contains(err.Error(), "not sent: all 3 places") {
+		t.Errorf("%v", err)
+	}
+	if found, err := a.Lookup(t.Context(), processor.Adyen, "01a.2"); err != nil || found.State != processor.Unseen {
+		t.Errorf("a question: %+v %v", found, err)
+	}
+	if err := <-reported; err != nil || len(reported) > 0 {
+		t.Errorf("reported: %v, and %d more: a call that was not sent says nothing of the processor", err, len(reported))
+	}
+	close(hang)
+	for range calls {
+		<-ended
+	}
+	go func() { _, err := a.Send(context.Background(), op); ended <- err }()
+	<-arrived
+	<-ended
+}
+
+// TestPrivateAuthority: a processor's certificate of a private authority is accepted only with that
+// authority.
+func TestPrivateAuthority(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"state":"UNSEEN"}`) }))
+	server.Config.ErrorLog = nil
+	server.StartTLS()
+	defer server.Close()
+	known := x509.NewCertPool()
+	known.AddCert(server.Certificate())
+	for name, authorities := range map[string]*x509.CertPool{"the system's": nil, "its own": known, "none": x509.NewCertPool()} {
+		a, err := adapter.Open(adapter.Connection{URL: server.URL, CAs: authorities})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.Lookup(t.Context(), processor.Adyen, "01a.2")
+		if accepted := err == nil; accepted != (name == "its own") || err != nil && !errors.Is(err, processor.ErrUnknown) {
+			t.Errorf("%s: %v", name, err)
+		}
+		a.Close()
+	}
+}
