@@ -115,5 +115,11 @@ func (p *probe) outcome(c check) (result Result, reason string) {
 // broken ends the check: the promise is broken.
 func (p *probe) broken(format string, args ...any) { panic(broken(fmt.Sprintf(format, args...))) }
 
+// brokenAt is broken, and the report ends with an exchange.
+func (p *probe) brokenAt(e Exchange, format string, args ...any) {
+	p.log.add(&e)
+	p.broken(format, args...)
+}
+
 // untried ends the check: it cannot be tried.
 func (p *probe) untried(format string, args ...any) { panic(untried(fmt.Sprintf(format, args...))) }

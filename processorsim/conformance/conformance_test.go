@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain/processor"
 	"payledger/processorsim/conformance"
 	"payledger/processorsim/protocol/openapitest"
 )
@@ -29,6 +30,21 @@ func TestSimulator(t *testing.T) {
 			}
 			broken(t, report)
 		})
+	}
+}
+
+// TestEachProcessor: what depends on the name of the processor holds for each of the six.
+func TestEachProcessor(t *testing.T) {
+	w := connector(t, mutant{}, false)
+	for _, name := range processor.Names {
+		c := w.config()
+		c.Processor = name
+		c.Only = []string{"declaration", "authorize", "key.repeat", "pending.capture", "notification", "dispute", "dispute.list", "list.payment", "list.time"}
+		report, err := conformance.Run(t.Context(), c)
+		if err != nil || report.Processor != name || len(report.Checks) != len(c.Only) {
+			t.Errorf("%s: %+v %v", name, report, err)
+		}
+		broken(t, report)
 	}
 }
 

@@ -86,19 +86,18 @@ func checkToken(p *probe) {
 	op := p.nothing()
 	for _, token := range []string{"", "x" + p.Token, p.Token + "x"} {
 		ctx := withToken(p.ctx, token)
-		answers := []Exchange{
-			p.raw(ctx, http.MethodGet, protocol.DeclarationPath(p.Processor), ""),
-			p.raw(ctx, http.MethodGet, protocol.OperationPath(p.Processor, op.Key), ""),
-			p.raw(ctx, http.MethodGet, protocol.OperationsPath(p.Processor)+"?reference="+string(p.reference), ""),
-			p.raw(ctx, http.MethodGet, protocol.DisputesPath(p.Processor), ""),
-			p.raw(ctx, http.MethodPost, protocol.OperationPath(p.Processor, op.Key)+"/fence", ""),
-			p.raw(ctx, http.MethodPost, protocol.OperationsPath(p.Processor), encoded(op), protocol.HeaderIdempotencyKey, string(op.Key)),
-		}
-		for _, e := range answers {
+		unauthorized := func(method, path, body string, header ...string) {
+			e := p.raw(ctx, method, path, body, header...)
 			if code := p.error(e, http.StatusUnauthorized); code != protocol.CodeUnauthorized {
 				p.broken("%s %s is refused with the code %q, want %q", e.Method, e.Path, code, protocol.CodeUnauthorized)
 			}
 		}
+		unauthorized(http.MethodGet, protocol.DeclarationPath(p.Processor), "")
+		unauthorized(http.MethodGet, protocol.OperationPath(p.Processor, op.Key), "")
+		unauthorized(http.MethodGet, protocol.OperationsPath(p.Processor)+"?reference="+string(p.reference), "")
+		unauthorized(http.MethodGet, protocol.DisputesPath(p.Processor), "")
+		unauthorized(http.MethodPost, protocol.OperationPath(p.Processor, op.Key)+"/fence", "")
+		unauthorized(http.MethodPost, protocol.OperationsPath(p.Processor), encoded(op), protocol.HeaderIdempotencyKey, string(op.Key))
 	}
 	p.untouched(op.Key)
 }

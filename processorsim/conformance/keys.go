@@ -78,21 +78,33 @@ func checkConcurrent(p *probe) {
 func checkReused(p *probe) {
 	op := p.authorize(protocol.CardApproved, 1000)
 	sale := p.succeeds(op)
-	for name, change := range map[string]func(*processor.Operation){
+	other := p.succeeds(p.authorize(protocol.CardApproved, 1000))
+	capture := p.final(sale, 1000)
+	p.succeeds(capture)
+	p.reused(op, map[string]func(*processor.Operation){
 		"amount":    func(o *processor.Operation) { o.Amount = 999 },
 		"currency":  func(o *processor.Operation) { o.Currency = "USD" },
 		"reference": func(o *processor.Operation) { o.Reference = newReference() },
-		"operation": func(o *processor.Operation) { *o = p.final(sale, 1000) },
-	} {
+		"operation": func(o *processor.Operation) { *o = p.on(sale, processor.Capture, 1000) },
+	})
+	p.reused(capture, map[string]func(*processor.Operation){
+		"parentId": func(o *processor.Operation) { o.ParentID = other.ProcessorTransactionID },
+		"final":    func(o *processor.Operation) { o.Final = false },
+	})
+	p.same("the look-up after a reused key", p.known(op), sale)
+	if n := len(p.listed()); n != 3 {
+		p.broken("reused keys left %d operations, want 3", n)
+	}
+}
+
+// reused sends an operation with changes under its key.
+func (p *probe) reused(op processor.Operation, changes map[string]func(*processor.Operation)) {
+	for name, change := range changes {
 		other := op
 		change(&other)
 		code := p.error(p.post(op.Key, encoded(other)), http.StatusUnprocessableEntity)
 		if code != protocol.CodeKeyReused {
 			p.broken("another %s under a known key is refused with %q, want %q", name, code, protocol.CodeKeyReused)
 		}
-	}
-	p.same("the look-up after a reused key", p.known(op), sale)
-	if n := len(p.listed()); n != 1 {
-		p.broken("a reused key left %d operations, want 1", n)
 	}
 }

@@ -265,11 +265,11 @@ func (p *probe) raw(ctx context.Context, method, path, body string, header ...st
 // protocol, and returns its code.
 func (p *probe) error(e Exchange, statuses ...int) protocol.Code {
 	if !slices.Contains(statuses, e.Status) {
-		p.broken("%s %s is answered with %d, want %v", e.Method, e.Path, e.Status, statuses)
+		p.brokenAt(e, "%s %s is answered with %d, want %v", e.Method, e.Path, e.Status, statuses)
 	}
 	var body protocol.ErrorBody
 	if err := exactjson.Unmarshal(e.raw, &body); err != nil || body.Error.Code == "" || body.Error.Message == "" {
-		p.broken("%s %s: the answer %d is no error body with a code and a message", e.Method, e.Path, e.Status)
+		p.brokenAt(e, "%s %s: the answer %d is no error body with a code and a message", e.Method, e.Path, e.Status)
 	}
 	return body.Error.Code
 }

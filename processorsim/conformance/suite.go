@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type Config struct {
 
 	Patience time.Duration       // how long an answer or a later fact may take; 0: 30 s
 	Elapse   func(time.Duration) // lets simulated time pass; nil: time passes by itself
+	Found    func(Finding)       // gets each finding when its check has ended; nil: nobody does
 }
 
 // Result is the result of a check.
@@ -82,6 +84,27 @@ func (r Report) Count(of Result) int {
 // ErrLive means that a destructive run was refused: the connector declares real money.
 var ErrLive = errors.New("the connector declares real money: --destructive is refused")
 
+// ErrNoCheck means that Config.Only has an id of no check.
+var ErrNoCheck = errors.New("there is no such check")
+
+// Served returns the first of some names for which the connector has a declaration.
+func Served(ctx context.Context, c Config, names []processor.Name) (processor.Name, error) {
+	s, err := newSuite(c)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	for _, name := range names {
+		if _, err = s.client.Declaration(ctx, name); err == nil {
+			return name, nil
+		}
+		if _, away := errors.AsType[*url.Error](err); away {
+			return "", fmt.Errorf("the connector cannot be reached: %w", err)
+		}
+	}
+	return "", fmt.Errorf("the connector declares none of %v, at last: %w", names, err)
+}
+
 // suite is a run.
 type suite struct {
 	Config
@@ -122,7 +145,11 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		if len(c.Only) > 0 && !slices.Contains(c.Only, check.id) {
 			continue
 		}
-		report.Checks = append(report.Checks, s.try(ctx, check))
+		found := s.try(ctx, check)
+		report.Checks = append(report.Checks, found)
+		if c.Found != nil {
+			c.Found(found)
+		}
 		if ctx.Err() != nil {
 			return report, fmt.Errorf("the run ended early: %w", ctx.Err())
 		}
@@ -143,7 +170,7 @@ func newSuite(c Config) (*suite, error) {
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	for _, id := range c.Only {
 		if !slices.ContainsFunc(catalogue(), func(k check) bool { return k.id == id }) {
-			return nil, fmt.Errorf("there is no check %q", id)
+			return nil, fmt.Errorf("%w: %q", ErrNoCheck, id)
 		}
 	}
 	s := &suite{Config: c, recorder: newRecorder(c.HTTP, c.Token, c.Patience)}

@@ -46,6 +46,7 @@ type CLI struct {
 	Backup          backups.Backup       `cmd:"" help:"Copy the log, beside the running service: consistent, incremental, the keys apart."`
 	Restore         backups.Restore      `cmd:"" help:"Make a data folder from a back-up and its keys, and verify it."`
 	Reconcile       audit.Reconcile      `cmd:"" help:"Compare the ledger with a processor's books."`
+	ProcessorCheck  checkCommand         `cmd:"" help:"Check the promises of a processor's connector."`
 	Bench           bench.Command        `cmd:"" help:"Load a running server and measure it, beside what this machine can do at best."`
 	Payments        developer.Payments   `cmd:"" help:"Look payments up at a running server: a table, or one payment and its next step."`
 	Trigger         developer.Trigger    `cmd:"" help:"Make something happen in the sandbox: a payment, a decline, 3-D Secure, a refund, a dispute, and more."`

@@ -61,6 +61,10 @@ func kindOf(flag *kong.Flag) string {
 		return "address"
 	case "url", "admin-url", "public-url", "processor-url", "simulator", "forward-to", "probe", "yardstick", "peers":
 		return "url"
+	case "notify-url":
+		return "url"
+	case "only", "merchant":
+		return "text"
 	case "processes":
 		return "process"
 	case "nats-url":

@@ -25,6 +25,7 @@ type kind func(value string) string
 // every command. Each text is free of control characters beside that. Paths, enumerations, numbers
 // and durations are known by their types.
 var kinds = map[string]kind{
+	"only": text, "merchant": text, "notify-url": baseURL,
 	"listen": address, "admin-listen": address, "nats-listen": address, "sim-listen": address,
 	"url": webURL, "admin-url": webURL, "processor-url": baseURL, "simulator": webURL, "forward-to": receiver, "probe": webURL,
 	"yardstick": webURL, "peers": webURL, "processes": processID, "nats-url": natsURLs, "checkout-frame-ancestors": origin,

@@ -89,7 +89,7 @@ var ownCommand = regexp.MustCompile(`(?m)^(?:[A-Z_]+=\S* )*payledger ([^#>\n]*)`
 func TestGuideCommands(t *testing.T) {
 	t.Parallel()
 	tried := 0
-	for _, path := range append(guides(t), docstest.Readme, docstest.Runbook, "deploy/BENCHMARKS.md") {
+	for _, path := range append(guides(t), docstest.Readme, docstest.Runbook, "deploy/BENCHMARKS.md", "processorsim/PROTOCOL.md") {
 		for _, block := range append(docstest.Blocks(t, path, "text"), docstest.Blocks(t, path, "")...) {
 			for _, m := range ownCommand.FindAllStringSubmatch(strings.ReplaceAll(block, "\\\n", " "), -1) {
 				tried++
