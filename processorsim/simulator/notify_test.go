@@ -62,26 +62,6 @@ func (b *bench) asyncCapture(r *receiver) processor.Operation {
 	return op
 }
 
-func TestNotification(t *testing.T) {
-	b, r := newBench(t), newReceiver(t)
-	op := b.asyncCapture(r)
-	b.clock.Advance(2 * time.Second)
-	first := <-r.received
-	switch {
-	case !protocol.Verify(secret, first.body, first.signature) || protocol.Verify([]byte("other"), first.body, first.signature):
-		t.Errorf("signature %q", first.signature)
-	case first.note.IdempotencyKey != op.Key || first.note.Type != processor.Capture || first.note.Processor != processor.Adyen || first.note.Reference != op.Reference:
-		t.Errorf("%+v", first.note)
-	}
-	expect(t, *first.note.Answer, processor.Succeeded, "")
-	found := *b.lookup(op).Answer
-	found.RawAnswer = nil // a notification's answer has none
-	if found != *first.note.Answer {
-		t.Errorf("the look-up has %+v, the notification %+v", found, *first.note.Answer)
-	}
-	r.status <- http.StatusOK
-}
-
 // TestNotificationRetries: anything but 2xx is sent again with the same id, a bounded number of
 // times.
 func TestNotificationRetries(t *testing.T) {
