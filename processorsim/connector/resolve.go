@@ -12,7 +12,7 @@ import (
 
 // openPause is the shortest time between two questions to the vendor about one open operation: its
 // message will tell, and look-ups come more often.
-const openPause = 10 * time.Second
+const openPause = time.Second
 
 // Lookup returns the state of the operation with the key. It resolves an unknown outcome.
 func (k *Connector) Lookup(ctx context.Context, _ processor.Name, key domain.OperationKey) (processor.Lookup, error) {
