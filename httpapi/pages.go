@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -81,28 +82,51 @@ func merchantName(merchant account.State) checkout.Merchant {
 	return checkout.Merchant(merchant.Settings.DisplayName)
 }
 
-// getChallengePage serves GET /checkout/challenge, the sandbox's page of a required action (D12,
-// D13).
+// getChallengePage serves GET /checkout/challenge: it sends the customer to the processor's page of
+// the required action (D14.1). In the sandbox it stands for that page if the processor has none
+// (D12, D13).
 func getChallengePage(c *call) (any, error) {
 	token := c.r.URL.Query().Get("clientToken")
-	switch {
-	case c.api.Environment != account.Sandbox:
-		return c.api.pages.Notice(http.StatusNotFound, checkout.Missing)
-	case token == "":
+	sandbox := c.api.Environment == account.Sandbox
+	if token == "" && sandbox {
 		return c.api.pages.Restore()
 	}
 	found, err := c.waitingPayment(token)
-	if errorTable[reasonOf(err)].status == http.StatusBadRequest {
+	switch {
+	case errorTable[reasonOf(err)].status == http.StatusBadRequest && sandbox:
 		return c.api.pages.ChallengeOver()
-	}
-	if err != nil {
+	case errorTable[reasonOf(err)].status == http.StatusBadRequest:
+		return c.api.pages.Notice(http.StatusNotFound, checkout.Missing)
+	case err != nil:
 		return nil, err
+	}
+	address, err := c.api.Commands.ActionPage(c.Ctx, found, *found.RequiredAction())
+	if err != nil { // the processor does not answer
+		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+		return c.api.pages.Failure(http.StatusServiceUnavailable)
+	}
+	if c.opens(address) {
+		return c.api.pages.Leave(address)
+	}
+	if !sandbox {
+		return c.api.pages.Notice(http.StatusNotFound, checkout.Missing)
 	}
 	return c.api.pages.Challenge(checkout.Challenge{
 		Merchant: merchantName(c.Merchant), Amount: found.Amount, Currency: found.Currency,
 		Network: found.Method.Card.Network, Last4: found.Method.Card.Last4Digits,
 	})
 }
+
+// opens reports whether the customer's browser may be sent to an address: in production over TLS
+// only.
+func (c *call) opens(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && u.User == nil && (u.Scheme == "https" || u.Scheme == "http" && c.api.Environment == account.Sandbox)
+}
+
+// getReturnPage serves GET /checkout/challenge/return, to which a processor sends the customer
+// after an action on its own page.
+func getReturnPage(c *call) (any, error) { return c.api.pages.Return() }
 
 func (c *call) waitingPayment(token string) (payment.State, error) {
 	if err := c.enterAction(token); err != nil {

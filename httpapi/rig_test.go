@@ -57,26 +57,28 @@ func TestMain(m *testing.M) {
 // rig is the API on a real log, real read models, real commands and the real simulator, behind real
 // HTTP servers. Every answer is held to openapi.yaml.
 type rig struct {
-	t         testing.TB
-	url       string
-	client    *http.Client
-	config    httpapi.Config
-	api       *httpapi.API
-	account   accounts.Credentials
-	store     *engine.Store
-	service   *service.Service
-	views     *projections.Projections
-	sim       *adapter.Adapter
-	dir       string       // the folder of all stored data
-	log       *safeBuffer  // the log lines of all parts, at the finest level
-	answers   *safeBuffer  // every answer, one a line
-	late      atomic.Int64 // seconds that the clock of all parts is ahead
-	ready     atomic.Pointer[error]
-	silent    atomic.Bool                              // no processor answers
-	forged    atomic.Bool                              // the test signs results that the processor does not have: its books differ
-	undecided atomic.Bool                              // operations that a processor has accepted get no outcome
-	cut       atomic.Pointer[func(*http.Request) bool] // requests to processors that are not answered
-	random    random                                   // of the commands
+	t               testing.TB
+	url             string
+	client          *http.Client
+	config          httpapi.Config
+	api             *httpapi.API
+	account         accounts.Credentials
+	store           *engine.Store
+	service         *service.Service
+	views           *projections.Projections
+	sim             *adapter.Adapter
+	dir             string       // the folder of all stored data
+	log             *safeBuffer  // the log lines of all parts, at the finest level
+	answers         *safeBuffer  // every answer, one a line
+	late            atomic.Int64 // seconds that the clock of all parts is ahead
+	ready           atomic.Pointer[error]
+	silent          atomic.Bool                              // no processor answers
+	sentToProcessor atomic.Pointer[string]                   // the newest request, if there is such a page
+	actionPage      atomic.Pointer[string]                   // the processors' page for required actions
+	forged          atomic.Bool                              // the test signs results that the processor does not have: its books differ
+	undecided       atomic.Bool                              // operations that a processor has accepted get no outcome
+	cut             atomic.Pointer[func(*http.Request) bool] // requests to processors that are not answered
+	random          random                                   // of the commands
 }
 
 // random is a source of random bytes. In the middle of a command it can run another request, or
@@ -152,6 +154,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	r.service = service.New(commands.Config{
 		Store: r.store, Secrets: vault, Processors: r.sim, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
 		NotifyURL:      func(name processor.Name) string { return r.url + "/processors/" + string(name) + "/notifications" },
+		ReturnURL:      func() string { return returnURL },
 		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: &r.random, Logger: logger,
 		Customers: r.views, DisputesBesideRefund: r.views.DisputesBesideRefund,
 	})
@@ -245,6 +248,14 @@ func (r *rig) simulate(logger zerolog.Logger) {
 		if cut := r.cut.Load(); r.silent.Load() || cut != nil && (*cut)(q) {
 			panic(http.ErrAbortHandler)
 		}
+		if page := r.actionPage.Load(); page != nil {
+			body, _ := io.ReadAll(q.Body)
+			if q.Method == http.MethodPost {
+				r.sentToProcessor.Store(new(string(body)))
+			}
+			q.Body = io.NopCloser(bytes.NewReader(body))
+			w = &withPage{ResponseWriter: w, page: *page}
+		}
 		processors.ServeHTTP(w, q)
 	}))
 	r.sim, err = adapter.New(server.URL, nil)
@@ -254,6 +265,21 @@ func (r *rig) simulate(logger zerolog.Logger) {
 		must(r.t, simulator.Close())
 		server.Close()
 	})
+}
+
+// returnURL is where processors send customers after an action on their own page.
+const returnURL = "https://pay.example/checkout/challenge/return"
+
+// withPage adds the page of a required action to a processor's answer.
+type withPage struct {
+	http.ResponseWriter
+	page string
+}
+
+func (w *withPage) Write(text []byte) (int, error) {
+	const state = `"state":"ACTION_REQUIRED"`
+	_, err := w.ResponseWriter.Write(bytes.ReplaceAll(text, []byte(state), []byte(state+`,"actionUrl":"`+w.page+`"`)))
+	return len(text), err
 }
 
 // overdue has every request to a processor take as long as the usual payment timeout, by the clock

@@ -81,6 +81,7 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodPost, "/checkout/payments/{id}/resume", byClientToken, false, "", "resumeCheckoutPayment", withBody(a.payments.ResumeInCheckout)},
 		{http.MethodGet, checkout.PathPayment, byPage, false, "", "getCheckoutPage", getCheckoutPage},
 		{http.MethodGet, checkout.PathChallenge, byPage, false, "", "getChallengePage", getChallengePage},
+		{http.MethodGet, checkout.PathReturn, byPage, false, "", "getReturnPage", getReturnPage},
 		{http.MethodGet, checkout.PathAssets + "/{version}/{file}", byPage, false, "", "getCheckoutAsset", getCheckoutAsset},
 		{http.MethodPost, "/processors/{name}/notifications", bySignature, false, "", "receiveProcessorNotification", receiveNotification},
 

@@ -29,6 +29,9 @@ type Config struct {
 	Account func(domain.AccountID) (account.State, bool)
 	// NotifyURL returns the URL for a processor's notifications; nil for none.
 	NotifyURL func(processor.Name) string
+	// ReturnURL returns the URL to which a processor sends the customer after an action on a page
+	// of its own; nil for none.
+	ReturnURL func() string
 	// Disputes lists dispute notifications, so that lost ones are found; nil disables sweeps.
 	Disputes processor.Disputes
 	// PaymentAccount returns the account of a payment; false if this node does not know the

@@ -17,6 +17,7 @@ var templateFiles embed.FS
 const (
 	PathPayment   = "/checkout"
 	PathChallenge = "/checkout/challenge"
+	PathReturn    = "/checkout/challenge/return"
 	PathAssets    = "/checkout/assets"
 )
 
@@ -37,6 +38,7 @@ type Pages struct {
 
 var scripts = map[string]string{
 	"pay.html": "checkout.js", "challenge.html": "challenge.js", "restore.html": "restore.js", "notice.html": "",
+	"leave.html": "leave.js", "return.html": "return.js",
 }
 
 // New prepares the pages. Only the origins of frameAncestors may show them in a frame.

@@ -162,6 +162,17 @@ func (p *Pages) Challenge(v Challenge) (Document, error) {
 	return p.render(http.StatusOK, "challenge.html", "3-D Secure check · "+v.Shop(), v)
 }
 
+// Leave returns the page that sends the customer to the processor's page of an action. address is a
+// web address.
+func (p *Pages) Leave(address string) (Document, error) {
+	return p.render(http.StatusOK, "leave.html", "3-D Secure check", struct{ Address string }{address})
+}
+
+// Return returns the page to which the processor sends the customer back after an action.
+func (p *Pages) Return() (Document, error) {
+	return p.render(http.StatusOK, "return.html", "3-D Secure check", nil)
+}
+
 // restored is a page that opens another page of the same tab; its notice is for a tab without one.
 type restored struct {
 	Notice

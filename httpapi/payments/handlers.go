@@ -46,6 +46,9 @@ type Commands interface {
 	// Resume refuses with NoActionsToHandle when the payment is not finished within the payment
 	// timeout (D8).
 	Resume(ctx context.Context, by commands.Caller, in payments.ResumeInput) (payment.State, error)
+	// ActionPage returns the address of the processor's page for a required action; "" if there is
+	// none.
+	ActionPage(ctx context.Context, p payment.State, action payment.RequiredAction) (string, error)
 	Cancel(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Cancel) (payment.State, error)
 	Capture(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Capture) (payment.State, error)
 	Refund(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Refund) (payment.State, error)

@@ -429,8 +429,8 @@ func TestClockBack(t *testing.T) {
 	}
 }
 
-// TestListOfUnknown: an operation whose answer was lost is in a list once, although the vendor lists
-// it, too.
+// TestListOfUnknown: an operation whose answer was lost is in a list once, although the vendor
+// lists it, too.
 func TestListOfUnknown(t *testing.T) {
 	r := newRig(t, time.Hour)
 	r.vendor.next = lostAfter

@@ -14,6 +14,7 @@ import (
 	"payledger/eventstore/commands/reconcile"
 	"payledger/eventstore/commands/workflows"
 	"payledger/httpapi"
+	"payledger/httpapi/checkout"
 	"payledger/httpapi/live"
 	"payledger/notifier"
 	"payledger/notifier/delivery"
@@ -100,6 +101,11 @@ func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint
 // the API listens.
 func (a *App) notifyURL(name processor.Name) string {
 	return strings.TrimSuffix(a.Options.PublicURL, "/") + "/processors/" + string(name) + "/notifications"
+}
+
+// returnURL is the address to which a processor sends the customer after an action on its own page.
+func (a *App) returnURL() string {
+	return strings.TrimSuffix(a.Options.PublicURL, "/") + checkout.PathReturn
 }
 
 func (a *App) readNotification(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {

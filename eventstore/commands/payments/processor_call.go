@@ -101,6 +101,9 @@ func (s *Payments) operation(ctx context.Context, f *operationInFlight) (process
 	if requested.Kind != processor.Authorize {
 		return op, nil
 	}
+	if s.ReturnURL != nil {
+		op.ReturnURL = s.ReturnURL()
+	}
 	card, err := s.Secrets.Card(ctx, cardOf(p), p.CreatedAt)
 	op.Card = &card
 	return op, err

@@ -124,8 +124,8 @@ func (b *Book) one(ctx context.Context, where string, args ...any) (*Operation, 
 	return o, err
 }
 
-// Accept records a new operation as Sent, before the vendor gets it. Its creation is not before that
-// of any other, also if the clock was set back: lists are in order of creation.
+// Accept records a new operation as Sent, before the vendor gets it. Its creation is not before
+// that of any other, also if the clock was set back: lists are in order of creation.
 func (b *Book) Accept(ctx context.Context, op processor.Operation, now time.Time) (*Operation, error) {
 	op.Card = nil
 	text, err := json.Marshal(request{op.Processor, op})
