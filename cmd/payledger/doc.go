@@ -53,5 +53,5 @@
 //	notifier      domain eventstore projections
 //	processorsim  domain
 //	cmd           domain eventstore httpapi notifier processorsim projections
-//	deploy
+//	deploy        domain processorsim
 package main
