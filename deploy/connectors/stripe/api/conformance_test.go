@@ -1,0 +1,41 @@
+package api_test
+
+import (
+	"testing"
+	"time"
+
+	"payledger/deploy/connectors/stripe/api"
+	"payledger/deploy/connectors/stripe/double"
+	"payledger/domain/processor"
+	"payledger/processorsim/conformance"
+)
+
+// TestConformance: the connector keeps every promise of the protocol that Stripe allows, with
+// multicapture and without. The customer of a check acts when the suite waits.
+func TestConformance(t *testing.T) {
+	for name, several := range map[string]bool{"multicapture": true, "one capture": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *api.Config, d *double.Config) { c.Multicapture, d.NoMulticapture = several, !several })
+			report, err := conformance.Run(t.Context(), conformance.Config{
+				URL: r.web.URL, Processor: processor.Stripe, Token: ledgerToken, Secret: secret, Destructive: true, Patience: 20 * time.Second,
+				Elapse: func(d time.Duration) {
+					r.clock.Advance(d)
+					r.double.Act("", true)
+					r.deliver()
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range report.Checks {
+				t.Logf("%-24s %-9s %s", f.ID, f.Result, f.Reason)
+				if f.Result == conformance.Broken {
+					t.Errorf("%s: %s", f.ID, f.Reason)
+					for _, e := range f.Exchanges {
+						t.Logf("  %+v", e)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/stripe/stripe-go/v84"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
+)
+
+// pageSize is the number of objects in a page of a list, Stripe's maximum.
+const pageSize = 100
+
+// List returns authorizations, captures and refunds at Stripe, by creation: of the PaymentIntents
+// known, or of all that were made between two times. A payment that the ledger did not make has the
+// id of its PaymentIntent as reference.
+func (s *Stripe) List(ctx context.Context, f protocol.Filter, known []string, yield func(protocol.Entry) error) error {
+	l := &listing{s: s, f: f, seen: map[string]bool{}}
+	var err error
+	if f.Reference != "" {
+		err = l.payment(ctx, known)
+	} else {
+		err = l.between(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(l.entries, func(a, b protocol.Entry) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	for _, e := range l.entries {
+		if err := yield(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listing collects entries.
+type listing struct {
+	s       *Stripe
+	f       protocol.Filter
+	seen    map[string]bool
+	entries []protocol.Entry
+}
+
+// payment lists what became of the authorizations of one payment.
+func (l *listing) payment(ctx context.Context, known []string) error {
+	for _, id := range known {
+		intent, err := l.s.intent(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := l.intent(intent); err != nil {
+			return err
+		}
+		if err := l.captures(intent, intent.LatestCharge, time.Time{}); err != nil {
+			return err
+		}
+		if err := l.refunds(ctx, &stripe.RefundListParams{PaymentIntent: &id}, intent.Metadata); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// between lists by time: PaymentIntents and refunds by their own time, captures by that of their
+// balance transactions.
+func (l *listing) between(ctx context.Context) error {
+	intents := &stripe.PaymentIntentListParams{CreatedRange: l.created(), Expand: stripe.StringSlice([]string{"data." + latestCharge})}
+	intents.Limit = stripe.Int64(pageSize)
+	for intent, err := range l.s.client.V1PaymentIntents.List(ctx, intents) {
+		if err != nil {
+			return explain(err)
+		}
+		if err := l.intent(intent); err != nil {
+			return err
+		}
+	}
+	moves := &stripe.BalanceTransactionListParams{
+		CreatedRange: l.created(), Type: stripe.String("charge"), Expand: stripe.StringSlice([]string{"data.source", "data.source.payment_intent"}),
+	}
+	moves.Limit = stripe.Int64(pageSize)
+	for move, err := range l.s.client.V1BalanceTransactions.List(ctx, moves) {
+		if err != nil {
+			return explain(err)
+		}
+		if move.Source == nil || move.Source.Charge == nil || move.Source.Charge.PaymentIntent == nil {
+			continue // no card payment through a PaymentIntent
+		}
+		charge := move.Source.Charge
+		if err := l.captures(charge.PaymentIntent, charge, time.Unix(move.Created, 0).UTC()); err != nil {
+			return err
+		}
+	}
+	return l.refunds(ctx, &stripe.RefundListParams{CreatedRange: l.created(), Expand: stripe.StringSlice([]string{"data.payment_intent"})}, nil)
+}
+
+// created returns the bounds of the filter in Stripe's seconds.
+func (l *listing) created() *stripe.RangeQueryParams {
+	r := &stripe.RangeQueryParams{}
+	if !l.f.From.IsZero() {
+		r.GreaterThanOrEqual = l.f.From.Add(time.Second - 1).Unix()
+	}
+	if !l.f.To.IsZero() {
+		r.LesserThanOrEqual = l.f.To.Unix()
+	}
+	if *r == (stripe.RangeQueryParams{}) {
+		return nil
+	}
+	return r
+}
+
+// intent adds the authorization of a PaymentIntent, if it has an outcome.
+func (l *listing) intent(intent *stripe.PaymentIntent) error {
+	answer, err := l.s.state(intent)
+	if err != nil {
+		return nil //nolint:nilerr // it was never confirmed
+	}
+	if answer.State == processor.ActionRequired {
+		answer.State, answer.ActionToken, answer.ActionURL = processor.Pending, "", ""
+	}
+	e := protocol.Entry{Answer: answer}
+	e.Operation, e.IdempotencyKey = processor.Authorize, domain.OperationKey(intent.Metadata[metaKey])
+	return l.add(e, intent, intent.ID, intent.Amount, intent.Currency, time.Unix(intent.Created, 0).UTC())
+}
+
+// captures adds the captures of a charge: those with a stamp, and what was captured elsewhere.
+func (l *listing) captures(intent *stripe.PaymentIntent, charge *stripe.Charge, at time.Time) error {
+	if charge == nil || charge.ID == "" || charge.AmountCaptured == 0 {
+		return nil
+	}
+	if at.IsZero() {
+		at = time.Unix(charge.Created, 0).UTC()
+	}
+	elsewhere := charge.AmountCaptured - captured(intent.Metadata)
+	final := false
+	for _, t := range stampsOf(intent.Metadata) {
+		if t.kind != processor.Capture {
+			continue
+		}
+		final = final || t.final
+		if err := l.capture(intent, captureID(charge.ID, t), t.amount, t.final, t.key, at); err != nil {
+			return err
+		}
+	}
+	if elsewhere <= 0 {
+		return nil
+	}
+	id := charge.ID
+	if final { // the charge names the final one
+		id += "_elsewhere"
+	}
+	return l.capture(intent, id, elsewhere, intent.AmountCapturable == 0, "", at)
+}
+
+func (l *listing) capture(intent *stripe.PaymentIntent, id string, amount int64, final bool, key string, at time.Time) error {
+	e := protocol.Entry{Final: final, Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: id, At: at}}
+	e.Operation, e.ParentID, e.IdempotencyKey = processor.Capture, intent.ID, domain.OperationKey(key)
+	return l.add(e, intent, id, amount, intent.Currency, at)
+}
+
+// refunds adds refunds. of is the metadata of their payment if the list does not have it.
+func (l *listing) refunds(ctx context.Context, list *stripe.RefundListParams, of map[string]string) error {
+	list.Limit = stripe.Int64(pageSize)
+	for refund, err := range l.s.client.V1Refunds.List(ctx, list) {
+		if err != nil {
+			return explain(err)
+		}
+		if refund.PaymentIntent == nil {
+			continue
+		}
+		result, err := l.s.refundResult(refund)
+		if err != nil {
+			return err
+		}
+		intent := *refund.PaymentIntent
+		if of != nil {
+			intent.Metadata = of
+		}
+		at := time.Unix(refund.Created, 0).UTC()
+		result.Answer.At = at
+		e := protocol.Entry{Answer: result.Answer}
+		e.Operation, e.ParentID, e.IdempotencyKey = processor.Refund, intent.ID, domain.OperationKey(refund.Metadata[metaKey])
+		if err := l.add(e, &intent, refund.ID, refund.Amount, refund.Currency, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add completes an entry and keeps it, once.
+func (l *listing) add(e protocol.Entry, intent *stripe.PaymentIntent, id string, amount int64, currency stripe.Currency, at time.Time) error {
+	var err error
+	if e.Amount, e.Currency, err = fromStripe(amount, currency); err != nil {
+		return err
+	}
+	e.ID, e.ProcessorTransactionID, e.State, e.CreatedAt, e.UpdatedAt = id, id, e.Answer.State, at, at
+	e.ProcessorMerchantID = intent.Metadata[metaMerchant]
+	if e.Reference = domain.PaymentID(intent.Metadata[metaReference]); e.Reference == "" {
+		e.Reference = domain.PaymentID(intent.ID)
+	}
+	if l.seen[id+string(e.Operation)] || !l.f.Matches("", "", at) && l.f.Reference == "" || l.f.Reference != "" && e.Reference != l.f.Reference {
+		return nil
+	}
+	l.seen[id+string(e.Operation)] = true
+	l.entries = append(l.entries, e)
+	return nil
+}
