@@ -163,25 +163,33 @@ var expected = []string{unsigned, "404 (Not Found)", "422 (Unprocessable"}
 func (o *office) testAccessible(t *testing.T) {
 	for _, width := range []int64{390, 1280} {
 		for _, dark := range []bool{false, true} {
-			w := o.browser.tab(t, width, expected...)
-			if dark {
-				w.dark()
-			}
-			w.withAxe(o.axe)
-			w.load(o.app.Ready().API + "/dashboard/login")
-			w.accessible(fmt.Sprintf("login at %d, dark %t", width, dark))
-			o.signIn(w, "/dashboard/login")
-			for name, path := range o.screens() {
-				w.load(o.app.Ready().API + path)
-				w.until(`document.querySelector("main h1") !== null`)
-				at := fmt.Sprintf("%s at %d, dark %t", name, width, dark)
-				w.accessible(at)
-				if wide := eval[int64](w, `document.documentElement.scrollWidth`); wide > width {
-					t.Errorf("%s: the page is %d wide", at, wide)
-				}
-				w.picture(fmt.Sprintf("dashboard-%s-%d-%t", name, width, dark))
-			}
+			t.Run(fmt.Sprintf("%d, dark %t", width, dark), func(t *testing.T) {
+				t.Parallel() // axe-core works for the whole time
+				o.testScreens(t, width, dark)
+			})
 		}
+	}
+}
+
+// testScreens opens every screen in one width and one colour scheme.
+func (o *office) testScreens(t *testing.T, width int64, dark bool) {
+	w := o.browser.tab(t, width, expected...)
+	if dark {
+		w.dark()
+	}
+	w.withAxe(o.axe)
+	w.load(o.app.Ready().API + "/dashboard/login")
+	w.accessible(fmt.Sprintf("login at %d, dark %t", width, dark))
+	o.signIn(w, "/dashboard/login")
+	for name, path := range o.screens() {
+		w.load(o.app.Ready().API + path)
+		w.until(`document.querySelector("main h1") !== null`)
+		at := fmt.Sprintf("%s at %d, dark %t", name, width, dark)
+		w.accessible(at)
+		if wide := eval[int64](w, `document.documentElement.scrollWidth`); wide > width {
+			t.Errorf("%s: the page is %d wide", at, wide)
+		}
+		w.picture(fmt.Sprintf("dashboard-%s-%d-%t", name, width, dark))
 	}
 }
 

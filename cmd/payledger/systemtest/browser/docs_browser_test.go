@@ -38,6 +38,7 @@ func TestDocsInBrowser(t *testing.T) {
 			}
 			look := fmt.Sprintf("%d-%s", width, map[bool]string{true: "dark", false: "light"}[dark])
 			t.Run(look, func(t *testing.T) {
+				t.Parallel() // axe-core works for the whole time
 				w := b.tab(t, width, "404")
 				if dark {
 					w.dark()
