@@ -87,22 +87,15 @@ var ErrLive = errors.New("the connector declares real money: --destructive is re
 // ErrNoCheck means that Config.Only has an id of no check.
 var ErrNoCheck = errors.New("there is no such check")
 
-// Served returns the first of some names for which the connector has a declaration.
-func Served(ctx context.Context, c Config, names []processor.Name) (processor.Name, error) {
+// Declares returns nil if the connector has a declaration of the processor.
+func Declares(ctx context.Context, c Config) error {
 	s, err := newSuite(c)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer s.close()
-	for _, name := range names {
-		if _, err = s.client.Declaration(ctx, name); err == nil {
-			return name, nil
-		}
-		if _, away := errors.AsType[*url.Error](err); away {
-			return "", fmt.Errorf("the connector cannot be reached: %w", err)
-		}
-	}
-	return "", fmt.Errorf("the connector declares none of %v, at last: %w", names, err)
+	_, err = s.client.Declaration(ctx, c.Processor)
+	return err
 }
 
 // suite is a run.
@@ -166,6 +159,9 @@ func newSuite(c Config) (*suite, error) {
 	}
 	if c.HTTP == nil {
 		c.HTTP = &http.Transport{}
+	}
+	if u, err := url.Parse(c.URL); err != nil || u.User != nil {
+		return nil, errors.New("the connector's URL is not a URL, or has a user: give a token") // it may hold a password
 	}
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	for _, id := range c.Only {

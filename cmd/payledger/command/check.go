@@ -3,13 +3,12 @@ package command
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -44,13 +43,11 @@ func (c *checkCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	if err := args.Refused(); err != nil {
 		return err
 	}
-	config, err := c.config()
+	configs, err := c.configs()
 	if err != nil {
-		return options.Usage(err)
+		return err
 	}
-	if config.Processor == "" {
-		config.Processor, err = conformance.Served(ctx, config, processor.Names)
-	}
+	config, err := declared(ctx, configs)
 	report := conformance.Report{}
 	out := &checkTable{to: std.Out}
 	if !c.JSON {
@@ -75,26 +72,53 @@ func (c *checkCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	return err
 }
 
-func (c *checkCommand) config() (conformance.Config, error) {
+// configs returns a run for each processor that may be meant.
+func (c *checkCommand) configs() (all []conformance.Config, err error) {
 	token, err := options.ReadSecret("--processor-token", c.ProcessorToken, c.ProcessorTokenFile)
 	secret, failed := options.ReadSecret("--processor-secret", c.ProcessorSecret, c.ProcessorSecretFile)
+	if err = errors.Join(err, failed); err != nil {
+		return nil, options.Usage(err)
+	}
+	flags, secrets := options.Processors{ProcessorURL: c.URL, ProcessorCA: c.ProcessorCA}, options.ProcessorSecrets{}
+	if token != "" {
+		flags.ProcessorToken = []string{token}
+	}
+	if secret != "" {
+		secrets.ProcessorSecret = []string{secret}
+	}
+	targets, faults := flags.Targets(&secrets)
+	if len(faults) > 0 {
+		return nil, options.UsageOf(faults)
+	}
 	transport := &http.Transport{TLSHandshakeTimeout: c.Patience}
-	err = errors.Join(err, failed)
-	if c.ProcessorCA != "" {
-		text, failed := os.ReadFile(c.ProcessorCA)
-		authorities := x509.NewCertPool()
-		if failed == nil && !authorities.AppendCertsFromPEM(text) {
-			failed = errors.New("it has no certificate in PEM")
-		}
-		if failed != nil {
-			err = errors.Join(err, fmt.Errorf("--processor-ca: %w", failed))
-		}
+	if authorities, _ := flags.Authorities(); authorities != nil { // Targets has returned its faults
 		transport.TLSClientConfig = &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}
 	}
-	return conformance.Config{
-		URL: c.URL, Processor: processor.Name(c.Processor), Token: token, Secret: secret, Merchant: c.Merchant, Destructive: c.Destructive,
-		Only: c.Only, HTTP: transport, Listen: c.Listen, NotifyURL: strings.TrimSuffix(c.NotifyURL, "/"), Patience: c.Patience,
-	}, err
+	names := processor.Names
+	if c.Processor != "" {
+		names = []processor.Name{processor.Name(c.Processor)}
+	}
+	for _, name := range names {
+		all = append(all, conformance.Config{
+			URL: c.URL, Processor: name, Token: targets[name].Token, Secret: targets[name].Secret, Merchant: c.Merchant, Destructive: c.Destructive,
+			Only: c.Only, HTTP: transport, Listen: c.Listen, NotifyURL: strings.TrimSuffix(c.NotifyURL, "/"), Patience: c.Patience,
+		})
+	}
+	return all, nil
+}
+
+// declared returns the first run whose processor the connector declares.
+func declared(ctx context.Context, configs []conformance.Config) (conformance.Config, error) {
+	var err error
+	for _, config := range configs {
+		if err = conformance.Declares(ctx, config); err == nil {
+			return config, nil
+		}
+		if _, away := errors.AsType[*net.OpError](err); away {
+			return config, fmt.Errorf("the connector cannot be reached: %w", err)
+		}
+	}
+	return conformance.Config{}, fmt.Errorf("the connector declares no processor that was looked for: %w", err)
 }
 
 // checkTable prints findings for people, each when it is known.

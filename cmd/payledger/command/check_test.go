@@ -98,8 +98,8 @@ func TestProcessorCheckFaults(t *testing.T) {
 		{[]string{"--processor", "STRIPE", "--destructive"}, 2, "real money"},
 		{[]string{"--only", "nothing"}, 2, "no such check"},
 		{[]string{"--processor-token", "x"}, 2, "holds a secret"},
-		{[]string{"--processor-ca", "nothing.pem"}, 2, "--processor-ca"},
-		{[]string{"--processor", "NOBODY"}, 1, "does not declare itself"},
+		{[]string{"--processor-ca", "nothing.pem", "--only", "token"}, 2, "--processor-ca"},
+		{[]string{"--processor", "NOBODY"}, 1, "declares no processor"},
 		{[]string{"--processor", "STRIPE", "--only", "token"}, 1, "breaks promises: 1"}, // its declaration needs no token
 	} {
 		status, out, errs := run(live, row.args...)
