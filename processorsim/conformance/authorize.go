@@ -83,6 +83,7 @@ var authorizeChecks = []check{
 		run: func(p *probe) {
 			op := p.authorize(protocol.CardAuthentication, 1000)
 			asked := p.action(op)
+			p.visit(asked)
 			first := p.complete(asked, processor.Authenticated)
 			answer := p.succeeds(first)
 			again := p.refused(p.complete(asked, processor.AuthenticationFailed), "for the second time")
@@ -137,6 +138,27 @@ func (p *probe) action(op processor.Operation) processor.Answer {
 	return answer
 }
 
+// visit opens the page of an action, as the customer does who passes the check; without a page the
+// outcome of complete decides.
+func (p *probe) visit(asked processor.Answer) {
+	if asked.ActionURL == "" {
+		return
+	}
+	r, err := http.NewRequestWithContext(p.ctx, http.MethodGet, asked.ActionURL, nil)
+	if err != nil {
+		p.broken("the page of the action has no address that can be opened: %v", err)
+	}
+	browser := &http.Client{
+		Timeout: p.Patience, Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the shop is not there
+	}
+	page, err := browser.Do(r)
+	if err != nil {
+		p.broken("the page of the action cannot be opened: %v", err)
+	}
+	_ = page.Body.Close()
+}
+
 func (p *probe) complete(parent processor.Answer, outcome processor.Outcome) processor.Operation {
 	op := p.on(parent, processor.Complete, 0)
 	op.Outcome = outcome
@@ -150,6 +172,7 @@ func checkComplete(p *probe) {
 		p.broken("the look-up before complete is %s, want ACTION_REQUIRED", found.State)
 	}
 	p.refused(p.final(asked, 1000), "before complete")
+	p.visit(asked)
 	answer := p.succeeds(p.complete(asked, processor.Authenticated))
 	if answer.ProcessorTransactionID != asked.ProcessorTransactionID {
 		p.broken("complete has the transaction %q, the authorization %q", answer.ProcessorTransactionID, asked.ProcessorTransactionID)
