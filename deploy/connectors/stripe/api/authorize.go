@@ -22,15 +22,15 @@ func (s *Stripe) authorize(ctx context.Context, o connector.Order) (connector.Re
 	if err != nil {
 		return connector.Result{}, err
 	}
-	if amount == 0 {
-		return connector.Result{}, refuse(codeNoZeroAmount, "this connector does not verify a card without an amount")
-	}
 	if o.Card == nil {
 		return connector.Result{}, errors.New("an authorization without a card")
 	}
 	method, err := s.paymentMethod(ctx, o)
 	if err != nil {
 		return s.noPaymentMethod(err)
+	}
+	if amount == 0 {
+		return s.checkCard(ctx, o, method)
 	}
 	p := &stripe.PaymentIntentCreateParams{
 		Params: params(ctx, o.Key), Amount: &amount, Currency: stripe.String(lower(o.Currency)),

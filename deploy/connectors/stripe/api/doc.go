@@ -3,6 +3,7 @@
 //
 //	operation   request to Stripe                                   found again by
 //	authorize   POST payment_methods, then POST payment_intents     metadata, in the list by time
+//	of nothing  POST payment_methods, then POST setup_intents       metadata, in the list by time
 //	complete    GET payment_intents/ID; POST …/cancel if given up   the PaymentIntent's state
 //	capture     POST payment_intents/ID/capture                     its stamp in the metadata
 //	void        POST payment_intents/ID/cancel                      the PaymentIntent's state

@@ -18,7 +18,6 @@ const (
 	codeCannotAdjust  = "cannot_adjust"  // Stripe does not change this authorization to this amount
 	codeOneCapture    = "one_capture"    // the account captures an authorization once
 	codeNotConfigured = "not_configured" // the key is wrong, or lacks a permission
-	codeNoZeroAmount  = "zero_amount"    // a card cannot be verified without an amount
 	codeAuthFailed    = protocol.CodeAuthenticationError
 )
 

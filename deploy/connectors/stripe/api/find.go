@@ -69,6 +69,9 @@ func (s *Stripe) existing(ctx context.Context, o connector.Order) (*connector.Re
 	var result connector.Result
 	switch o.Kind {
 	case processor.Authorize:
+		if o.Amount == 0 {
+			return s.verification(ctx, o)
+		}
 		intent, err := s.byKey(ctx, o)
 		if err != nil || intent == nil {
 			return nil, err
@@ -83,8 +86,8 @@ func (s *Stripe) existing(ctx context.Context, o connector.Order) (*connector.Re
 		result, err = s.refunded(o, refund)
 		return &result, err
 	}
-	if checkParent(o) != nil {
-		return nil, nil //nolint:nilnil // it was refused before Stripe got it
+	if checkParent(o) != nil || o.Parent.Amount == 0 {
+		return nil, nil //nolint:nilnil // Stripe never got it
 	}
 	intent, err := s.intent(ctx, o.ParentID)
 	if err != nil {
@@ -142,6 +145,10 @@ func (s *Stripe) refundByKey(ctx context.Context, o connector.Order) (*stripe.Re
 // follow returns the present state of an order that had no last answer.
 func (s *Stripe) follow(ctx context.Context, o connector.Order) (connector.Finding, error) {
 	var result connector.Result
+	if o.Kind == processor.Authorize && o.Amount == 0 {
+		found, err := s.verification(ctx, o)
+		return connector.Finding{Result: found}, err
+	}
 	switch o.Kind {
 	case processor.Refund:
 		refund, err := s.client.V1Refunds.Retrieve(ctx, o.Answer.ProcessorTransactionID, nil)

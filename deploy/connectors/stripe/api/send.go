@@ -35,6 +35,9 @@ func (s *Stripe) do(ctx context.Context, o connector.Order) (connector.Result, e
 	if err := checkParent(o); err != nil {
 		return connector.Result{}, err
 	}
+	if o.Parent.Kind == processor.Authorize && o.Parent.Amount == 0 {
+		return uponNothing(o)
+	}
 	switch o.Kind {
 	case processor.Complete:
 		return s.complete(ctx, o)

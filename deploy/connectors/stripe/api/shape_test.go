@@ -105,7 +105,9 @@ func TestShape(t *testing.T) {
 	authorize.AuthorizationType, authorize.Descriptor = "ESTIMATED", "Shop 17"
 	absent := authorize
 	absent.PaymentType = "SUBSCRIPTION"
-	orders := []connector.Order{authorize, absent}
+	verify := authorize
+	verify.Amount = 0
+	orders := []connector.Order{authorize, absent, verify}
 	for _, kind := range []processor.Kind{processor.Capture, processor.Void, processor.Refund, processor.Adjust, processor.Complete} {
 		o := order(kind, "pi_1")
 		o.Parent = &connector.Parent{Operation: authorize.Operation, Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: "pi_1"}}
@@ -133,7 +135,7 @@ func TestShape(t *testing.T) {
 		_, _ = s.Events(ctx, http.Header{"Stripe-Signature": {double.Signature(webhookSecret, time.Now(), body)}}, body)
 	}
 	want := []string{
-		"GET /v1/balance_transactions", "GET /v1/disputes/ID", "GET /v1/payment_intents", "GET /v1/payment_intents/ID", "GET /v1/refunds", "GET /v1/refunds/ID",
+		"GET /v1/balance_transactions", "GET /v1/disputes/ID", "GET /v1/payment_intents", "GET /v1/payment_intents/ID", "GET /v1/refunds", "GET /v1/refunds/ID", "GET /v1/setup_intents",
 		"POST /v1/payment_intents", "POST /v1/payment_intents/ID/cancel", "POST /v1/payment_intents/ID/capture",
 		"POST /v1/payment_intents/ID/increment_authorization", "POST /v1/payment_methods", "POST /v1/refunds", "POST /v1/setup_intents", "POST /v1/setup_intents/ID/cancel",
 	}

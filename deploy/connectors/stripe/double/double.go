@@ -32,7 +32,7 @@ type Double struct {
 	refunds   []*refund
 	disputes  []*dispute
 	moves     []*move
-	setups    map[string]*object
+	setups    []*setup
 	keys      map[string]*saved
 	faults    []*Fault
 	late      []func()
@@ -49,7 +49,7 @@ func New(c Config) *Double {
 		c.Now = time.Now
 	}
 	d := &Double{
-		Config: c, mux: http.NewServeMux(), methods: map[string]*method{}, intents: map[string]*intent{}, setups: map[string]*object{}, keys: map[string]*saved{},
+		Config: c, mux: http.NewServeMux(), methods: map[string]*method{}, intents: map[string]*intent{}, keys: map[string]*saved{},
 	}
 	d.routes()
 	return d
@@ -68,6 +68,7 @@ func (d *Double) routes() {
 		"POST /v1/payment_intents/{id}/cancel":                  d.postCancel,
 		"POST /v1/payment_intents/{id}/increment_authorization": d.postIncrement,
 		"POST /v1/setup_intents":                                d.postSetup,
+		"GET /v1/setup_intents":                                 d.getSetups,
 		"POST /v1/setup_intents/{id}/cancel":                    d.postSetupCancel,
 		"POST /v1/refunds":                                      d.postRefund,
 		"GET /v1/refunds":                                       d.getRefunds,
@@ -77,6 +78,7 @@ func (d *Double) routes() {
 	} {
 		d.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { d.handle(w, r, endpoint) })
 	}
+	d.mux.HandleFunc("GET /customer/{id}", d.getCustomer)
 	d.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		d.write(w, invalid("Unrecognized request URL").with(http.StatusNotFound))
 	})

@@ -1,8 +1,10 @@
 package double
 
 import (
+	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -176,6 +178,18 @@ func (d *Double) ReturnURL(id string) string {
 		return i.returnURL
 	}
 	return ""
+}
+
+// getCustomer is the page of a check: a visit passes it, with ?fail=1 it fails. It sends the
+// customer back to the shop.
+func (d *Double) getCustomer(w http.ResponseWriter, r *http.Request) {
+	d.Act(r.PathValue("id"), r.URL.Query().Get("fail") == "")
+	back, err := url.Parse(d.ReturnURL(r.PathValue("id")))
+	if err != nil || back.Scheme != "http" && back.Scheme != "https" {
+		_, _ = io.WriteString(w, "The check has ended. You can close this page.\n")
+		return
+	}
+	http.Redirect(w, r, back.String(), http.StatusSeeOther)
 }
 
 func (d *Double) getIntent(c call) answer {

@@ -127,20 +127,3 @@ func (d *Double) getMoves(c call) answer {
 	}
 	return c.page("/v1/balance_transactions", list)
 }
-
-func (d *Double) postSetup(c call) answer {
-	m := map[string]string{}
-	c.metadata(m)
-	o := &object{"id": d.id("seti"), "object": "setup_intent", "status": "requires_payment_method", "livemode": false, "metadata": m}
-	d.setups[(*o)["id"].(string)] = o
-	return ok(*o)
-}
-
-func (d *Double) postSetupCancel(c call) answer {
-	o := d.setups[c.id]
-	if o == nil {
-		return missing(c.id)
-	}
-	(*o)["status"] = "canceled"
-	return ok(*o)
-}

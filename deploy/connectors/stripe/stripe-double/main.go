@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
 	"sync"
@@ -106,15 +105,7 @@ func (p *program) send(ctx context.Context) {
 func (p *program) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", p.Handler())
-	mux.HandleFunc("GET /customer/{id}", func(w http.ResponseWriter, r *http.Request) {
-		p.Act(r.PathValue("id"), r.URL.Query().Get("fail") == "")
-		back, err := url.Parse(p.ReturnURL(r.PathValue("id")))
-		if err != nil || back.Scheme != "http" && back.Scheme != "https" {
-			_, _ = io.WriteString(w, "The check has ended. You can close this page.\n")
-			return
-		}
-		http.Redirect(w, r, back.String(), http.StatusSeeOther)
-	})
+	mux.Handle("/customer/", p.Handler())
 	order(mux, "events", func(o struct{ URL string }) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
