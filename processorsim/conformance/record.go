@@ -32,6 +32,7 @@ const (
 	maxShown    = 2 << 10 // bytes of a body in a report
 	maxCaptured = 4 << 20 // bytes of a body that are looked through
 	maxLast     = 4       // exchanges of a report
+	minHidden   = 8       // characters of a token that is looked for
 )
 
 // exchanges are the exchanges of one probe.
@@ -74,6 +75,7 @@ func withToken(ctx context.Context, token string) context.Context {
 type recorder struct {
 	base     *http.Transport
 	token    string
+	hidden   string // the token, unless a text may have it by chance
 	patience time.Duration
 
 	mu      sync.Mutex
@@ -82,7 +84,11 @@ type recorder struct {
 }
 
 func newRecorder(base *http.Transport, token string, patience time.Duration) *recorder {
-	return &recorder{base: base, token: token, patience: patience, numbers: []string{plainNumber, dividedNumber}}
+	hidden := ""
+	if len(token) >= minHidden {
+		hidden = token
+	}
+	return &recorder{base: base, token: token, hidden: hidden, patience: patience, numbers: []string{plainNumber, dividedNumber}}
 }
 
 func (t *recorder) client() *http.Client {
@@ -178,7 +184,7 @@ func shown(body []byte) string {
 func (t *recorder) telling(text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.Contains(text, `"`+plainCVV+`"`) || t.token != "" && strings.Contains(text, t.token) ||
+	return strings.Contains(text, `"`+plainCVV+`"`) || t.hidden != "" && strings.Contains(text, t.hidden) ||
 		slices.ContainsFunc(t.numbers, func(number string) bool { return strings.Contains(text, number) })
 }
 
@@ -193,8 +199,8 @@ func (t *recorder) maskedLocked(text string) string {
 	for _, number := range t.numbers {
 		text = strings.ReplaceAll(text, number, strings.Repeat("*", len(number)-4)+number[len(number)-4:])
 	}
-	if t.token != "" {
-		text = strings.ReplaceAll(text, t.token, "(token)")
+	if t.hidden != "" {
+		text = strings.ReplaceAll(text, t.hidden, "(token)")
 	}
 	return strings.ReplaceAll(text, `"`+plainCVV+`"`, `"***"`)
 }
