@@ -32,7 +32,10 @@ func (k *Connector) Send(ctx context.Context, op processor.Operation) (processor
 		answer, err = k.send(ctx, op)
 		return err
 	})
-	return answer, err
+	if err != nil { // the attempt may go on, and write its answer
+		return processor.Answer{}, err
+	}
+	return answer, nil
 }
 
 // detached runs do under a claim, which it releases. do goes on when the caller goes away: a result
