@@ -66,7 +66,7 @@ type Reader interface {
 }
 
 // Config has the parts behind the API; all but FrameAncestors, RateLimit, Users, KeyUses,
-// Notifications, Timed and Intake are required.
+// Notifications, Connection, Timed and Intake are required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -94,6 +94,8 @@ type Config struct {
 	// Notifications reads a processor's notification, and refuses one that is not signed or
 	// malformed (D14.4); nil: all are refused.
 	Notifications func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error)
+	// Connection returns the state of the connection to a processor; nil: the API does not show it.
+	Connection func(processor.Name) processor.Connection
 	// FrameAncestors are the origins that may show the checkout pages in a frame; none by default.
 	FrameAncestors []string
 	// RateLimit is the number of requests a second that each API key may make; 0 is no limit (D1).
@@ -209,7 +211,7 @@ func (a *API) connect() {
 	a.management = management.Handlers{
 		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,
 		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Deliveries: c.Deliveries, Events: c.Events,
-		Sandbox: c.Environment == account.Sandbox,
+		Sandbox: c.Environment == account.Sandbox, Connection: c.Connection,
 	}
 	a.webhooks = webhooks.Handlers{Commands: c.Commands, Deliveries: c.Deliveries}
 	a.workflows = workflows.Handlers{Commands: c.Commands, Reader: c.Reader, Engine: c.Workflows, CheckURL: c.CheckURL}

@@ -12,6 +12,7 @@ import (
 	"payledger/domain/dispute"
 	"payledger/domain/payment"
 	"payledger/domain/person"
+	"payledger/domain/processor"
 	"payledger/domain/workflow"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
@@ -89,6 +90,8 @@ type Handlers struct {
 	Now        func() time.Time
 	Logger     zerolog.Logger
 	Sandbox    bool // else production
+	// Connection returns the state of the connection to a processor; nil: it is not shown.
+	Connection func(processor.Name) processor.Connection
 	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown. An
 	// error for an address of the service's own machine has a method Loopback() bool that returns
 	// true.

@@ -4,11 +4,33 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/httpapi/request"
+	"payledger/projections/paymentjson"
 )
 
 // ListProcessors serves GET /management/processors.
 func (h *Handlers) ListProcessors(c *request.Call) (any, error) {
-	return request.Page(c, c.Merchant.Processors, func(p account.Processor) string { return string(p.Name) })
+	rows := request.Map(c.Merchant.Processors, h.renderProcessor)
+	return request.Page(c, rows, func(p processorAnswer) string { return string(p.Name) })
+}
+
+// processorAnswer is a merchant account with the state of the connection. The reason of a fault is
+// the operator's: it may name addresses.
+type processorAnswer struct {
+	account.Processor
+	Connection      processor.ConnectionState `json:"connection,omitempty"`
+	ConnectionSince *paymentjson.Time         `json:"connectionSince,omitempty"`
+}
+
+func (h *Handlers) renderProcessor(p account.Processor) processorAnswer {
+	answer := processorAnswer{Processor: p}
+	if h.Connection == nil {
+		return answer
+	}
+	c := h.Connection(p.Name)
+	if answer.Connection = c.State; !c.Since.IsZero() {
+		answer.ConnectionSince = &paymentjson.Time{Time: c.Since}
+	}
+	return answer
 }
 
 // ChangeProcessor serves PATCH /management/processors/{name}.

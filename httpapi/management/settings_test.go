@@ -14,7 +14,8 @@ import (
 	"payledger/httpapi/request"
 )
 
-// TestListProcessors checks the fields and the pages of the list.
+// TestListProcessors checks the fields and the pages of the list. The reason of a fault is not
+// shown.
 func TestListProcessors(t *testing.T) {
 	r := newRig(t)
 	r.merchant.Processors = []account.Processor{{Name: processor.Adyen, MerchantID: "m-1", Enabled: true}, {Name: processor.Stripe}}
@@ -22,6 +23,14 @@ func TestListProcessors(t *testing.T) {
 	r.answered(`{"data":[` + adyen + `,` + stripe + `]}`)(r.h.ListProcessors(r.with()))
 	r.answered(`{"data":[` + adyen + `],"nextCursor":"ADYEN"}`)(r.h.ListProcessors(r.query("limit=1")))
 	r.answered(`{"data":[` + stripe + `]}`)(r.h.ListProcessors(r.query("limit=1&cursor=ADYEN")))
+	r.h.Connection = func(name processor.Name) processor.Connection {
+		if name == processor.Stripe {
+			return processor.Connection{State: processor.NoAddress}
+		}
+		return processor.Connection{State: processor.NotAnswering, Since: noon, Reason: "dial tcp 10.0.0.3"}
+	}
+	r.answered(`{"data":[` + strings.TrimSuffix(adyen, "}") + `,"connection":"NOT_ANSWERING","connectionSince":"` + noon.Format("2006-01-02T15:04:05.000000Z") + `"},` +
+		strings.TrimSuffix(stripe, "}") + `,"connection":"NO_ADDRESS"}]}`)(r.h.ListProcessors(r.with()))
 }
 
 // TestChangeProcessor checks that the processor of the path gets the sent fields, and no others.

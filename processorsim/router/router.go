@@ -28,6 +28,7 @@ type Config struct {
 	Connections map[processor.Name]Connection
 	// Timed gets the duration of each call (adapter.Adapter.Timed); nil: nobody does.
 	Timed func(name processor.Name, call string, took time.Duration, unknown bool)
+	Now   func() time.Time // nil: time.Now
 }
 
 // Router sends calls to the processors that have an address. It is safe for concurrent use.
@@ -35,6 +36,8 @@ type Router struct {
 	names   []processor.Name
 	ports   map[processor.Name]*adapter.Adapter
 	secrets map[processor.Name][]byte
+	health  map[processor.Name]*health
+	now     func() time.Time
 	control *adapter.Adapter
 }
 
@@ -45,7 +48,10 @@ var (
 
 // Open returns a router. It makes no call.
 func Open(c Config) (*Router, error) {
-	r := &Router{ports: map[processor.Name]*adapter.Adapter{}, secrets: map[processor.Name][]byte{}}
+	r := &Router{ports: map[processor.Name]*adapter.Adapter{}, secrets: map[processor.Name][]byte{}, health: map[processor.Name]*health{}, now: c.Now}
+	if r.now == nil {
+		r.now = time.Now
+	}
 	for _, name := range processor.Names {
 		connection, has := c.Connections[name]
 		if !has {
@@ -54,12 +60,14 @@ func Open(c Config) (*Router, error) {
 		if connection.Calls == 0 {
 			connection.Calls = Calls
 		}
+		h := &health{}
+		connection.Exchanged = func(err error) { h.note(err, r.now()) }
 		port, err := adapter.Open(connection.Connection)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		port.Timed = c.Timed
-		r.names, r.ports[name], r.secrets[name] = append(r.names, name), port, connection.Secret
+		r.names, r.ports[name], r.secrets[name], r.health[name] = append(r.names, name), port, connection.Secret, h
 		if r.control == nil {
 			connection.Exchanged = nil
 			if r.control, err = adapter.Open(connection.Connection); err != nil {

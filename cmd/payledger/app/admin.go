@@ -13,6 +13,7 @@ import (
 	"payledger/cmd/payledger/audit"
 	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/metrics"
+	"payledger/domain/processor"
 	"payledger/eventstore"
 )
 
@@ -48,7 +49,8 @@ func (a *App) adminScrub(w http.ResponseWriter, r *http.Request) {
 }
 
 // adminReady serves /readyz with the whole reason: stream, sequence and shards. A fault of the
-// stream for analysts is named, and the service stays ready: payments do not need that stream.
+// stream for analysts is named, and so is a processor that does not answer: the service stays
+// ready.
 func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 	answer := struct {
 		Ready    bool   `json:"ready"`
@@ -56,7 +58,9 @@ func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 		Reason   string `json:"reason,omitempty"`
 		Shards   []int  `json:"damagedShards,omitempty"`
 		Analysts string `json:"analysts,omitempty"`
-	}{Ready: true, Role: string(a.role()), Shards: a.Ledger.Store.Damaged()}
+
+		Processors map[processor.Name]processorState `json:"processors"`
+	}{Ready: true, Processors: a.processorStates(), Role: string(a.role()), Shards: a.Ledger.Store.Damaged()}
 	if a.Feed != nil {
 		answer.Analysts = a.Feed.Fault()
 	}
@@ -74,6 +78,7 @@ func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	config := metrics.Config{
 		Store: a.Ledger.Store, Lookups: a.Commands.Waiting, Now: a.clock, Patience: a.Recoverer.Patience(),
+		Processors: a.Processors.Names(), Connection: a.Processors.Connection,
 		Intake: a.Intake.Tally, Answers: a.answers, Durations: a.durations, Events: a.Feed, Role: string(a.role()),
 	}
 	if a.keepsViews() {

@@ -39,7 +39,7 @@ func (a *App) apiConfig() httpapi.Config {
 		Environment: a.Options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		Users: a.Users, KeyUses: a.KeyUses, Intake: a.Intake,
 		Lease: a.Nodes.Valid, Nodes: a.Nodes.Serving, Ready: a.publicReason, RateLimit: a.Options.RateLimit,
-		CheckURL: a.NotifierConfig().Guard().CheckURL, Notifications: a.readNotification,
+		CheckURL: a.NotifierConfig().Guard().CheckURL, Notifications: a.readNotification, Connection: a.Processors.Connection,
 		Listeners: readers{a.Listeners}, WebhookTimeout: a.Options.WebhookTimeout, ListenerExpiry: listener.Expiry,
 		TestEndpoint: a.testEndpoint, FrameAncestors: a.Options.FrameAncestors,
 	}

@@ -308,6 +308,7 @@ func (a *App) run(ctx context.Context) error {
 	if a.Feed != nil {
 		loud("events for analysts", a.Feed.Run)
 	}
+	a.loops.Go(func() { a.Processors.Run(background, router.ProbeEvery) })
 	a.loops.Go(func() { a.KeyUses.Run(background, a.hasKey, a.warnOfUses) })
 	a.loops.Go(func() {
 		if err := a.fanout.Run(background); err != nil && background.Err() == nil {

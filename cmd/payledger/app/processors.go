@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
@@ -33,7 +34,7 @@ func (a *App) openProcessors(context.Context) (err error) {
 			Connection: adapter.Connection{URL: t.URL, Token: t.Token, CAs: authorities}, Secret: a.secretOf(t),
 		}
 	}
-	a.Processors, err = router.Open(router.Config{Connections: connections, Timed: a.durations.Processor})
+	a.Processors, err = router.Open(router.Config{Connections: connections, Timed: a.durations.Processor, Now: a.clock})
 	return err
 }
 
@@ -63,4 +64,30 @@ func (a *App) secretOf(t options.Target) []byte {
 		return []byte(t.Secret)
 	}
 	return []byte(hex.EncodeToString(a.Ledger.Derive("processor notifications")))
+}
+
+// processorState is a processor in /readyz at the operators' address.
+type processorState struct {
+	State  processor.ConnectionState `json:"state"`
+	Since  *time.Time                `json:"since,omitempty"`
+	Reason string                    `json:"reason,omitempty"`
+}
+
+// processorStates returns the state of every processor with an address. A processor that does not
+// answer leaves the service ready: the store works, and so do payments at other processors.
+func (a *App) processorStates() map[processor.Name]processorState {
+	states := map[processor.Name]processorState{}
+	for _, name := range a.Processors.Names() {
+		c := a.Processors.Connection(name)
+		states[name] = processorState{State: c.State, Since: sinceOrNil(c), Reason: c.Reason}
+	}
+	return states
+}
+
+func sinceOrNil(c processor.Connection) *time.Time {
+	if c.Since.IsZero() {
+		return nil
+	}
+	since := c.Since.UTC()
+	return &since
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"payledger/domain/processor"
 	"payledger/eventstore/commands/payments"
 	"payledger/httpapi/intake"
 	"payledger/notifier"
@@ -40,6 +41,8 @@ type Config struct {
 	Intake     *intake.Tally
 	Webhooks   func() notifier.Tally
 	Backlog    func(context.Context) ([]deliveries.Backlog, error)
+	Processors []processor.Name // that have an address
+	Connection func(processor.Name) processor.Connection
 	Events     *eventfeed.Feed // nil without a stream for analysts
 }
 
@@ -69,6 +72,7 @@ func (c Config) registry() *prometheus.Registry {
 			return -1
 		}),
 	)
+	registry.MustRegister(c.connections())
 	if c.Operations != nil {
 		registry.MustRegister(c.waiting(), c.webhooks())
 	}
@@ -82,6 +86,19 @@ func (c Config) registry() *prometheus.Registry {
 		)
 	}
 	return registry
+}
+
+// connections exports the state of each connection to a processor.
+func (c Config) connections() prometheus.Collector {
+	answering := prometheus.NewDesc("payledger_processor_answering",
+		"1 while the processor answers this node, 0 while it does not, or while the connection is misconfigured; absent before the first call.", []string{"processor"}, nil)
+	return collector{[]*prometheus.Desc{answering}, func(out chan<- prometheus.Metric) {
+		for _, name := range c.Processors {
+			if state := c.Connection(name).State; state != processor.NotAsked {
+				out <- prometheus.MustNewConstMetric(answering, prometheus.GaugeValue, oneIf(state == processor.Answering), string(name))
+			}
+		}
+	}}
 }
 
 // collector exports the metrics that collect reads. Each has one of the descriptions.

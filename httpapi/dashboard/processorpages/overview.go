@@ -3,6 +3,7 @@ package processorpages
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -18,11 +19,18 @@ type ruleRow struct {
 	Last       bool
 }
 
+// connected is a merchant account with the state of the connection to its processor.
+type connected struct {
+	account.Processor
+	Connection      processor.ConnectionState
+	ConnectionSince *time.Time
+}
+
 type overviewView struct {
 	frame.Form  // of the question
 	Change      bool
 	Mark        string
-	Processors  []account.Processor
+	Processors  []connected
 	Rules       []ruleRow
 	Default     []processor.Name
 	Networks    []string
@@ -59,7 +67,7 @@ func overview(v *frame.Visit) error {
 }
 
 func (o overviewView) show(v *frame.Visit, status int) error {
-	var list struct{ Data []account.Processor }
+	var list struct{ Data []connected }
 	if err := v.Get(apiProcessors, nil, &list); err != nil {
 		return err
 	}

@@ -1,0 +1,105 @@
+package router_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain/processor"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/router"
+)
+
+// TestConnectionStates: an answer, also a refusal, shows that a processor answers. A probe without
+// an answer, or three calls in a row, show that it does not, since the first of them. A refused
+// token and another declaration are a misconfiguration.
+func TestConnectionStates(t *testing.T) {
+	clock := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	var reply atomic.Pointer[func(http.ResponseWriter)]
+	answer := func(status int, body string) {
+		f := func(w http.ResponseWriter) { w.WriteHeader(status); _, _ = io.WriteString(w, body) }
+		reply.Store(&f)
+	}
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { (*reply.Load())(w) })
+	r, err := router.Open(router.Config{Connections: map[processor.Name]router.Connection{processor.Adyen: to(url, "", "")}, Now: func() time.Time { return clock }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	probe := func() { r.Probe(t.Context(), processor.Adyen) }
+	call := func() { _, _ = r.Lookup(t.Context(), processor.Adyen, "01a.2") }
+	const declaration = `{"protocol":1,"processor":"ADYEN"}`
+	began := clock
+	for _, step := range []struct {
+		what   string
+		status int
+		body   string
+		do     func()
+		want   processor.ConnectionState
+		since  time.Duration // after began; 0: none
+		reason string
+	}{
+		{"nothing yet", 200, "", func() {}, processor.NotAsked, 0, ""},
+		{"a probe", 200, declaration, probe, processor.Answering, 0, ""},
+		{"one call without an answer", 502, "", call, processor.Answering, 0, ""},
+		{"another one", 502, "", call, processor.Answering, 0, ""},
+		{"a third one", 502, "", call, processor.NotAnswering, 2 * time.Second, "502 without a reason"},
+		{"a refusal", 409, `{"error":{"code":"in_progress","message":"m"}}`, call, processor.Answering, 0, ""},
+		{"a probe without an answer", 503, "", probe, processor.NotAnswering, 6 * time.Second, "503 without a reason"},
+		{"one more", 503, "", probe, processor.NotAnswering, 6 * time.Second, "503"},
+		{"a call with an answer", 200, `{"state":"UNSEEN"}`, call, processor.Answering, 0, ""},
+		{"a refused token", 401, `{"error":{"code":"unauthorized","message":"m"}}`, call, processor.Misconfigured, 9 * time.Second, "401 unauthorized: m"},
+		{"the token is right", 200, declaration, probe, processor.Answering, 0, ""},
+		{"another processor", 200, `{"protocol":1,"processor":"STRIPE"}`, probe, processor.Misconfigured, 11 * time.Second, `protocol 1 of processor "STRIPE"`},
+		{"it answers calls", 200, `{"state":"UNSEEN"}`, call, processor.Misconfigured, 11 * time.Second, "STRIPE"},
+		{"an older protocol", 200, `{"protocol":0,"processor":"ADYEN"}`, probe, processor.Misconfigured, 11 * time.Second, "protocol 0"},
+		{"it is away", 503, "", probe, processor.NotAnswering, 14 * time.Second, "503"},
+		{"it is right", 200, declaration, probe, processor.Answering, 0, ""},
+		{"no declaration", 404, "<html>", probe, processor.Misconfigured, 16 * time.Second, "404"},
+	} {
+		answer(step.status, step.body)
+		step.do()
+		got := r.Connection(processor.Adyen)
+		since := time.Time{}
+		if step.since > 0 {
+			since = began.Add(step.since)
+		}
+		if got.State != step.want || !got.Since.Equal(since) || !strings.Contains(got.Reason, step.reason) || (step.reason == "") != (got.Reason == "") {
+			t.Errorf("%s: %+v, expected %s since %s, %q", step.what, got, step.want, since, step.reason)
+		}
+		clock = clock.Add(time.Second)
+	}
+	if got := r.Connection(processor.Stripe); got.State != processor.NoAddress {
+		t.Errorf("without an address: %+v", got)
+	}
+}
+
+// TestProbesApart: a processor that hangs holds up no probe of another one.
+func TestProbesApart(t *testing.T) {
+	hangs := make(chan struct{})
+	hanging := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-hangs })
+	good := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"protocol":1,"processor":"STRIPE"}`)
+	})
+	r := open(t, map[processor.Name]router.Connection{
+		processor.Adyen: to(hanging, "", ""), processor.Stripe: {Connection: adapter.Connection{URL: good}},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { r.Run(ctx, time.Millisecond); close(ended) }()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for r.Connection(processor.Stripe).State != processor.Answering {
+		<-tick.C
+	}
+	if got := r.Connection(processor.Adyen); got.State != processor.NotAsked {
+		t.Errorf("%+v", got)
+	}
+	cancel()
+	<-ended
+	close(hangs)
+}
