@@ -63,6 +63,15 @@
 //
 // What to do: move the shared values into a folder of their own, as processorsim/protocol.
 //
+// # TestVendors: the ledger names no processor's vendor
+//
+// Only the files and folders in mayNameVendors name a vendor, tests aside.
+//
+// Reason: a processor is a program that speaks the protocol. Code for one vendor makes the next one
+// a change of the ledger.
+//
+// What to do: range over processor.Names, or let the connector answer in the protocol's own terms.
+//
 // # TestEngine: a change of the log's implementation compiles few packages
 //
 // Only the folders in openers import eventstore/engine, tests aside. The folder eventstore imports
