@@ -67,8 +67,9 @@ const (
 type previewAnswer struct {
 	DecidedBy  string              `json:"decidedBy"`
 	Rule       string              `json:"rule,omitempty"`
-	Processors []account.Processor `json:"processors"` // to be tried, in order
-	Disabled   []processor.Name    `json:"disabled"`   // of the list that decides; they are left out
+	Processors []account.Processor `json:"processors"`          // to be tried, in order
+	Disabled   []processor.Name    `json:"disabled"`            // of the list that decides; they are left out
+	NoAddress  []processor.Name    `json:"noAddress,omitempty"` // of the list that decides; they are left out
 	Rules      []previewRule       `json:"rules"`
 }
 
@@ -86,11 +87,18 @@ func (h *Handlers) PreviewRouting(c *request.Call, body previewRequest) (any, er
 	}
 	rules := c.Merchant.Routing
 	answer := previewAnswer{
-		DecidedBy: byNone, Processors: append([]account.Processor{}, c.Merchant.Route(facts)...), Disabled: []processor.Name{},
+		DecidedBy: byNone, Processors: []account.Processor{}, Disabled: []processor.Name{},
 		Rules: request.Map(rules.Rules, func(r account.Rule) previewRule {
 			fails := r.When.Fails(facts)
 			return previewRule{r.Name, fails == "", fails}
 		}),
+	}
+	for _, p := range c.Merchant.Route(facts) {
+		if h.Connection != nil && h.Connection(p.Name).State == processor.NoAddress {
+			answer.NoAddress = append(answer.NoAddress, p.Name)
+		} else {
+			answer.Processors = append(answer.Processors, p)
+		}
 	}
 	list := processor.Names
 	if i := rules.Match(facts); i >= 0 {

@@ -79,6 +79,15 @@ func TestPreviewRouting(t *testing.T) {
 	const euro = `{"currencyCode":"EUR","amount":2500}`
 	r.answered(`{"decidedBy":"ALL","processors":[` + on("ADYEN") + `,` + on("BRAINTREE") + `,` + on("STRIPE") + `,` + on("WORLDPAY") + `],"disabled":["CHECKOUT","PAYPAL"],"rules":[]}`)(
 		preview(euro))
+	r.h.Connection = func(name processor.Name) processor.Connection {
+		if name == "STRIPE" {
+			return processor.Connection{State: processor.NoAddress}
+		}
+		return processor.Connection{State: processor.NotAnswering} // it is tried all the same
+	}
+	r.answered(`{"decidedBy":"ALL","processors":[` + on("ADYEN") + `,` + on("BRAINTREE") + `,` + on("WORLDPAY") + `],"disabled":["CHECKOUT","PAYPAL"],"noAddress":["STRIPE"],"rules":[]}`)(
+		preview(euro))
+	r.h.Connection = nil
 	r.merchant.Routing, _ = germanCards()
 	rules := func(german, dollars string) string {
 		one := func(name, fails string) string {

@@ -46,6 +46,7 @@ type preview struct {
 	Rule       string
 	Processors []account.Processor
 	Disabled   []processor.Name
+	NoAddress  []processor.Name
 	Rules      []struct {
 		Name    string
 		Matches bool
