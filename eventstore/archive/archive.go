@@ -17,6 +17,7 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
+	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
@@ -26,33 +27,24 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Archive is the log as files: of a stopped server, of a back-up, or of a running server up to an
-// acknowledged end.
+// Archive is a log that is read: the files of a stopped server, a back-up, or a log that its
+// servers return, up to acknowledged ends.
 type Archive struct {
 	Shards int
+	Events uint64 // that will be read, for the progress; 0: Ends has them
 	// Ends are the ends up to which the tip store has applied the shards, by shard; none without a
 	// tip store.
 	Ends map[int]format.Head
 
 	dir        string
 	streams    []string
-	running    *Running // nil: the server is stopped
-	cluster    Source   // nil: the log has files
+	running    *Running // nil: no store of this process has the log
+	source     Source   // nil: the log has files
 	lock       *flock.Flock
 	opened     *tipstore.Store // of a stopped server
 	view       *tipstore.View
-	unreadable error // why the tip store cannot be read
-}
-
-// Running is a running server, whose files end at an acknowledged end.
-type Running struct {
-	Dir         string
-	Tips        *tipstore.Store
-	Checkpoints uint64 // the newest durable checkpoint
-	// Inspect checks the files, and reports each fault.
-	Inspect func(context.Context, Damaged) error
-	// Load returns the newest event of an aggregate; fault.ErrNotFound if it has none.
-	Load func(context.Context, format.Key) (*format.Recorded, error)
+	log        *remote.Log // of running
+	unreadable error       // why the tip store cannot be read
 }
 
 // Open opens the folder of a stopped server. folder.ErrInUse: a server runs on the folder.
@@ -90,21 +82,6 @@ func Open(dir string) (*Archive, error) {
 	return a, nil
 }
 
-// Of returns the files of a running server. Close the archive before the tip store.
-func Of(r Running) (*Archive, error) {
-	a := &Archive{dir: r.Dir, running: &r}
-	view := r.Tips.Snapshot()
-	a.view = &view
-	var err error
-	if a.streams, err = blocks.Streams(a.dir, streams.Account); err == nil {
-		err = a.readEnds()
-	}
-	if err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	return a, nil
-}
-
 func (a *Archive) readEnds() error {
 	a.Ends = map[int]format.Head{}
 	for _, name := range a.streams {
@@ -128,8 +105,8 @@ func damagedTips(dir string, err error) error {
 	return fmt.Errorf("the tip store %s: %w; it holds no facts of its own: stop the service, remove this folder, and start it, which makes it again from the log", filepath.Join(dir, folder.Tips), err)
 }
 
-// Running reports whether a server runs on the files.
-func (a *Archive) Running() bool { return a.running != nil }
+// Served reports whether servers return the log, which may grow meanwhile.
+func (a *Archive) Served() bool { _, is := a.source.(*served); return is }
 
 // HasTips reports whether there is a readable tip store.
 func (a *Archive) HasTips() bool { return a.view != nil }
@@ -145,6 +122,9 @@ func (a *Archive) Close() error {
 	}
 	if a.lock != nil {
 		errs = append(errs, a.lock.Unlock())
+	}
+	if a.log != nil {
+		a.log.Close()
 	}
 	return errors.Join(errs...)
 }
@@ -162,14 +142,17 @@ func (a *Archive) Missing() (names []string) {
 	return names
 }
 
-// Inspect checks the files of all streams, the streams beside the log against their indexes, too. A
-// fault of the tip store has no stream.
+// Inspect checks what the groups do not show: the files of all streams, the streams beside the log
+// against their indexes, too; of a cluster, the messages of SECRETS. A fault of the tip store has
+// no stream.
 func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	if a.running != nil {
-		return a.running.Inspect(ctx, damaged)
+		if err := a.inspectRunning(ctx, format.NoShard, damaged); err != nil || a.FilesInUse() {
+			return err
+		}
 	}
-	if a.cluster != nil {
-		return a.cluster.Inspect(ctx, damaged)
+	if a.source != nil {
+		return a.source.Inspect(ctx, damaged)
 	}
 	if a.unreadable != nil {
 		if err := damaged("", 0, a.unreadable.Error()); err != nil {
@@ -234,8 +217,8 @@ type Damaged func(stream string, seq uint64, reason string) error
 // Groups calls handle with the groups of a shard from a sequence on, in their order, and damaged
 // with each fault of the files. It returns the first error of handle or damaged.
 func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
-	if a.cluster != nil {
-		return a.cluster.Groups(ctx, shard, from, damaged, handle)
+	if a.source != nil {
+		return a.source.Groups(ctx, shard, from, damaged, handle)
 	}
 	type part struct {
 		name  string
@@ -249,22 +232,12 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 		}
 		parts = append(parts, part{name, max(1, meta.FirstSeq)})
 	}
-	end := a.Ends[shard].Seq
 	for i, p := range parts {
 		if i < len(parts)-1 && parts[i+1].first <= from {
 			continue
 		}
 		_, number, _ := streams.Parse(p.name)
 		options := blocks.Options{Subject: streams.Subject(shard, number), Pace: func(int) error { return ctx.Err() }}
-		if a.running != nil {
-			if p.first > end {
-				break
-			}
-			options.Through = end
-			if i < len(parts)-1 {
-				options.Through = min(end, parts[i+1].first-1)
-			}
-		}
 		options.Handle = blocks.Standing(func(r blocks.Record) error {
 			if r.Seq < from {
 				return nil
@@ -288,8 +261,8 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 // Checkpoints calls handle with the checkpoints in their order, and damaged with each fault of the
 // files.
 func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
-	if a.cluster != nil {
-		return a.cluster.Checkpoints(ctx, damaged, handle)
+	if a.source != nil {
+		return a.source.Checkpoints(ctx, damaged, handle)
 	}
 	for number := uint32(1); ; number++ {
 		name := sidelog.Name(checkpoint.Stream, number)
@@ -298,9 +271,6 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 		}
 		options := blocks.Options{Pace: func(int) error { return ctx.Err() }}
 		options.Handle = blocks.Standing(func(r blocks.Record) error {
-			if a.running != nil && r.Seq > a.running.Checkpoints {
-				return nil
-			}
 			c, err := checkpoint.Parse(bytes.Clone(r.Body))
 			if err != nil {
 				return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
@@ -308,15 +278,6 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 			c.Number = r.Seq
 			return handle(name, c)
 		})
-		if a.running != nil { // the newest block may end within a record
-			meta, err := blocks.CheckMeta(blocks.Folder(a.dir, streams.Account, name), name)
-			if err != nil || meta.FirstSeq > a.running.Checkpoints {
-				return nil //nolint:nilerror // the stream was created meanwhile
-			}
-			if !slices.Contains(a.streams, sidelog.Name(checkpoint.Stream, number+1)) {
-				options.Through = a.running.Checkpoints
-			}
-		}
 		if err := a.read(name, options, damaged); err != nil {
 			return err
 		}

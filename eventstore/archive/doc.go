@@ -1,6 +1,6 @@
-// Package archive reads the files of a log. Open and Of return the archive of a stopped server, of
-// a back-up, and of a running server, which package verify checks. Inspect checks a stopped folder
-// before its server starts.
+// Package archive is a log that package verify checks: Open reads the files of a stopped server,
+// From a back-up, and Of and OfServed the messages that the servers of a running log return.
+// Inspect checks a stopped folder before its server starts.
 //
 // # Rules
 //
@@ -10,9 +10,13 @@
 //   - No record is changed. A power failure can leave a torn tail (a record that is not complete).
 //     Inspect copies it before the server cuts it, but never one of SECRETS, and removes the index
 //     of its stream, so that the server does.
-//   - An archive reads no further than the ends that were acknowledged when it was opened.
+//   - An archive reads no further than the ends that were acknowledged when it was opened (but
+//     Later).
+//   - Any replica answers a read. If its groups do not fit each other, or a message is missing, the
+//     leader's count: only if they do not fit either, there is a fault. A note says where a replica
+//     differs from its leader.
 //
-// The package must not know: how the store appends. A running store passes two functions (Running).
+// The package must not know: how the store appends. A running store passes functions (Running).
 //
 // # Place
 //
@@ -21,6 +25,6 @@
 //	servers       backup, backup/restore, embedded
 //	servers     ► archive
 //	servers       remote
-//	streams       blocks, deliverylog, folder, secretlog, sidelog, streams and 2 others
+//	streams       blocks, deliverylog, folder, jetapi, secretlog, sidelog and 3 others
 //	bytes         checkpoint, fault, format
 package archive

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/eventstore"
+	"payledger/eventstore/archive"
 	"payledger/eventstore/backup"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
@@ -109,6 +110,50 @@ func continues(r, tip *format.Recorded) error {
 		return fmt.Errorf("%s: revision %d at %d.%d names another place for the event before", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
 	case r.Link(previous) != r.Hash:
 		return fmt.Errorf("%s: revision %d at %d.%d has a wrong hash", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
+	}
+	return nil
+}
+
+// Archive returns the log as its server has it, up to an acknowledged end. It holds everything that
+// the newest checkpoint covers. Close the archive before the store.
+func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
+	c, err := s.checkpoints.Last(ctx)
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return nil, err
+	}
+	for n, through := range c.LastSeq { // another node may have appended it
+		if _, err := s.shard[n].reach(ctx, through); err != nil && !errors.Is(err, fault.ErrUnhealthy) { // else it is known damage
+			return nil, err
+		}
+	}
+	if err := s.writeTips(); err != nil { // the ends of the view are then not before the checkpoint
+		return nil, err
+	}
+	running := archive.Running{
+		Dial: s.dial, Tips: s.tips, Checkpoints: c.Number, Known: s.knownDamage,
+		Load: func(ctx context.Context, key format.Key) (*format.Recorded, error) {
+			return s.Load(ctx, key, eventstore.Latest)
+		},
+	}
+	if s.embedded != nil {
+		running.Dir = s.embedded.Folder()
+	}
+	if s.embedded != nil && s.replicas <= 1 {
+		running.Inspect = s.scrubAll
+	}
+	return archive.Of(ctx, running)
+}
+
+// knownDamage reports the damage of the shards.
+func (s *Store) knownDamage(damaged archive.Damaged) error {
+	for _, h := range s.all() {
+		var place *fault.Place
+		if !errors.As(h.healthy(), &place) {
+			continue
+		}
+		if err := damaged(place.Stream, place.Seq, place.Cause.Error()); err != nil {
+			return err
+		}
 	}
 	return nil
 }

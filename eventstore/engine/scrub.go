@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"payledger/eventstore"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
@@ -37,6 +36,7 @@ type scrub struct {
 	through map[int]format.Head
 	torn    string          // the torn tail that was seen last
 	found   archive.Damaged // gets each damage; nil: the first one ends the pass
+	only    int             // a shard; format.NoShard: all streams
 }
 
 // ScrubAge returns how long ago the last whole pass of the scrub began; false: there was none yet.
@@ -51,34 +51,14 @@ func (s *Store) Scrub(ctx context.Context) error {
 	if s.embedded == nil || s.replicas > 1 {
 		return nil
 	}
-	return s.scrubAll(ctx, nil)
-}
-
-// Archive returns the files of the embedded server, up to an acknowledged end. Close the archive
-// before the store.
-func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
-	if s.embedded == nil || s.replicas > 1 {
-		return nil, errors.New("eventstore: the log of a cluster has no files in this process; verify the folder of a node")
-	}
-	c, err := s.checkpoints.Last(ctx)
-	if err != nil && !errors.Is(err, fault.ErrNotFound) {
-		return nil, err
-	}
-	if err := s.writeTips(); err != nil { // the ends of the view are then not before the checkpoint
-		return nil, err
-	}
-	return archive.Of(archive.Running{
-		Dir: s.embedded.Folder(), Tips: s.tips, Checkpoints: c.Number, Inspect: s.scrubAll,
-		Load: func(ctx context.Context, key format.Key) (*format.Recorded, error) {
-			return s.Load(ctx, key, eventstore.Latest)
-		},
-	})
+	return s.scrubAll(ctx, format.NoShard, nil)
 }
 
 // scrubAll makes a whole pass without pausing, and reports all damage; without a function for
-// damage it returns the first.
-func (s *Store) scrubAll(ctx context.Context, damaged archive.Damaged) error {
-	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, found: damaged}
+// damage it returns the first. only limits it to the streams of a shard; format.NoShard: it does
+// not.
+func (s *Store) scrubAll(ctx context.Context, only int, damaged archive.Damaged) error {
+	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, found: damaged, only: only}
 	err := c.pass(ctx, false)
 	sick := s.sick.Load()
 	switch {
@@ -100,6 +80,7 @@ func (c *scrub) report(err error) error {
 }
 
 func (c *scrub) run(ctx context.Context) {
+	c.only = format.NoShard
 	c.paced = func(ctx context.Context, n int) error {
 		return jetapi.Pause(ctx, time.Duration(n)*time.Second/scrubBytes)
 	}
@@ -131,7 +112,8 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 		at = c.resumeAt(at)
 	}
 	for _, name := range names {
-		if name <= at.Done {
+		shard, _, ours := streams.Parse(name)
+		if name <= at.Done || c.only != format.NoShard && (!ours || shard != c.only) {
 			continue
 		}
 		if err := c.report(c.stream(ctx, name, resume)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -33,6 +34,17 @@ func (c *Client) Close() {
 	for _, nc := range c.readers {
 		nc.Close()
 	}
+}
+
+// Denied returns the newest error of a connection whose user lacks a right; nil: there was none.
+// The server does not answer such a request, so it looks like a timeout.
+func (c *Client) Denied() error {
+	for _, nc := range append([]*nats.Conn{c.Conn}, c.readers...) {
+		if err := nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
+			return err
+		}
+	}
+	return nil
 }
 
 // reader returns a connection for look-ups, or the store's own connection while that one is away.

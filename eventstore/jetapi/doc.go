@@ -19,7 +19,7 @@
 // # Place
 //
 //	log           engine, eventstream
-//	servers       backup/restore, ceiling, embedded, external, nodes, remote
+//	servers       archive, backup/restore, ceiling, embedded, external, nodes, remote
 //	streams       checkpointlog, secretlog, sidelog
 //	streams     ► jetapi
 //	bytes         due, fault

@@ -40,7 +40,8 @@ func ListStreams(ctx context.Context, js jetstream.JetStream, pattern string) ([
 		if last == nil || !IsTimeout(err) {
 			last = err
 		}
-		if !passing(err) || js.Conn().IsClosed() || Pause(ctx, leaderPause) != nil {
+		denied := IsTimeout(err) && errors.Is(js.Conn().LastError(), nats.ErrPermissionViolation)
+		if denied || !passing(err) || js.Conn().IsClosed() || Pause(ctx, leaderPause) != nil {
 			return nil, last
 		}
 	}

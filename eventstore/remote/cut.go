@@ -282,10 +282,11 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 			err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
 		}
 		if err != nil {
+			e.head.Seq = m.Seq
 			return e, fault.Damage(segments[i], m.Seq, err)
 		}
 		newest := i == len(segments)-1
-		if next := l.streams[segments[min(i+1, len(segments)-1)]]; !newest && (g.Kind != format.KindClosing || g.Seq+1 != next.FirstSeq) {
+		if next := l.configs()[segments[min(i+1, len(segments)-1)]]; !newest && (g.Kind != format.KindClosing || g.Seq+1 != next.FirstSeq) {
 			return e, fmt.Errorf("%w: %s shows an old end", errSilent, segments[i])
 		}
 		e.log, e.closed = g.Log, g.Kind == format.KindClosing && newest
@@ -298,7 +299,7 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 
 // emptyEnd completes the end of a shard without a group.
 func (l *Log) emptyEnd(shard int, e *end) error {
-	config := l.streams[e.stream]
+	config := l.configs()[e.stream]
 	if config.FirstSeq > 1 {
 		return fault.Damage(e.stream, config.FirstSeq, errors.New("the groups before it are gone"))
 	}
@@ -312,7 +313,7 @@ func (l *Log) emptyEnd(shard int, e *end) error {
 
 // Segments returns the names of a shard's segments in their order.
 func (l *Log) Segments(shard int) []string {
-	return streams.Segments(shard, slices.Collect(maps.Keys(l.streams)))
+	return streams.Segments(shard, slices.Collect(maps.Keys(l.configs())))
 }
 
 func (l *Log) leader(ctx context.Context, stream string) (string, error) {

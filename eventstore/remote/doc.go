@@ -1,6 +1,6 @@
-// Package remote reads the streams of a log on an external cluster, for a back-up and for package
-// verify, and appends empty messages that prove the ends of its reads. It needs no tip store, and
-// its memory does not grow with the log.
+// Package remote reads the streams of a log through its servers, for package verify and for the
+// back-up of a cluster. For the back-up it appends empty messages, which prove the ends of its
+// reads. It needs no tip store, and its memory does not grow with the log.
 //
 // # Rules
 //
@@ -9,7 +9,9 @@
 //     replica that lacks a message is behind; its leader then answers.
 //   - A missing message is damage only when the leader lacks it for longer than a leader without
 //     its cluster can answer.
-//   - The package appends empty groups and one empty record of SECRETS, and changes nothing else.
+//   - Cut appends empty groups and one empty record of SECRETS. Nothing else appends.
+//   - A server does not answer a request that the connection's user may not send. The error then
+//     names the right that is missing.
 //
 // # The moment of a cut
 //

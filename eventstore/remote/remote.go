@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -35,26 +36,37 @@ type Log struct {
 
 	api     *jetapi.Client
 	js      jetstream.JetStream
-	streams map[string]jetstream.StreamConfig
-	missing time.Duration // after which a missing message is damage
+	streams atomic.Pointer[map[string]jetstream.StreamConfig] // each list replaces it
+	missing time.Duration                                     // after which a missing message is damage
 
 	restoring bool
 }
 
 // Open connects to a cluster with a log; fault.ErrNotFound if it has none, and streams.ErrRestoring
 // if its log is being restored.
-func Open(ctx context.Context, a external.Access) (*Log, error) { return open(ctx, a, false) }
+func Open(ctx context.Context, a external.Access) (*Log, error) { return open(ctx, dialer(a), false) }
 
 // OpenRestoring is Open for the restore that makes the log.
-func OpenRestoring(ctx context.Context, a external.Access) (*Log, error) { return open(ctx, a, true) }
+func OpenRestoring(ctx context.Context, a external.Access) (*Log, error) {
+	return open(ctx, dialer(a), true)
+}
 
-func open(ctx context.Context, a external.Access, restoring bool) (*Log, error) {
-	dial := func() (*nats.Conn, error) { return a.Connect(jetapi.External()...) }
+// Over is Open for a store, with connections to the server that the store uses.
+func Over(ctx context.Context, dial func() (*nats.Conn, error)) (*Log, error) {
+	return open(ctx, dial, false)
+}
+
+func dialer(a external.Access) func() (*nats.Conn, error) {
+	quiet := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // Log.denied returns them
+	return func() (*nats.Conn, error) { return a.Connect(append(jetapi.External(), quiet)...) }
+}
+
+func open(ctx context.Context, dial func() (*nats.Conn, error), restoring bool) (*Log, error) {
 	nc, err := dial()
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{api: &jetapi.Client{Conn: nc}, missing: jetapi.StaleLeader, restoring: restoring}
+	l := &Log{api: &jetapi.Client{Conn: nc}, restoring: restoring}
 	if l.js, err = jetstream.New(nc); err == nil {
 		err = l.api.OpenReaders(1, dial)
 	}
@@ -80,7 +92,7 @@ func (l *Log) list(ctx context.Context) error {
 	found := map[string]jetstream.StreamConfig{}
 	all, err := jetapi.ListStreams(ctx, l.js, "")
 	if err != nil {
-		return fmt.Errorf("NATS: list of streams: %w", err)
+		return l.denied(fmt.Errorf("NATS: list of streams: %w", err))
 	}
 	for _, info := range all {
 		name := info.Config.Name
@@ -96,20 +108,48 @@ func (l *Log) list(ctx context.Context) error {
 	if streams.Restoring(first.Metadata) && !l.restoring {
 		return streams.ErrRestoring
 	}
-	if l.Shards, err = strconv.Atoi(first.Metadata[streams.MetadataShards]); err != nil || l.Shards < 1 {
+	shards, err := strconv.Atoi(first.Metadata[streams.MetadataShards])
+	if err != nil || shards < 1 || l.Shards > 0 && shards != l.Shards {
 		return fault.Damage(first.Name, 1, errors.New("its description does not say how many shards the log has"))
 	}
-	l.streams, l.api.Replicas = found, first.Replicas
+	if l.Shards == 0 { // later lists run beside reads
+		l.Shards, l.api.Replicas = shards, first.Replicas
+		if l.Replicated() {
+			l.missing = jetapi.StaleLeader
+		}
+	}
+	l.streams.Store(&found)
 	return nil
 }
 
+// denied adds to an error that the user of the connection lacks a right, if the server said so.
+func (l *Log) denied(err error) error {
+	if why := l.api.Denied(); err != nil && why != nil {
+		return fmt.Errorf("the NATS user lacks a right that this needs: %w (%w)", why, err)
+	}
+	return err
+}
+
+// Replicated reports whether several servers hold each message.
+func (l *Log) Replicated() bool { return l.api.Replicas > 1 }
+
+// Patience is how long a message must be missing at its leader before it is damage.
+func (l *Log) Patience() time.Duration { return l.missing }
+
 // Names returns the names of the streams.
-func (l *Log) Names() []string { return slices.Sorted(maps.Keys(l.streams)) }
+func (l *Log) Names() []string { return slices.Sorted(maps.Keys(l.configs())) }
+
+func (l *Log) configs() map[string]jetstream.StreamConfig {
+	if found := l.streams.Load(); found != nil {
+		return *found
+	}
+	return nil
+}
 
 // Description returns the configuration of a stream, in the form of the server's files, and the
 // stream's first sequence. fs.ErrNotExist: the stream does not exist.
 func (l *Log) Description(stream string) (text json.RawMessage, first uint64, err error) {
-	config, there := l.streams[stream]
+	config, there := l.configs()[stream]
 	if !there {
 		return nil, 0, fs.ErrNotExist
 	}
@@ -157,7 +197,7 @@ func (l *Log) read(ctx context.Context, stream string, from, through uint64, may
 			continue
 		case err == nil:
 		case !errors.Is(err, fault.ErrNotFound):
-			return err
+			return l.denied(err)
 		case may.end:
 			return nil
 		}
@@ -188,6 +228,13 @@ func (l *Log) page(ctx context.Context, stream string, from, through uint64, gap
 		return failed == nil, nil
 	}) // the leader answers what this server did not
 	return cmp.Or(failed, ctx.Err())
+}
+
+// AtLeader returns a message as the leader of its stream has it; fault.ErrNotFound if there is
+// none.
+func (l *Log) AtLeader(ctx context.Context, stream string, seq uint64) (blocks.Record, error) {
+	m, err := l.api.AtLeader(ctx, stream, jetapi.Get{Seq: seq})
+	return blocks.Record{Seq: m.Seq, Subject: m.Subject, Header: m.Header, Body: m.Data}, l.denied(err)
 }
 
 func (l *Log) atLeader(ctx context.Context, stream string, from uint64) (blocks.Record, error) {
@@ -221,9 +268,9 @@ func (l *Log) Secrets() secretlog.Reader {
 	return func(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
 		segments, err := secretlog.SegmentsOn(ctx, l.Server())
 		for i, name := range segments {
-			from, to, end := max(after+1, l.streams[name].FirstSeq), cmp.Or(through, ^uint64(0)-1), through == 0
+			from, to, end := max(after+1, l.configs()[name].FirstSeq), cmp.Or(through, ^uint64(0)-1), through == 0
 			if i+1 < len(segments) {
-				if next := l.streams[segments[i+1]].FirstSeq; next <= to {
+				if next := l.configs()[segments[i+1]].FirstSeq; next <= to {
 					to, end = next-1, true
 				}
 			}

@@ -79,6 +79,12 @@ func (c *Copy) Each(ctx context.Context, through uint64, handle func(blocks.Reco
 	return err
 }
 
+// Late takes a message up to through that a server lacked.
+func (c *Copy) Late(r blocks.Record) error {
+	c.copied.Add(r.Seq)
+	return c.note(r)
+}
+
 // Whole reports whether a destruction names every sequence that was not copied. The other sequences
 // were destroyed while the stream was read: their destructions stand further on.
 func (c *Copy) Whole() (missing uint64, whole bool) {

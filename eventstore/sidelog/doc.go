@@ -20,7 +20,7 @@
 //
 // # Place
 //
-//	log           engine
+//	log           engine, verify
 //	servers       archive, backup, backup/restore, external, remote
 //	streams       checkpointlog, secretlog, streams
 //	streams     ► sidelog

@@ -7,7 +7,7 @@
 // # Place
 //
 //	outside       cmd
-//	log           engine
+//	log           engine, verify
 //	servers       archive, backup, backup/restore, embedded, external, remote
 //	streams       secretlog
 //	streams     ► streams

@@ -61,6 +61,48 @@ func BenchmarkVerify(b *testing.B) {
 	b.ReportMetric(float64(heap)/1e6, "heapMB")
 }
 
+// BenchmarkVerifyRunning is BenchmarkVerify beside the embedded server, which returns the groups.
+// The ratio is to the rate at which the same process decodes them from the server; fromFiles is the
+// rate of the server's groups to that of the files.
+func BenchmarkVerifyRunning(b *testing.B) {
+	dir := benchlog.Dir(b, *benchPayments)
+	l := &log{dir: dir}
+	from := time.Now()
+	decodeAll(b, dir)
+	files := time.Since(from)
+	c := eventstoretest.Config(eventstoretest.Server(b, dir))
+	c.SoleWriter = true
+	store := eventstoretest.OpenOn(b, c)
+	var verifying, decoding time.Duration
+	var events uint64
+	heap := uint64(0)
+	for b.Loop() {
+		a, err := store.Archive(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		begin := time.Now()
+		events = decodeOf(b, a)
+		decoding += time.Since(begin)
+		begin = time.Now()
+		heap = max(heap, eventstoretest.LargestHeap(func() {
+			if faults, _ := l.faults(b, a, nil); len(faults) > 0 {
+				b.Fatal(faults)
+			}
+		}))
+		verifying += time.Since(begin)
+		if err := a.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(events), "events")
+	b.ReportMetric(float64(b.N)*float64(events)/verifying.Seconds(), "events/s")
+	b.ReportMetric(float64(b.N)*float64(events)/decoding.Seconds(), "decoded/s")
+	b.ReportMetric(decoding.Seconds()/verifying.Seconds(), "ratio")
+	b.ReportMetric(float64(b.N)*files.Seconds()/decoding.Seconds(), "fromFiles")
+	b.ReportMetric(float64(heap)/1e6, "heapMB")
+}
+
 // readFiles reads the blocks of the log, and returns their size.
 func readFiles(b *testing.B, dir string) (size uint64) {
 	b.Helper()
@@ -86,6 +128,16 @@ func decodeAll(b *testing.B, dir string) (events uint64) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	events = decodeOf(b, a)
+	if err := a.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return events
+}
+
+// decodeOf is decodeAll for an open archive.
+func decodeOf(b *testing.B, a *archive.Archive) (events uint64) {
+	b.Helper()
 	counts := make([]uint64, a.Shards)
 	var shards sync.WaitGroup
 	for n := range counts {
@@ -109,9 +161,6 @@ func decodeAll(b *testing.B, dir string) (events uint64) {
 	shards.Wait()
 	for _, n := range counts {
 		events += n
-	}
-	if err := a.Close(); err != nil {
-		b.Fatal(err)
 	}
 	return events
 }

@@ -24,6 +24,8 @@ type chain struct {
 
 	newestTips *tips // nil: the check looks them up
 
+	ends ends // by the shard's groups
+
 	events, aggregates, older uint64
 	tips                      uint64 // that were compared
 }
@@ -50,19 +52,20 @@ type aggregate struct {
 }
 
 func (c *chain) group(ctx context.Context, stream string, g *format.Group) error {
-	c.stream = stream
+	dropped := c.log != nil && c.Archive.Served() && stream != c.stream && g.Seq > c.head.Seq+1 // while it was read
+	if c.stream = stream; c.shard == deliverylog.ShardNumber && (c.log == nil || dropped) {     // its first segments may have been dropped
+		c.head, c.ends.begin = headBefore(g), g.Seq
+	}
 	if c.log == nil {
 		c.log = &g.Log
-		if c.shard == deliverylog.ShardNumber { // its first segments may have been dropped
-			c.head = format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
-		}
 	}
 	if err := g.Follows(c.head); err != nil {
 		if err := c.report(Fault{Stream: stream, Sequence: g.Seq, Difference: err.Error()}); err != nil {
 			return err
 		}
-		c.head = format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
+		c.head = headBefore(g)
 	}
+	c.ends.see(g)
 	if g.Log != *c.log {
 		if err := c.report(Fault{Stream: stream, Sequence: g.Seq, Difference: "it is a group of another log"}); err != nil {
 			return err
@@ -101,6 +104,11 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// headBefore returns the end before a group, as far as the group names it.
+func headBefore(g *format.Group) format.Head {
+	return format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
 }
 
 func (c *chain) deliveries(ctx context.Context, g *format.Group) error {

@@ -31,14 +31,20 @@ func factOf(key format.Key, p domain.PaymentID) fact {
 
 // note keeps the fact of an aggregate, given its newest state.
 func (o owners) note(key format.Key, state any) {
+	if f, is := factOfState(key, state); is {
+		o.add(f)
+	}
+}
+
+// factOfState returns the fact of an aggregate that claims may rely on.
+func factOfState(key format.Key, state any) (fact, bool) {
 	switch s := state.(type) {
 	case payment.State:
-		o.add(exists(key))
+		return exists(key), true
 	case instrument.State:
-		if s.UsedBy != "" {
-			o.add(named(key, s.UsedBy))
-		}
+		return named(key, s.UsedBy), s.UsedBy != ""
 	}
+	return fact{}, false
 }
 
 func (o owners) add(f fact) { o.Put(f, struct{}{}) }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -67,9 +68,6 @@ func parseScratchKey(b []byte) format.Key {
 
 // put stores an aggregate until take.
 func (s *scratch) put(shard int, key format.Key, a *aggregate) error {
-	if err := s.open(); err != nil {
-		return err
-	}
 	var state []byte
 	if a.state != nil {
 		var err error
@@ -83,8 +81,7 @@ func (s *scratch) put(shard int, key format.Key, a *aggregate) error {
 	}
 	b = append(append(b, a.hash[:]...), a.before[:]...)
 	b = append(append(b, byte(len(a.stream))), a.stream...)
-	batch := s.store.NewBatch()
-	return errors.Join(batch.Set(scratchKey(shard, key), append(b, state...)), batch.Commit())
+	return s.set(scratchKey(shard, key), append(b, state...))
 }
 
 // take removes an aggregate and returns it; nil if there is none. The caller has put an aggregate
@@ -138,5 +135,50 @@ func (s *scratch) each(shard int, handle func(format.Key, *aggregate) error) err
 			return err
 		}
 		return handle(key, a)
+	})
+}
+
+// Facts and claims are behind all shards: 0xffff, then 0 and the fact, or 1, the fact and the id of
+// the owner. The value of a claim is its fault.
+const (
+	factRow  = "\xff\xff\x00"
+	claimRow = "\xff\xff\x01"
+)
+
+func (s *scratch) putFact(f fact) error { return s.set(append([]byte(factRow), f[:]...), nil) }
+
+func (s *scratch) putClaim(c claim, without Fault) error {
+	text, err := json.Marshal(without)
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	return s.set(append(append([]byte(claimRow), c.fact[:]...), c.owner.ID...), text)
+}
+
+func (s *scratch) set(key, value []byte) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	batch := s.store.NewBatch()
+	return errors.Join(batch.Set(key, value), batch.Commit())
+}
+
+// eachClaim calls handle with the claims without their fact.
+func (s *scratch) eachClaim(handle func(f fact, owner string, without Fault) error) error {
+	if s.store == nil {
+		return nil
+	}
+	return s.store.Each([]byte(claimRow), func(k, value []byte) error {
+		rest := k[len(claimRow):]
+		f := fact(rest[:len(fact{})])
+		_, err := s.store.Find(append([]byte(factRow), f[:]...))
+		if !errors.Is(err, tipstore.ErrNotFound) {
+			return err
+		}
+		var without Fault
+		if err := json.Unmarshal(value, &without); err != nil {
+			return fmt.Errorf("verify: %w", err)
+		}
+		return handle(f, string(rest[len(f):]), without)
 	})
 }

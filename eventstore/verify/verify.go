@@ -18,6 +18,8 @@ import (
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/workers"
 )
 
@@ -132,6 +134,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if r.Memory == 0 {
 		r.Memory = defaultMemory
 	}
+	r.of = c.Archive.Events
 	for shard, end := range c.Archive.Ends {
 		if shard != deliverylog.ShardNumber {
 			r.of += end.Events
@@ -171,7 +174,7 @@ func (r *run) prepare(ctx context.Context) error {
 
 func (r *run) inspect(ctx context.Context) error {
 	if r.Only != "" {
-		return nil
+		return r.Archive.InspectShard(ctx, domain.Shard(string(r.Only), r.Archive.Shards), r.damaged)
 	}
 	if err := r.Archive.Inspect(ctx, r.damaged); err != nil {
 		return err
@@ -188,12 +191,36 @@ func (r *run) inspect(ctx context.Context) error {
 }
 
 func (r *run) named(stream string) bool {
+	return r.anyDamaged(func(damaged string) bool { return damaged == stream })
+}
+
+// anyDamaged reports whether a fault of a file names such a stream.
+func (r *run) anyDamaged(is func(stream string) bool) bool {
+	r.one.Lock()
+	defer r.one.Unlock()
 	for at := range r.files {
-		if at.stream == stream {
+		if is(at.stream) {
 			return true
 		}
 	}
 	return false
+}
+
+// spoiled reports whether a file of a shard is damaged under a server, which would cut the file if
+// it loaded it.
+func (r *run) spoiled(shard int) bool {
+	return r.Archive.FilesInUse() && r.anyDamaged(func(stream string) bool {
+		of, _, ours := streams.Parse(stream)
+		return ours && of == shard
+	})
+}
+
+// spoiledBeside is spoiled for a stream beside the log.
+func (r *run) spoiledBeside(of string) bool {
+	return r.Archive.FilesInUse() && r.anyDamaged(func(stream string) bool {
+		name, _, is := sidelog.ParseName(stream)
+		return is && name == of
+	})
 }
 
 func (r *run) showProgress() (end func()) {
@@ -232,6 +259,15 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 		shards = []int{domain.Shard(string(r.Only), r.Archive.Shards)}
 	}
 	for _, n := range shards {
+		if r.spoiled(n) {
+			f.wrong = true
+			if n != deliverylog.ShardNumber {
+				none := make(chan leaves)
+				close(none)
+				f.shards = append(f.shards, none)
+			}
+			continue
+		}
 		c := &chain{run: r, shard: n, cache: aggregates{limit: r.Memory / len(shards)}}
 		if r.Only == "" && n != deliverylog.ShardNumber {
 			hashes := make(chan leaves, groupsAhead)
@@ -242,11 +278,21 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 	}
 	if r.Only == "" {
 		checkpoints := make(chan numbered, groupsAhead)
-		start(func() error { return r.readCheckpoints(ctx, checkpoints) })
+		if r.spoiledBeside(checkpoint.Stream) {
+			close(checkpoints)
+		} else {
+			start(func() error { return r.readCheckpoints(ctx, checkpoints) })
+		}
 		start(func() error { return f.check(ctx, checkpoints) })
 	}
 	running.Wait()
 	if err := context.Cause(ctx); err != nil {
+		return result, err
+	}
+	if err := r.lateOwners(ctx); err != nil {
+		return result, err
+	}
+	if err := r.compareEnds(ctx, chains); err != nil {
 		return result, err
 	}
 	return r.sum(chains, f)
@@ -288,7 +334,7 @@ func (r *run) damaged(stream string, seq uint64, reason string) error {
 // readTail finds the aggregates with events that the tip store has not applied: a killed server
 // leaves those of a second.
 func (c *chain) readTail(ctx context.Context) error {
-	if c.Archive.Running() || !c.Archive.HasTips() || c.shard == deliverylog.ShardNumber {
+	if c.Archive.Served() || !c.Archive.HasTips() || c.shard == deliverylog.ShardNumber {
 		return nil
 	}
 	c.tail = map[format.Key]bool{}
@@ -327,7 +373,7 @@ func (r *run) sum(chains []*chain, f *forest) (result Result, err error) {
 			}
 		}
 	}
-	if r.Only != "" || !result.Tips {
+	if r.Only != "" || !result.Tips || len(chains) <= r.Archive.Shards { // not all shards were read
 		return result, nil
 	}
 	var halves [archive.Halves]uint64

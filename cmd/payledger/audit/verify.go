@@ -30,15 +30,18 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// Verify checks the whole log, or one payment, beside a running service, in a stopped server's
-// folder or in a back-up (I1).
+// Verify checks the whole log, or one payment, beside a running service, of a cluster, in a stopped
+// server's folder or in a back-up (I1).
 type Verify struct {
 	Payment   string `help:"Check the events of this payment only." placeholder:"ID"`
 	All       bool   `help:"Print every fault, instead of ending at the first one."`
 	Data      string `help:"Data folder, of a running service, of a stopped one, or a back-up." default:"./data" type:"path"`
-	MasterKey string `help:"Key of the stream of secrets, of a stopped folder without its own key: it opens the key of the checkpoints." placeholder:"HEX"`
+	MasterKey string `help:"Key of the stream of secrets, of a cluster or of a stopped folder without its own key: it opens the key of the checkpoints." placeholder:"HEX"`
 
 	MasterKeyFile string `help:"File that holds the master key." type:"path"`
+
+	options.NATS        `embed:""`
+	options.PreviousKey `embed:""`
 }
 
 // VerifyRequest is the body of the command verify to a running service.
@@ -59,6 +62,10 @@ type verified struct {
 	Note   string `json:"note,omitempty"` // lists the parts that were not checked
 	Faults int    `json:"faults"`
 }
+
+const unsigned = "the signatures of checkpoints were not checked: that needs the master key (PAYLEDGER_MASTER_KEY or --master-key-file)"
+
+var errForeignKey = errors.New("the master key is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with")
 
 const noViews = "this node keeps no views (--role api), so none were checked"
 
@@ -116,6 +123,7 @@ type checker struct {
 	emit       func(verifyLine) error
 	keyless    bool // the secrets have no key for checkpoints
 	backup     bool // the files are a back-up's, which has no tip store
+	cluster    bool // the nodes have the tip stores and the views
 	faults     int
 	note       string
 }
@@ -178,8 +186,15 @@ func (c *checker) finish(ctx context.Context, files *archive.Archive, checkpoint
 			return err
 		}
 	}
+	for _, note := range files.Notes() {
+		c.note = joined(c.note, note)
+	}
 	switch {
 	case files.HasTips():
+	case files.Served():
+		if c.cluster {
+			c.note = joined(c.note, "the tip stores and the views are at the nodes: payledger verify --data DIR checks those of a running node, too")
+		}
 	case c.backup:
 		c.note = joined(c.note, "missing newest records of DELIVERIES cannot be noticed without a tip store, and a back-up has none")
 	default:
@@ -192,6 +207,13 @@ func (c *checker) finish(ctx context.Context, files *archive.Archive, checkpoint
 func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	if err := args.Refused(); err != nil {
 		return err
+	}
+	if err := c.misused(args); err != nil {
+		return err
+	}
+	copied := c.Data
+	if c.asksCluster(args) {
+		copied = "the folder of each NATS server"
 	}
 	begun := time.Now()
 	progress := terminal.NewBar(std.Err)
@@ -211,24 +233,45 @@ func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arg
 		_, err := fmt.Fprintln(std.Out, l.Fault)
 		return err
 	}
-	result, err := c.check(ctx, emit)
+	result, err := c.check(ctx, args, emit)
 	progress.Clear()
 	switch {
 	case err != nil:
 		return err
 	case first != nil && c.All:
-		return fmt.Errorf("%s; copy %s before anything else", terminal.Count(result.Faults, "fault"), c.Data)
+		return fmt.Errorf("%s; copy %s before anything else", terminal.Count(result.Faults, "fault"), copied)
 	case first != nil:
-		return fmt.Errorf("%s; copy %s before anything else, and see all faults with --all", first, c.Data)
+		return fmt.Errorf("%s; copy %s before anything else, and see all faults with --all", first, copied)
 	}
 	_, err = io.WriteString(std.Out, result.text(c.Payment, time.Since(begun)))
 	return err
 }
 
-func (c *Verify) check(ctx context.Context, emit func(verifyLine) error) (result verified, err error) {
+func (c *Verify) misused(args options.Arguments) error {
+	faults := c.NATS.Faults()
+	if args.Has("--nats-url") && args.Has("--data") {
+		faults = append(faults, "--data names a folder, and --nats-url names a cluster: leave one out")
+	}
+	return options.UsageOf(faults)
+}
+
+// asksCluster reports whether the command may read a cluster. A flag overrides a variable.
+func (c *Verify) asksCluster(args options.Arguments) bool {
+	return c.NatsURL != "" && (args.Has("--nats-url") || !args.Has("--data"))
+}
+
+// check lets a running service check itself. A node of a cluster checks its views, too, so it is
+// preferred to the NATS servers alone, unless they are named by a flag.
+func (c *Verify) check(ctx context.Context, args options.Arguments, emit func(verifyLine) error) (result verified, err error) {
 	request := VerifyRequest{Payment: domain.PaymentID(c.Payment), All: c.All}
+	if args.Has("--nats-url") {
+		return c.checkCluster(ctx, request, emit)
+	}
 	service, err := control.Find(ctx, c.Data)
 	if errors.Is(err, control.ErrNoService) {
+		if c.asksCluster(args) {
+			return c.checkCluster(ctx, request, emit)
+		}
 		return c.checkFolder(ctx, request, emit)
 	}
 	if err != nil {
@@ -294,7 +337,7 @@ func (c *Verify) verifier(events string) (note.Verifier, string, error) {
 	}
 	master, err := secrets.MasterKey(text, c.Data)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, "the signatures of checkpoints were not checked: that needs the master key (PAYLEDGER_MASTER_KEY or --master-key-file)", nil
+		return nil, unsigned, nil
 	}
 	if err != nil {
 		return nil, "", err
@@ -302,7 +345,7 @@ func (c *Verify) verifier(events string) (note.Verifier, string, error) {
 	key, err := secrets.StoppedVerifier(events, append([]secrets.Key{master}, secrets.OtherKeys(c.Data, master, text == "")...)...)
 	switch {
 	case errors.Is(err, secrets.ErrSealed):
-		return nil, "", errors.New("the master key is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with")
+		return nil, "", errForeignKey
 	case err != nil:
 		return nil, "", err
 	}

@@ -156,7 +156,7 @@ func (b *Backup) check(ctx context.Context, t *target, to Target) error {
 	for _, e := range b.Ends {
 		ends[e.Shard] = e.Sequence
 	}
-	files := archive.OfCluster(archive.Cluster{Log: log, Ends: ends, Checkpoints: b.Checkpoint, Secrets: t.secretsEnd()})
+	files := archive.OfServed(archive.Served{Log: log, Ends: ends, Events: b.Events, Checkpoints: b.Checkpoint, Secrets: t.secretsEnd()})
 	return to.Verify(ctx, files, log.Secrets())
 }
 

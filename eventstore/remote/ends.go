@@ -1,0 +1,128 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/sidelog"
+)
+
+// Ends returns ends of all streams that were acknowledged before, and appends nothing. They are of
+// different moments, unlike those of Cut. A shard ends before events of the newest checkpoint only
+// if the cluster has lost them: such an end is read again, because its leader may be without its
+// cluster. A damaged last message is an end, too: the caller reads it.
+func (l *Log) Ends(ctx context.Context) (c Cut, err error) {
+	if err := l.list(ctx); err != nil {
+		return c, err
+	}
+	var place *fault.Place
+	newest, err := l.lastCheckpoint(ctx) // before the shards: they have all that it covers
+	if errors.As(err, &place) {
+		newest = checkpoint.Checkpoint{Number: place.Seq}
+	} else if err != nil {
+		return c, l.silent(err)
+	}
+	for since := time.Now(); ; {
+		c.Heads = map[int]format.Head{}
+		ends, err := ofAll(l, func(shard int) (end, error) {
+			e, err := l.end(ctx, shard)
+			var place *fault.Place
+			if errors.As(err, &place) && e.head.Seq > 0 {
+				err = nil
+			}
+			return e, err
+		})
+		reached := err == nil
+		for shard, e := range ends {
+			c.Heads[shard] = e.head
+			reached = reached && (shard >= l.Shards || e.head.Events >= newest.EventsOf(shard))
+		}
+		switch {
+		case reached || err == nil && time.Since(since) >= l.missing:
+			c.Checkpoints = newest.Number
+			c.Secrets, err = l.SecretsEnd(ctx)
+			return c, err
+		case err != nil && (!errors.Is(err, errSilent) || time.Since(since) >= l.missing):
+			return c, l.silent(err)
+		}
+		if err := errors.Join(jetapi.Pause(ctx, missingPause), l.list(ctx)); err != nil {
+			return c, err
+		}
+	}
+}
+
+// silent adds the reason to an error without an answer of a server.
+func (l *Log) silent(err error) error {
+	if errors.Is(err, errSilent) && l.api.Denied() == nil {
+		return fmt.Errorf("%w: repeat the command when a majority of the NATS servers is up (%w)", fault.ErrNoMajority, err)
+	}
+	return l.denied(err)
+}
+
+// End returns the end of a shard as its leader has it, in segments that exist now.
+func (l *Log) End(ctx context.Context, shard int) (uint64, error) {
+	err := l.list(ctx)
+	var e end
+	if err == nil {
+		e, err = l.end(ctx, shard)
+	}
+	return e.head.Seq, l.silent(err)
+}
+
+// Gone reports whether a stream does not exist any more.
+func (l *Log) Gone(ctx context.Context, stream string) (bool, error) {
+	err := l.list(ctx)
+	_, there := l.configs()[stream]
+	return err == nil && !there, err
+}
+
+// SecretsEnd returns the last sequence of SECRETS that has a message; 0 without one.
+func (l *Log) SecretsEnd(ctx context.Context) (uint64, error) {
+	segments, err := secretlog.SegmentsOn(ctx, l.Server())
+	for i := len(segments) - 1; i >= 0 && err == nil; i-- {
+		m, readErr := l.api.AtLeader(ctx, segments[i], jetapi.Get{LastBySubject: ">"})
+		if !errors.Is(readErr, fault.ErrNotFound) {
+			return m.Seq, l.denied(readErr)
+		}
+	}
+	return 0, l.denied(err)
+}
+
+// Reaches reports whether CHECKPOINTS or SECRETS has a message at a sequence or after it, as its
+// leader has it.
+func (l *Log) Reaches(ctx context.Context, of string, seq uint64) (bool, error) {
+	if err := l.list(ctx); err != nil {
+		return false, err
+	}
+	if of == checkpoint.Stream {
+		c, err := l.lastCheckpoint(ctx)
+		if place := (*fault.Place)(nil); errors.As(err, &place) { // its readers report it
+			return place.Seq >= seq, nil
+		}
+		return c.Number >= seq, l.silent(err)
+	}
+	last, err := l.SecretsEnd(ctx)
+	return last >= seq, err
+}
+
+// SecretsOf returns the segments of SECRETS that exist.
+func (l *Log) SecretsOf() []string { return sidelog.SegmentsOf(sidelog.SecretStream, l.Names()) }
+
+// Secret returns a message of SECRETS as its leader has it; fault.ErrNotFound if there is none.
+func (l *Log) Secret(ctx context.Context, seq uint64) (blocks.Record, error) {
+	segments, configs := l.SecretsOf(), l.configs()
+	for i := len(segments) - 1; i >= 0; i-- {
+		if configs[segments[i]].FirstSeq <= seq {
+			return l.AtLeader(ctx, segments[i], seq)
+		}
+	}
+	return blocks.Record{}, fault.ErrNotFound
+}
