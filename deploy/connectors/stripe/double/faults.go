@@ -16,6 +16,7 @@ const (
 	RateLimited Mode = "rate_limited" // 429
 	Unavailable Mode = "unavailable"  // 503, nothing is saved
 	Fails       Mode = "fails"        // 500, saved under the key
+	FailsAfter  Mode = "fails_after"  // it is carried out; 500, saved under the key
 	Held        Mode = "held"         // it runs until Release is closed
 	Garbage     Mode = "garbage"      // it is carried out, and the answer is no JSON
 	Huge        Mode = "huge"         // it is carried out, and the answer is too large
@@ -38,6 +39,13 @@ func (d *Double) Order(faults ...*Fault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.faults = append(d.faults, faults...)
+}
+
+// Heal removes the faults that are left.
+func (d *Double) Heal() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.faults = nil
 }
 
 // fault takes the first fault that matches a request.

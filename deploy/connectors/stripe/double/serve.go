@@ -77,20 +77,8 @@ func (d *Double) handle(w http.ResponseWriter, r *http.Request, endpoint func(ca
 		}
 		d.write(w, a)
 		return
-	case Fails: // the endpoint began to run, and its 500 is saved
-		endpoint = func(call) answer {
-			return problem(http.StatusInternalServerError, "api_error", "", "Something went wrong.")
-		}
-	case Held:
-		inner := endpoint
-		endpoint = func(c call) answer { // without the account's lock: other requests go on
-			d.mu.Unlock()
-			close(fault.Entered)
-			<-fault.Release
-			d.mu.Lock()
-			return inner(c)
-		}
 	}
+	endpoint = d.around(fault, endpoint)
 	a, replayed := run()
 	switch fault.Mode {
 	case LostAfter:
@@ -107,6 +95,31 @@ func (d *Double) handle(w http.ResponseWriter, r *http.Request, endpoint func(ca
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
 	d.write(w, a)
+}
+
+// around returns an endpoint with a fault in its run.
+func (d *Double) around(fault *Fault, inner func(call) answer) func(call) answer {
+	broke := problem(http.StatusInternalServerError, "api_error", "", "Something went wrong.")
+	switch fault.Mode {
+	case Fails:
+		return func(call) answer { return broke }
+	case FailsAfter:
+		return func(c call) answer {
+			if done := inner(c); done.unsaved {
+				return done
+			}
+			return broke
+		}
+	case Held:
+		return func(c call) answer { // without the account's lock: other requests go on
+			d.mu.Unlock()
+			close(fault.Entered)
+			<-fault.Release
+			d.mu.Lock()
+			return inner(c)
+		}
+	}
+	return inner
 }
 
 // once runs an endpoint under the request's idempotency key.
