@@ -89,10 +89,43 @@ func joinPast(s payment.State, rows []format.LeftRow) (payment.State, error) {
 	return s, nil
 }
 
-// Repository loads and appends the aggregates of one kind in one log.
+// Repository loads and appends the aggregates of one kind in one log. It has functions instead of
+// methods: an importer that reaches the type would compile its methods for every aggregate.
 type Repository[ID ~string, S any, E domain.Event] struct {
-	store     Store
-	aggregate *Aggregate[S, E]
+	// Key returns the name of an aggregate in the log.
+	Key func(owner domain.AccountID, id ID) Key
+	// Load returns an aggregate's tip. The tip of an aggregate that does not exist has the zero
+	// state and no event.
+	Load func(ctx context.Context, owner domain.AccountID, id ID, consistency Consistency) (Tip[S], error)
+	// Remembered returns an aggregate's tip if this process has it in memory.
+	Remembered func(owner domain.AccountID, id ID) (Tip[S], bool)
+	// Execute loads an aggregate, decides and appends.
+	Execute func(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error)
+	// ExecuteNew is Execute for an aggregate that should not exist yet. The first decision is
+	// without a load.
+	ExecuteNew func(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error)
+	// ExecuteFrom is Execute with a tip that the caller has already loaded.
+	ExecuteFrom func(ctx context.Context, tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error)
+}
+
+func newRepository[ID ~string, S any, E domain.Event](s Store, a *Aggregate[S, E]) Repository[ID, S, E] {
+	key := func(owner domain.AccountID, id ID) Key { return a.Key(owner, string(id)) }
+	return Repository[ID, S, E]{
+		Key: key,
+		Load: func(ctx context.Context, owner domain.AccountID, id ID, consistency Consistency) (Tip[S], error) {
+			return Load(ctx, s, a, key(owner, id), consistency)
+		},
+		Remembered: func(owner domain.AccountID, id ID) (Tip[S], bool) { return Remembered(s, a, key(owner, id)) },
+		Execute: func(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+			return Execute(ctx, s, a, key(owner, id), meta, decide)
+		},
+		ExecuteNew: func(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+			return ExecuteNew(ctx, s, a, key(owner, id), meta, decide)
+		},
+		ExecuteFrom: func(ctx context.Context, tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+			return ExecuteFrom(ctx, s, a, tip, meta, decide)
+		},
+	}
 }
 
 // Repositories are the ledger's aggregates in one log.
@@ -114,50 +147,18 @@ type Repositories struct {
 // would then compile all of them.
 func NewRepositories(s Store) *Repositories {
 	return &Repositories{
-		Payments:     Repository[domain.PaymentID, payment.State, payment.Event]{s, Payments},
-		Sessions:     Repository[domain.SessionID, session.State, session.Event]{s, Sessions},
-		Instruments:  Repository[domain.Token, instrument.State, instrument.Event]{s, Instruments},
-		Attempts:     Repository[domain.AttemptID, attempt.State, attempt.Event]{s, Attempts},
-		Accounts:     Repository[domain.AccountID, account.State, account.Event]{s, Accounts},
-		Disputes:     Repository[domain.DisputeID, dispute.State, dispute.Event]{s, Disputes},
-		Inboxes:      Repository[string, inbox.State, inbox.Event]{s, Inboxes},
-		Persons:      Repository[domain.PersonID, person.State, person.Event]{s, Persons},
-		Workflows:    Repository[domain.AccountID, workflow.State, workflow.Event]{s, Workflows},
-		WorkflowRuns: Repository[domain.RunID, workflow.RunState, workflow.RunEvent]{s, WorkflowRuns},
-		Webhooks:     Repository[string, webhook.Requests, webhook.Event]{s, Webhooks},
+		Payments:     newRepository[domain.PaymentID](s, Payments),
+		Sessions:     newRepository[domain.SessionID](s, Sessions),
+		Instruments:  newRepository[domain.Token](s, Instruments),
+		Attempts:     newRepository[domain.AttemptID](s, Attempts),
+		Accounts:     newRepository[domain.AccountID](s, Accounts),
+		Disputes:     newRepository[domain.DisputeID](s, Disputes),
+		Inboxes:      newRepository[string](s, Inboxes),
+		Persons:      newRepository[domain.PersonID](s, Persons),
+		Workflows:    newRepository[domain.AccountID](s, Workflows),
+		WorkflowRuns: newRepository[domain.RunID](s, WorkflowRuns),
+		Webhooks:     newRepository[string](s, Webhooks),
 	}
-}
-
-// Key returns the name of an aggregate in the log.
-func (r *Repository[ID, S, E]) Key(owner domain.AccountID, id ID) Key {
-	return r.aggregate.Key(owner, string(id))
-}
-
-// Load returns an aggregate's tip. The tip of an aggregate that does not exist has the zero state
-// and no event.
-func (r *Repository[ID, S, E]) Load(ctx context.Context, owner domain.AccountID, id ID, consistency Consistency) (Tip[S], error) {
-	return Load(ctx, r.store, r.aggregate, r.Key(owner, id), consistency)
-}
-
-// Remembered returns an aggregate's tip if this process has it in memory.
-func (r *Repository[ID, S, E]) Remembered(owner domain.AccountID, id ID) (Tip[S], bool) {
-	return Remembered(r.store, r.aggregate, r.Key(owner, id))
-}
-
-// Execute loads an aggregate, decides and appends.
-func (r *Repository[ID, S, E]) Execute(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	return Execute(ctx, r.store, r.aggregate, r.Key(owner, id), meta, decide)
-}
-
-// ExecuteNew is Execute for an aggregate that should not exist yet. The first decision is without a
-// load.
-func (r *Repository[ID, S, E]) ExecuteNew(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	return ExecuteNew(ctx, r.store, r.aggregate, r.Key(owner, id), meta, decide)
-}
-
-// ExecuteFrom is Execute with a tip that the caller has already loaded.
-func (r *Repository[ID, S, E]) ExecuteFrom(ctx context.Context, tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	return ExecuteFrom(ctx, r.store, r.aggregate, tip, meta, decide)
 }
 
 // LogInitialized says that the log has its first account: a log is initialized once, in a cluster
