@@ -73,7 +73,7 @@ func (p *probe) disputes(q url.Values) (page protocol.DisputeList) {
 
 func checkDispute(p *probe) {
 	listed := p.disputed()
-	came := p.notified(1)[0]
+	came := p.disputeNotified()
 	n := p.notification(came)
 	if n.Dispute == nil || n.ID != listed.ID {
 		p.broken("the notification has the id %q, the list %q", n.ID, listed.ID)
@@ -97,6 +97,21 @@ func checkDispute(p *probe) {
 	}
 	if !slices.ContainsFunc(page.Notifications, has) {
 		p.broken("the list since the dispute's time does not have the dispute")
+	}
+}
+
+// disputeNotified waits for the first notification of a dispute of the probe's payment. Results of
+// pending operations may come before it.
+func (p *probe) disputeNotified() delivery {
+	for n := 1; ; n++ {
+		came := p.notified(n)
+		for _, d := range came[n-1:] {
+			if p.notification(d).Kind == processor.Dispute {
+				return d
+			}
+			n++
+		}
+		n--
 	}
 }
 

@@ -184,9 +184,22 @@ func (k *Connector) notice(o *book.Operation, e Event, answer processor.Answer) 
 	})}
 }
 
+// disputed returns the operation that a dispute is about: that of its transaction, else the
+// authorization with the event's Tag; nil if neither was made here. While a transaction of the
+// payment is not known, it may be the disputed one: that is an error, and the event comes again.
+func (k *Connector) disputed(ctx context.Context, e Event) (*book.Operation, error) {
+	o, err := k.book.ByTransaction(ctx, e.Dispute.TransactionID, processor.Capture, processor.Authorize)
+	for _, kind := range []processor.Kind{processor.Capture, processor.Authorize} {
+		if o == nil && err == nil {
+			o, err = k.eventOperation(ctx, Event{Kind: kind, Reference: e.Reference, Tag: e.Tag})
+		}
+	}
+	return o, err
+}
+
 // takeDispute records a change of a dispute about a transaction of the book.
 func (k *Connector) takeDispute(ctx context.Context, e Event) error {
-	o, err := k.book.ByTransaction(ctx, e.Dispute.TransactionID, processor.Capture, processor.Authorize)
+	o, err := k.disputed(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -199,6 +212,9 @@ func (k *Connector) takeDispute(ctx context.Context, e Event) error {
 		return err
 	}
 	d := *e.Dispute
+	if a := o.Newest(); a != nil && o.Kind == processor.Authorize {
+		d.TransactionID = a.ProcessorTransactionID
+	}
 	if d.At.IsZero() || d.ID == "" {
 		return errors.New("a dispute without id or time")
 	}

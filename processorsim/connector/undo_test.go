@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 	"time"
@@ -96,6 +97,39 @@ func TestTag(t *testing.T) {
 	r.event(200, elsewhere)
 	if again := (Order{Key: vendorKey(o) + "-12"}).Tag(); len(again) > 14 || again != named.Tag+"-12" {
 		t.Errorf("the tag of the next key is %q", again)
+	}
+}
+
+// TestDisputeEarly: a dispute that overtakes the answer of its capture comes again; a dispute about
+// an unknown transaction is about the authorization that it names.
+func TestDisputeEarly(t *testing.T) {
+	r := newRig(t, time.Hour)
+	sale := authorization("01p.1", "4242424242424242")
+	approved := r.sent(sale)
+	capture := following(processor.Capture, "01p.2", approved.ProcessorTransactionID, 100)
+	r.vendor.next = lostAfter
+	if _, err := r.k.Send(t.Context(), capture); err == nil {
+		t.Fatal("an answer")
+	}
+	o, err := r.k.book.Find(t.Context(), sale.Key)
+	must(t, err)
+	e := Event{ID: "e1", Reference: "01p", Tag: tag(vendorKey(o)), Dispute: &processor.DisputeUpdate{
+		ID: "dp_1", TransactionID: "tx_2", Type: processor.Chargeback, Status: processor.DisputeOpen, Amount: 100, Currency: "EUR", At: r.now,
+	}}
+	r.event(503, e)
+	r.sent(capture)
+	r.event(200, e)
+	other := e
+	other.ID, other.Dispute = "e2", &processor.DisputeUpdate{
+		ID: "dp_2", TransactionID: "made elsewhere", Type: processor.Chargeback, Status: processor.DisputeOpen, Amount: 100, Currency: "EUR", At: r.now,
+	}
+	r.event(200, other)
+	list, err := r.k.Disputes(t.Context(), protocol.DisputeFilter{Reference: "01p"})
+	must(t, err)
+	for i, want := range []string{"tx_2", "tx_1"} {
+		if len(list.Notifications) != 2 || !bytes.Contains(list.Notifications[i], []byte(`"processorTransactionId":"`+want+`"`)) {
+			t.Fatalf("%s", list.Notifications)
+		}
 	}
 }
 

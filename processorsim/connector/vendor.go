@@ -97,7 +97,8 @@ type Finding struct {
 
 // Event is a fact in a message of the vendor: a Result, Nothing or a Dispute. A Result and Nothing
 // are about the operation with Key; or with Kind, Reference and Tag; or with Kind and
-// TransactionID, if no operation has the Tag.
+// TransactionID, if no operation has the Tag. A Dispute names its transaction; Reference and Tag of
+// the authorization help if the connector does not know that.
 type Event struct {
 	ID            string // the vendor's, the same on every repeat
 	Key           domain.OperationKey
