@@ -143,6 +143,11 @@ type Answer struct {
 	ActionToken            string    `json:"actionToken,omitempty"`              // with ActionRequired
 	ActionURL              string    `json:"actionUrl,omitempty"`                // with ActionRequired: the page of the action; never stored
 
+	// What the processor states that the answer is about; each may be absent.
+	Amount    domain.Amount    `json:"amount,omitempty"`    // minor units
+	Currency  domain.Currency  `json:"currency,omitempty"`  // ISO 4217
+	Reference domain.PaymentID `json:"reference,omitempty"` // the payment's id
+
 	RawAnswer *RawAnswer `json:"-"` // nil: it came in a notification, which is stored
 }
 

@@ -83,6 +83,9 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer proc
 	if err := check(answer); err != nil {
 		return processor.Answer{}, unknown("%s at %s: %v", op.Kind, op.Processor, err)
 	}
+	if why := op.Unfit(answer); why != "" {
+		return processor.Answer{}, unknown("%s at %s: the answer does not fit the request: %s", op.Kind, op.Processor, why)
+	}
 	return answer, nil
 }
 

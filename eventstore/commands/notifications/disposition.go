@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/inbox"
 	"payledger/domain/payment"
+	"payledger/domain/process"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 )
@@ -50,6 +51,9 @@ func (s *Notifications) applyAnswer(ctx context.Context, tip eventstore.Tip[paym
 	op, found := tip.State.Operation(revision)
 	if !found || op.Target.Processor != payload.Processor || op.Kind != payload.Kind || op.Refused || op.OutOfBandID != "" {
 		return disposition{refusal: fmt.Sprintf("The payment has no %s at %s under this key.", payload.Kind, payload.Processor)}, nil
+	}
+	if why := process.Operation(tip.State, op).Unfit(*payload.Answer); why != "" {
+		return disposition{refusal: "The answer does not fit the request: " + why + "."}, nil
 	}
 	if why := tip.State.Contradiction(revision, *payload.Answer); why != "" {
 		return disposition{refusal: why}, nil

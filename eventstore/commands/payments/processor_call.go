@@ -3,6 +3,7 @@ package payments
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -167,6 +168,13 @@ func (s *Payments) record(ctx context.Context, f *operationInFlight, answer proc
 // recordAnswer records a processor's answer. Before a refusal it records out-of-band operations. If
 // the operation already has its outcome, recordAnswer returns the newest tip and no error.
 func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+	op, _ := tip.State.Operation(revision)
+	if why := process.Operation(tip.State, op).Unfit(answer); why != "" {
+		s.Logger.Error().Str("payment", string(tip.State.ID)).Str("operation", string(tip.State.OperationKey(revision))).
+			Str("processor", string(op.Target.Processor)).Str("reason", why).
+			Msg("a processor's answer does not fit the request: it is not taken, and the outcome stays unknown")
+		return tip, fmt.Errorf("%w: the answer does not fit the request: %s", processor.ErrUnknown, why)
+	}
 	tip, err := s.recordOutOfBand(ctx, tip, revision, answer)
 	if err != nil {
 		return tip, err

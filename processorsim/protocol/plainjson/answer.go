@@ -33,6 +33,9 @@ func ReadAnswer(body []byte, allow func(text string) bool) (a processor.Answer, 
 	text(r, "threeDSecureResponseCode", &a.ThreeDS)
 	text(r, "actionToken", &a.ActionToken)
 	text(r, "actionUrl", &a.ActionURL)
+	number(r, "amount", &a.Amount)
+	text(r, "currency", &a.Currency)
+	text(r, "reference", &a.Reference)
 	if !r.done() {
 		return processor.Answer{}, false
 	}
