@@ -143,7 +143,7 @@ type Answer struct {
 	ActionToken            string    `json:"actionToken,omitempty"`              // with ActionRequired
 	ActionURL              string    `json:"actionUrl,omitempty"`                // with ActionRequired: the page of the action; never stored
 
-	// What the processor states that the answer is about; each may be absent.
+	// Amount, Currency and Reference are those that the processor states; each may be absent.
 	Amount    domain.Amount    `json:"amount,omitempty"`    // minor units
 	Currency  domain.Currency  `json:"currency,omitempty"`  // ISO 4217
 	Reference domain.PaymentID `json:"reference,omitempty"` // the payment's id

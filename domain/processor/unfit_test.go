@@ -6,8 +6,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestUnfit: an answer about another payment, currency or amount is no answer to an operation. What
-// an answer leaves out is as it was requested.
+// TestUnfit: an answer about another payment, currency or amount is no answer to an operation. An
+// answer that states nothing fits.
 func TestUnfit(t *testing.T) {
 	capture := processor.Operation{Kind: processor.Capture, Reference: "01a", Amount: 500, Currency: "EUR"}
 	void := processor.Operation{Kind: processor.Void, Reference: "01a", Amount: 0, Currency: "EUR"}

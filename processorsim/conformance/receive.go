@@ -34,11 +34,11 @@ type receiver struct {
 	arrived chan struct{}            // closed and replaced at each delivery
 }
 
-func newReceiver(address, url string, name processor.Name) (*receiver, error) {
+func newReceiver(ctx context.Context, address, url string, name processor.Name) (*receiver, error) {
 	if address == "" {
 		address = "127.0.0.1:0"
 	}
-	listener, err := net.Listen("tcp", address)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("the address for notifications: %w", err)
 	}

@@ -89,7 +89,7 @@ var ErrNoCheck = errors.New("there is no such check")
 
 // Declares returns nil if the connector has a declaration of the processor.
 func Declares(ctx context.Context, c Config) error {
-	s, err := newSuite(c)
+	s, err := newSuite(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ type done struct {
 // Run tries all checks, one after the other. An error means that nothing can be said about the
 // connector: it does not declare itself, or the context has ended.
 func Run(ctx context.Context, c Config) (Report, error) {
-	s, err := newSuite(c)
+	s, err := newSuite(ctx, c)
 	if err != nil {
 		return Report{}, err
 	}
@@ -150,7 +150,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	return report, nil
 }
 
-func newSuite(c Config) (*suite, error) {
+func newSuite(ctx context.Context, c Config) (*suite, error) {
 	if c.Patience == 0 {
 		c.Patience = 30 * time.Second
 	}
@@ -174,7 +174,7 @@ func newSuite(c Config) (*suite, error) {
 	if s.client, err = adapter.New(c.URL, s.recorder.client()); err != nil {
 		return nil, err
 	}
-	s.receiver, err = newReceiver(c.Listen, c.NotifyURL, c.Processor)
+	s.receiver, err = newReceiver(ctx, c.Listen, c.NotifyURL, c.Processor)
 	return s, err
 }
 

@@ -186,6 +186,8 @@ func TestFits(t *testing.T) {
 	must(t, fits(o, good()))
 	for name, spoil := range map[string]func(*Result){
 		"no transaction":       func(r *Result) { r.Answer.ProcessorTransactionID = "" },
+		"a long transaction":   func(r *Result) { r.Answer.ProcessorTransactionID = strings.Repeat("t", 256) },
+		"a divided one":        func(r *Result) { r.Answer.ProcessorTransactionID = "t 1" },
 		"less":                 func(r *Result) { r.Amount-- },
 		"another currency":     func(r *Result) { r.Currency = "USD" },
 		"no currency":          func(r *Result) { r.Currency = "" },
@@ -322,6 +324,9 @@ func TestDisputes(t *testing.T) {
 		}}
 	}
 	r.event(200, dispute("e1", r.now, processor.DisputeOpen), dispute("e1", r.now, processor.DisputeOpen), dispute("e2", r.now.Add(time.Hour), processor.DisputeWon))
+	odd := dispute(strings.Repeat("é ", 200), r.now.Add(2*time.Hour), processor.DisputeLost)
+	odd.Dispute.ReasonCode = "fraud, card absent"
+	r.event(200, odd)
 	elsewhere := dispute("e3", r.now, processor.DisputeOpen)
 	elsewhere.Dispute.TransactionID = "tx_other"
 	r.event(200, elsewhere)
@@ -333,20 +338,20 @@ func TestDisputes(t *testing.T) {
 	defer client.Close()
 	page, err := client.NotificationsSince(t.Context(), processor.Stripe, r.now, "")
 	must(t, err)
-	if len(page.Notifications) != 2 || page.Unreadable > 0 || page.Notifications[1].Dispute == nil || page.Notifications[1].Dispute.Status != processor.DisputeWon {
+	if len(page.Notifications) != 3 || page.Unreadable > 0 || page.Notifications[1].Dispute == nil || page.Notifications[1].Dispute.Status != processor.DisputeWon {
 		t.Fatalf("%+v", page)
 	}
 	first, err := r.k.Disputes(t.Context(), protocol.DisputeFilter{Limit: 1})
 	must(t, err)
-	rest, err := r.k.Disputes(t.Context(), protocol.DisputeFilter{Limit: 1, After: first.Next})
-	if must(t, err); !first.More || rest.More || len(rest.Notifications) != 1 {
+	rest, err := r.k.Disputes(t.Context(), protocol.DisputeFilter{Limit: 2, After: first.Next})
+	if must(t, err); !first.More || rest.More || len(rest.Notifications) != 2 {
 		t.Errorf("%+v %+v", first, rest)
 	}
 	if _, err := r.k.Disputes(t.Context(), protocol.DisputeFilter{Limit: 1, After: "nt_x"}); err != protocol.ErrUnknownCursor { //nolint:errorlint // exactly this one
 		t.Error(err)
 	}
 	of, err := client.DisputesOf(t.Context(), processor.Stripe, "01p")
-	if must(t, err); len(of) != 2 {
+	if must(t, err); len(of) != 3 || of[2].Dispute.ReasonCode != "unknown" || of[2].Dispute.Wording != "fraud, card absent" {
 		t.Errorf("%+v", of)
 	}
 }
@@ -466,5 +471,49 @@ func TestSecrets(t *testing.T) {
 	if b, err := book.Open(t.Context(), r.dir); err == nil {
 		t.Error("two processes have the book")
 		must(t, b.Close())
+	}
+}
+
+// moves is a double that lists what it did, under names that say nothing about the ledger's keys.
+type moves struct{ *double }
+
+func (m moves) List(_ context.Context, _ protocol.Filter, _ []string, yield func(protocol.Entry) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.effects {
+		line := protocol.Line{
+			ID: e.result.Answer.ProcessorTransactionID, Reference: "01p", Operation: processor.Capture, Amount: 100, Currency: "EUR",
+			State: processor.Succeeded, CreatedAt: m.now(), UpdatedAt: m.now(), ProcessorTransactionID: e.result.Answer.ProcessorTransactionID,
+		}
+		if err := yield(protocol.Entry{Line: line, Answer: e.result.Answer}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestListedOnce: an operation of unknown outcome that the vendor lists is not shown a second time
+// as one made elsewhere; one that was made elsewhere has a key of its own.
+func TestListedOnce(t *testing.T) {
+	r := newRig(t, time.Hour)
+	r.k.Vendor = moves{r.vendor}
+	op := following(processor.Capture, "01p.1", "tx_0", 100)
+	r.vendor.next = lostAfter
+	if _, err := r.k.Send(t.Context(), op); err == nil {
+		t.Fatal("an answer")
+	}
+	for _, f := range []protocol.Filter{{Reference: "01p"}, {From: r.now.Add(-time.Hour)}, {From: r.now.Add(time.Minute)}} {
+		list, err := r.entries(f)
+		if want := map[bool]int{true: 0, false: 1}[f.From.After(r.now)]; err != nil || len(list) != want || want == 1 && list[0].IdempotencyKey != op.Key {
+			t.Errorf("%+v: %+v %v", f, list, err)
+		}
+	}
+	other := following(processor.Capture, "01p.2", "tx_0", 100)
+	if _, err := r.vendor.do(Order{Operation: other, Key: "elsewhere"}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := r.entries(protocol.Filter{Reference: "01p"})
+	if err != nil || len(list) != 2 || list[1].IdempotencyKey == "" {
+		t.Errorf("%+v %v", list, err)
 	}
 }

@@ -1,11 +1,15 @@
 package connector
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"payledger/domain/processor"
@@ -26,6 +30,11 @@ func (k *Connector) postEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	events, err := k.Vendor.Events(r.Context(), r.Header, body)
+	if errors.Is(err, ErrLater) {
+		k.Log.Info().Err(err).Msg("a message of the vendor cannot be read yet; the vendor sends it again")
+		http.Error(w, "try again later", http.StatusServiceUnavailable)
+		return
+	}
 	if err != nil {
 		k.Log.Warn().Err(err).Msg("a message of the vendor was refused")
 		http.Error(w, "the message is not signed by the vendor, or cannot be read", http.StatusBadRequest)
@@ -178,7 +187,7 @@ func (k *Connector) eventOperation(ctx context.Context, e Event) (found *book.Op
 // notice returns the notification of a result. Its id is that of the operation's end: repeats have
 // the same.
 func (k *Connector) notice(o *book.Operation, e Event, answer processor.Answer) book.Notice {
-	id := fmt.Sprintf("nt_%s_%d_%s", k.Name, o.Number, e.ID)
+	id := k.noticeID(strconv.FormatInt(o.Number, 10), e)
 	return book.Notice{ID: id, URL: o.NotifyURL, Body: server.Encode(protocol.Notification{
 		ID: id, Processor: k.Name, Type: o.Kind, IdempotencyKey: o.Key, Reference: o.Reference, Answer: &answer,
 	})}
@@ -195,6 +204,13 @@ func (k *Connector) disputed(ctx context.Context, e Event) (*book.Operation, err
 		}
 	}
 	return o, err
+}
+
+// noticeID returns the id of the notification of an event about a subject. The vendor's own id may
+// have any length and any characters.
+func (k *Connector) noticeID(about string, e Event) string {
+	sum := sha256.Sum256([]byte(about + "\x00" + e.ID))
+	return fmt.Sprintf("nt_%s_%s", k.Name, hex.EncodeToString(sum[:16]))
 }
 
 // takeDispute records a change of a dispute about a transaction of the book.
@@ -221,7 +237,10 @@ func (k *Connector) takeDispute(ctx context.Context, e Event) error {
 	if d.MerchantID == "" {
 		d.MerchantID = o.MerchantID
 	}
-	id := fmt.Sprintf("nt_%s_%s", k.Name, e.ID)
+	if !protocol.ReasonCode.MatchString(d.ReasonCode) { // the ledger reads no dispute with another form
+		d.Wording, d.ReasonCode = cmp.Or(d.Wording, d.ReasonCode), "unknown"
+	}
+	id := k.noticeID("dispute", e)
 	notice := book.Notice{ID: id, URL: address, Body: server.Encode(protocol.Notification{
 		ID: id, Processor: k.Name, Type: processor.Dispute, Reference: o.Reference, Dispute: server.Encode(d),
 	})}

@@ -1,9 +1,11 @@
 package connector
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/connector/book"
 	"payledger/processorsim/protocol"
@@ -69,19 +71,35 @@ func (k *Connector) outside(ctx context.Context, f protocol.Filter) (list []prot
 	if err != nil {
 		return nil, err
 	}
-	err = lister.List(ctx, f, known, func(e protocol.Entry) error {
-		o, err := k.book.ByTransaction(ctx, e.ProcessorTransactionID, e.Operation)
-		if err == nil && o == nil && e.IdempotencyKey != "" { // made here, and its answer is not in the book yet
-			o, err = k.book.Find(ctx, e.IdempotencyKey)
-		}
-		if err == nil && o == nil {
-			e.Processor, e.IdempotencyKey = k.Name, ""
-			list = append(list, e)
-		}
-		return err
-	})
+	var all []protocol.Entry
+	err = lister.List(ctx, f, known, func(e protocol.Entry) error { all = append(all, e); return nil })
 	if err != nil {
 		return nil, fmt.Errorf("the vendor's list: %w", err)
+	}
+	// The book has each operation of this connector that the vendor lists, because it records the
+	// request first. It has the transactions of all of them when no outcome is unknown.
+	doubtful, err := k.book.Doubtful(ctx, f.Reference)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range doubtful {
+		if _, err := k.settled(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range all {
+		o, err := k.book.ByTransaction(ctx, e.ProcessorTransactionID, e.Operation)
+		if err == nil && o == nil && e.IdempotencyKey != "" {
+			o, err = k.book.Find(ctx, e.IdempotencyKey)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if o == nil {
+			e.Processor = k.Name
+			e.IdempotencyKey = cmp.Or(e.IdempotencyKey, domain.OperationKey("outside."+e.ProcessorTransactionID))
+			list = append(list, e)
+		}
 	}
 	return list, nil
 }

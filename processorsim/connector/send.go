@@ -239,8 +239,8 @@ func fits(o *book.Operation, r Result) error {
 	a := r.Answer
 	switch a.State {
 	case processor.Succeeded, processor.Pending, processor.ActionRequired:
-		if a.ProcessorTransactionID == "" {
-			return fmt.Errorf("%s without a transaction", a.State)
+		if !plain(a.ProcessorTransactionID, 255) {
+			return fmt.Errorf("%s without a transaction of 1 to 255 visible ASCII characters", a.State)
 		}
 		if a.State == processor.ActionRequired && (o.Kind != processor.Authorize || a.ActionToken == "") {
 			return errors.New("an action of the customer that cannot be done")
@@ -259,4 +259,10 @@ func fits(o *book.Operation, r Result) error {
 		return fmt.Errorf("state %q", a.State)
 	}
 	return nil
+}
+
+// plain reports whether a text has 1 to most characters, all visible ASCII: others are refused by
+// the ledger.
+func plain(text string, most int) bool {
+	return text != "" && len(text) <= most && strings.IndexFunc(text, func(r rune) bool { return r < '!' || r > '~' }) < 0
 }

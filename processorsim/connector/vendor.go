@@ -16,6 +16,9 @@ import (
 // if that is certain. After any other error the outcome is unknown.
 var ErrNothing = errors.New("the vendor did nothing")
 
+// ErrLater means that a message of the vendor cannot be read yet. The vendor sends it again.
+var ErrLater = errors.New("the message comes too early")
+
 // Vendor is the API of a company that processes payments. Its methods are called concurrently, and
 // return when the context ends.
 type Vendor interface {
@@ -36,8 +39,8 @@ type Vendor interface {
 	Find(ctx context.Context, o Order) (Finding, error)
 
 	// Events reads a message that the vendor sent to the connector. It returns an error unless the
-	// vendor's signature is valid. Messages that say nothing about operations or disputes have no
-	// events.
+	// vendor's signature is valid, ErrLater if the vendor should send the message again. Messages
+	// that say nothing about operations or disputes have no events.
 	Events(ctx context.Context, header http.Header, body []byte) ([]Event, error)
 }
 

@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS operations (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS operations_reference ON operations (reference, number);
 CREATE INDEX IF NOT EXISTS operations_created ON operations (created, number);
+CREATE INDEX IF NOT EXISTS operations_doubtful ON operations (number) WHERE phase IN ('sent', 'undo');
 CREATE INDEX IF NOT EXISTS operations_transaction ON operations (transaction_id, kind) WHERE transaction_id <> '';
 CREATE TABLE IF NOT EXISTS fences (key TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS outbox (id TEXT PRIMARY KEY, url TEXT NOT NULL, body TEXT NOT NULL) STRICT, WITHOUT ROWID;

@@ -313,7 +313,13 @@ func (b *Book) Each(ctx context.Context, f protocol.Filter, do func(*Operation) 
 	}
 }
 
-func (b *Book) page(ctx context.Context, f protocol.Filter, after int64) (list []*Operation, err error) {
+// Doubtful returns the operations whose outcome at the vendor is not known, of one payment or, with
+// "", of all.
+func (b *Book) Doubtful(ctx context.Context, reference domain.PaymentID) ([]*Operation, error) {
+	return b.list(ctx, `phase IN ('sent', 'undo') AND (? = '' OR reference = ?) ORDER BY number`, string(reference), string(reference))
+}
+
+func (b *Book) page(ctx context.Context, f protocol.Filter, after int64) ([]*Operation, error) {
 	where, args := `number > ?`, []any{after}
 	if f.Reference != "" {
 		where, args = where+` AND reference = ?`, append(args, string(f.Reference))
@@ -324,7 +330,12 @@ func (b *Book) page(ctx context.Context, f protocol.Filter, after int64) (list [
 	if !f.To.IsZero() {
 		where, args = where+` AND created <= ?`, append(args, f.To.UnixMicro())
 	}
-	rows, err := b.db.QueryContext(ctx, `SELECT `+columns+` FROM operations WHERE `+where+fmt.Sprintf(` ORDER BY number LIMIT %d`, page), args...)
+	return b.list(ctx, where+fmt.Sprintf(` ORDER BY number LIMIT %d`, page), args...)
+}
+
+// list reads operations. where is a text of this package.
+func (b *Book) list(ctx context.Context, where string, args ...any) (list []*Operation, err error) {
+	rows, err := b.db.QueryContext(ctx, `SELECT `+columns+` FROM operations WHERE `+where, args...) //nolint:gosec // no value is in the text
 	if err != nil {
 		return nil, fmt.Errorf("book: %w", err)
 	}
