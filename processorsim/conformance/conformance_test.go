@@ -3,8 +3,10 @@ package conformance_test
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -214,5 +216,46 @@ func shows(t *testing.T, f conformance.Finding) {
 				}
 			}
 		}
+	}
+}
+
+// TestUnsure: a connector that often does not know the outcome breaks no promise: the suite goes on
+// as the ledger does.
+func TestUnsure(t *testing.T) {
+	var n atomic.Int64
+	unavailable := func(w http.ResponseWriter) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte(`{"error":{"code":"unavailable","message":"the outcome is not known"}}`))
+	}
+	w := connector(t, mutant{wrap: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !posted("")(r, "") {
+				next.ServeHTTP(w, r)
+				return
+			}
+			switch n.Add(1) % 4 {
+			case 1: // before it acts
+				unavailable(w)
+			case 3: // after it acted
+				next.ServeHTTP(httptest.NewRecorder(), r)
+				unavailable(w)
+			default:
+				next.ServeHTTP(w, r)
+			}
+		})
+	}}, false)
+	c := w.config()
+	c.Only = []string{"authorize", "authorize.declined", "capture", "capture.several", "capture.above", "refund", "refund.parts", "void", "pending.capture", "dispute"}
+	report, err := conformance.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Checks {
+		if f.Result != conformance.Holds {
+			t.Errorf("%s is %s: %s", f.ID, f.Result, f.Reason)
+		}
+	}
+	if len(report.Checks) != len(c.Only) {
+		t.Errorf("%d checks", len(report.Checks))
 	}
 }

@@ -90,13 +90,33 @@ func (p *probe) remember(op processor.Operation, answer processor.Answer) {
 	p.suite.done = append(p.suite.done, done{op, answer})
 }
 
-// send sends an operation whose answer must be a fact.
+// send sends an operation whose answer must be a fact. A connector that answers 503 or 504 does not
+// know the outcome, which is no broken promise: send goes on as the ledger does, with look-ups, and
+// a repeat of a key that was never seen.
 func (p *probe) send(op processor.Operation) processor.Answer {
 	answer, err := p.try(op)
+	if err != nil && p.unsure() {
+		p.until("an answer that is a fact", func() bool {
+			found := p.lookup(op)
+			if found.State == processor.Known {
+				answer, err = *found.Answer, nil
+				p.remember(op, answer)
+			} else if found.State == processor.Unseen {
+				answer, err = p.try(op)
+			}
+			return err == nil
+		})
+	}
 	if err != nil {
 		p.broken("%s has no answer that is a fact: %v", op.Kind, err)
 	}
 	return answer
+}
+
+// unsure reports whether the newest answer says that the connector does not know the outcome yet.
+func (p *probe) unsure() bool {
+	last := p.log.last()
+	return len(last) > 0 && (last[len(last)-1].Status == http.StatusServiceUnavailable || last[len(last)-1].Status == http.StatusGatewayTimeout)
 }
 
 // succeeds sends an operation that must succeed, perhaps after it was pending.

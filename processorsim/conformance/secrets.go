@@ -43,11 +43,11 @@ var secretChecks = []check{
 			leaks := p.recorder.leaks
 			p.recorder.mu.Unlock()
 			if len(leaks) > 0 {
-				p.broken("%d answers have card data, the first to %s", len(leaks), leaks[0])
+				p.broken("%d answers have card data or the ledger's token, the first to %s", len(leaks), leaks[0])
 			}
 			for _, d := range p.receiver.all() {
 				if p.recorder.telling(string(d.body)) {
-					p.broken("the notification %s has card data", notificationID(d.body))
+					p.broken("the notification %s has card data or the ledger's token", notificationID(d.body))
 				}
 			}
 		},

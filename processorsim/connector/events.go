@@ -134,8 +134,11 @@ func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) 
 		k.Log.Error().Err(err).Str("operation", string(key)).Str("event", e.ID).Msg("a message of the vendor does not fit its operation: it is not taken")
 		return nil
 	}
+	answer, err := k.ofVoid(ctx, o, answer)
+	if err != nil {
+		return err
+	}
 	told := k.notice(o, e, answer)
-	var err error
 	switch {
 	case o.Phase == book.Undo && !undone(answer): // the vendor can name it now; it is undone all the same
 		return k.book.Late(ctx, o, answer, k.now())

@@ -175,7 +175,11 @@ func (k *Connector) follow(ctx context.Context, o *book.Operation) error {
 	if err != nil || found.Result == nil || !ended(found.Result.Answer) {
 		return err
 	}
-	return k.end(ctx, o, found.Result.Answer, nil)
+	answer, err := k.ofVoid(ctx, o, found.Result.Answer)
+	if err != nil {
+		return err
+	}
+	return k.end(ctx, o, answer, nil)
 }
 
 // ended reports whether an answer is the last one of its operation.

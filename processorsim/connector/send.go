@@ -225,12 +225,34 @@ func (k *Connector) ends(ctx context.Context, o *book.Operation, answer processo
 		if answer.State != processor.Succeeded {
 			return nil, processor.Answer{}, nil
 		}
-		return parent, processor.Answer{
-			State: processor.Failed, ProcessorTransactionID: parent.Newest().ProcessorTransactionID, At: answer.At,
-			Code: protocol.CodeVoided, Message: "the authorization was voided before it had a result",
-		}, nil
+		return parent, voided(processor.Answer{ProcessorTransactionID: parent.Newest().ProcessorTransactionID, At: answer.At}), nil
 	}
 	return parent, answer, nil
+}
+
+// voided makes an answer that of an authorization which a void ended.
+func voided(a processor.Answer) processor.Answer {
+	a.State, a.Code, a.Message = processor.Failed, protocol.CodeVoided, "the authorization was voided before it had a result"
+	return a
+}
+
+// ofVoid returns the end of an authorization as the protocol has it: a failure is that of a void if
+// one was sent, though the vendor states only that the authorization failed.
+func (k *Connector) ofVoid(ctx context.Context, o *book.Operation, answer processor.Answer) (processor.Answer, error) {
+	newest := o.Newest()
+	if o.Kind != processor.Authorize || answer.State != processor.Failed || newest == nil {
+		return answer, nil
+	}
+	sent := false
+	err := k.book.Each(ctx, protocol.Filter{Reference: o.Reference}, func(other *book.Operation) error {
+		void := other.Kind == processor.Void && other.ParentID == newest.ProcessorTransactionID
+		sent = sent || void && (other.Phase == book.Sent || other.Phase == book.Done && other.Answer.State == processor.Succeeded)
+		return nil
+	})
+	if sent {
+		answer = voided(answer)
+	}
+	return answer, err
 }
 
 // fits returns an error unless a result can be the answer to an operation. Whatever does not fit is
