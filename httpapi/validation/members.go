@@ -1,37 +1,57 @@
 package validation
 
+import (
+	"hash/maphash"
+	"slices"
+)
+
 // mostNoted is the number of names of a body that are noted to find repeated ones, known fields
 // aside. A body with more is refused.
 const mostNoted = 4096
 
-// names are the names of an object's fields so far.
+// names are the names of an object's fields so far: in order, and from fewNames on in a table of
+// their places in that order, which costs half of the memory of a map.
 type names struct {
-	few  []string
-	many map[string]bool
+	all   []string
+	table []uint16 // by hash: a place in all, from 1; 0 is free. At most half of it is taken.
 }
 
-// fewNames is the number of names up to which a search of all is quicker than a map.
+// fewNames is the number of names up to which a search of all is quicker than a table.
 const fewNames = 8
+
+var nameSeed = maphash.MakeSeed()
 
 // note adds a name, and reports whether it was there.
 func (n *names) note(name string) (twice bool) {
-	if n.many != nil {
-		twice = n.many[name]
-		n.many[name] = true
-		return twice
-	}
-	for _, other := range n.few {
-		if other == name {
+	if n.table == nil {
+		if slices.Contains(n.all, name) {
 			return true
 		}
+	} else if at := n.find(name); n.table[at] != 0 {
+		return true
 	}
-	if n.few = append(n.few, name); len(n.few) > fewNames {
-		n.many = map[string]bool{}
-		for _, one := range n.few {
-			n.many[one] = true
+	n.all = append(n.all, name)
+	switch {
+	case len(n.all) <= fewNames:
+	case 2*len(n.all) > len(n.table):
+		n.table = make([]uint16, max(4*fewNames, 2*len(n.table)))
+		for i, one := range n.all {
+			n.table[n.find(one)] = uint16(i + 1) // mostNoted fits
 		}
+	default:
+		n.table[n.find(name)] = uint16(len(n.all))
 	}
 	return false
+}
+
+// find returns the index in the table of a name, or of the free place for it.
+func (n *names) find(name string) uint64 {
+	mask := uint64(len(n.table) - 1)
+	at := maphash.String(nameSeed, name) & mask
+	for n.table[at] != 0 && n.all[n.table[at]-1] != name {
+		at = (at + 1) & mask
+	}
+	return at
 }
 
 // object reads an object field by field.
