@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"payledger/domain/processor"
@@ -73,9 +74,10 @@ func errorMutants() []mutant {
 			}
 		})},
 		{name: "a key is made up", breaks: breaks("error.key"), wrap: func(next http.Handler) http.Handler {
+			var made atomic.Int64
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if posted("")(r, "") && len(r.Header.Get(protocol.HeaderIdempotencyKey)) < 10 {
-					r.Header.Set(protocol.HeaderIdempotencyKey, fmt.Sprintf("made-up-%d", time.Now().UnixNano()))
+					r.Header.Set(protocol.HeaderIdempotencyKey, fmt.Sprintf("made-up-%d", made.Add(1)))
 				}
 				next.ServeHTTP(w, r)
 			})

@@ -17,8 +17,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// TestConnectionsShown: a processor that is away and one that refuses the token are named with the
-// reason to operators, and without it to merchants. The service stays ready. No text has a token.
+// TestConnectionsShown: one processor does not answer, another refuses the token. Operators see
+// both with the reason, merchants without it. The service stays ready. No text has a token.
 func TestConnectionsShown(t *testing.T) {
 	t.Parallel()
 	adyen, stripe := openVendor(t, "token-of-a", "secret"), openVendor(t, "token-of-s", "secret")

@@ -17,7 +17,7 @@
 //     no card number is in one.
 //   - Card numbers arrive here: it listens on a loopback address, or with TLS.
 //   - SIGTERM and SIGINT end it in order: calls of Adyen have 30 s to end, and their results are
-//     recorded. After a kill the next start knows what was on its way (package connector).
+//     recorded. After a kill, the next start reads the unfinished operations from the book.
 //   - One process has the data folder.
 //   - GET /healthz answers 200 while it runs, without a call of Adyen.
 //   - --live states that payments move real money. It needs the account's own --api-base.

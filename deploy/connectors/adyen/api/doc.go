@@ -39,7 +39,7 @@
 //   - net/http does not send a request twice by itself (post has no GetBody), and no try comes
 //     after the kit has recorded Undo.
 //   - Adyen looked for the reference after that time, and found nothing that it could cancel: no
-//     payment, or one that was refused.
+//     payment, or a refused payment.
 //
 // If an AUTHORISATION with success=true comes all the same, before the ledger has the failure, the
 // kit does not take Nothing: the payment is then cancelled by Adyen's own reference, until a

@@ -49,7 +49,7 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestTexts: no message of Stripe carries a card number, and a descriptor is one that Stripe takes.
+// TestTexts: no message has a card number. Descriptors are changed to the form that Stripe allows.
 func TestTexts(t *testing.T) {
 	for in, want := range map[string]string{
 		"Your card was declined.": "Your card was declined.", "4242 4242 4242 4242 is wrong": "", "ask ada@example.com": "", "a\nb": "a b", "\xff": "",

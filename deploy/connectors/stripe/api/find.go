@@ -109,8 +109,8 @@ func (s *Stripe) existing(ctx context.Context, o connector.Order) (*connector.Re
 	return &result, err
 }
 
-// byKey returns the PaymentIntent of an authorization, by its metadata, from the list by time:
-// unlike the search it has what was made a moment ago.
+// byKey returns the PaymentIntent of an authorization, by its metadata, from the list by time.
+// The list has the newest PaymentIntents; Stripe's search gets them later.
 func (s *Stripe) byKey(ctx context.Context, o connector.Order) (*stripe.PaymentIntent, error) {
 	list := &stripe.PaymentIntentListParams{
 		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: o.Began.Add(-skew).Unix(), LesserThanOrEqual: o.Tried.Add(arrival + skew).Unix()},

@@ -46,7 +46,7 @@ type listing struct {
 	entries []protocol.Entry
 }
 
-// payment lists what became of the authorizations of one payment.
+// payment lists the authorizations in known, with their captures and refunds.
 func (l *listing) payment(ctx context.Context, known []string) error {
 	for _, id := range known {
 		intent, err := l.s.intent(ctx, id)
@@ -127,7 +127,7 @@ func (l *listing) intent(intent *stripe.PaymentIntent) error {
 	return l.add(e, intent, intent.ID, intent.Amount, intent.Currency, time.Unix(intent.Created, 0).UTC())
 }
 
-// captures adds the captures of a charge: those with a stamp, and what was captured elsewhere.
+// captures adds the captures of a charge: those with a stamp, and those made elsewhere.
 func (l *listing) captures(intent *stripe.PaymentIntent, charge *stripe.Charge, at time.Time) error {
 	if charge == nil || charge.ID == "" || charge.AmountCaptured == 0 {
 		return nil

@@ -114,7 +114,7 @@ func (s *Stripe) adjusted(o connector.Order, intent *stripe.PaymentIntent) (conn
 	}}, err
 }
 
-// refund gives money back, of the whole payment.
+// refund pays an amount of a payment back. Stripe does not refund one of several captures.
 func (s *Stripe) refund(ctx context.Context, o connector.Order) (connector.Result, error) {
 	amount, err := toStripe(o.Amount, o.Currency)
 	if err != nil {

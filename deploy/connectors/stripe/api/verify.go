@@ -14,8 +14,9 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// checkCard authorizes nothing: a SetupIntent asks the issuer whether the card is good. Nobody
-// waits at a verification, so one that needs the customer is cancelled and counts as declined.
+// checkCard authorizes nothing: a SetupIntent asks the issuer whether the card is good. No
+// customer is there during a verification. A SetupIntent that needs the customer is cancelled, and
+// the answer is DECLINED.
 func (s *Stripe) checkCard(ctx context.Context, o connector.Order, method string) (connector.Result, error) {
 	p := &stripe.SetupIntentCreateParams{
 		Params: params(ctx, o.Key), PaymentMethod: &method, PaymentMethodTypes: stripe.StringSlice([]string{"card"}),

@@ -150,7 +150,8 @@ func (d *Double) charge(i *intent, fate fate) {
 	d.emit("payment_intent.payment_failed", i.view(d, false))
 }
 
-// Act lets the customer of a PaymentIntent pass the check, or fail it. "": of every one that waits.
+// Act lets the customer of a PaymentIntent pass or fail the check. With id "", it does so for each
+// PaymentIntent that waits for its customer.
 func (d *Double) Act(id string, passes bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
