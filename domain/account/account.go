@@ -2,6 +2,7 @@ package account
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"payledger/domain"
@@ -30,7 +31,7 @@ type State struct {
 	CreatedAt   time.Time        `json:"createdAt"`
 	UpdatedAt   time.Time        `json:"updatedAt"`
 	Settings    Settings         `json:"settings"`
-	Processors  []Processor      `json:"processors"` // in the order of the enumeration (D15)
+	Processors  []Processor      `json:"processors"` // of the account's creation, and those that were changed; AtEach has all
 	Routing     Routing          `json:"routing"`
 	APIKeys     []APIKey         `json:"apiKeys"`
 	Endpoints   []Endpoint       `json:"endpoints,omitempty"`
@@ -89,12 +90,34 @@ func at[T any](list []T, i int) (found T, is bool) {
 
 // EnabledProcessors lists the merchant accounts that payments may go to, in routing order (D15).
 func (s State) EnabledProcessors() []Processor {
-	return slices.DeleteFunc(slices.Clone(s.Processors), func(p Processor) bool { return !p.Enabled })
+	return slices.DeleteFunc(s.AtEach(), func(p Processor) bool { return !p.Enabled })
 }
 
-// Processor returns the merchant account at a processor.
+// AtEach returns the merchant account at each processor, in routing order (D15).
+func (s State) AtEach() (list []Processor) {
+	for _, name := range processor.Names {
+		p, _ := s.Processor(name)
+		list = append(list, p)
+	}
+	return list
+}
+
+// Processor returns the merchant account at a processor; false if there is no such processor. An
+// account that is older than the name of a processor has it too, not enabled: a payment goes to no
+// processor that the merchant does not know (D14.1).
 func (s State) Processor(name processor.Name) (Processor, bool) {
-	return at(s.Processors, s.place(name))
+	if p, has := at(s.Processors, s.place(name)); has {
+		return p, true
+	}
+	if !slices.Contains(processor.Names, name) {
+		return Processor{}, false
+	}
+	return FirstProcessor(s.ID, name, false), true
+}
+
+// FirstProcessor returns the merchant account of a new account at a processor.
+func FirstProcessor(id domain.AccountID, name processor.Name, enabled bool) Processor {
+	return Processor{Name: name, MerchantID: strings.ToLower(string(name)) + "-" + string(id[:min(len(id), 8)]), Enabled: enabled}
 }
 
 func (s State) place(name processor.Name) int {

@@ -107,6 +107,8 @@ func Evolve(s State, e Event) State {
 		s.Processors, s.UpdatedAt = slices.Clone(s.Processors), e.At
 		if i := s.place(e.Processor.Name); i >= 0 {
 			s.Processors[i] = e.Processor
+		} else {
+			s.Processors = append(s.Processors, e.Processor)
 		}
 	case SettingsChanged:
 		s.Settings, s.UpdatedAt = e.Settings, e.At

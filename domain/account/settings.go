@@ -179,14 +179,14 @@ type ChangeProcessor struct {
 // DecideChangeProcessor changes the merchant account; the event is nil if nothing differs. Existing
 // payments keep theirs.
 func DecideChangeProcessor(s State, c ChangeProcessor) (Event, error) {
-	i := s.place(c.Name)
-	if i < 0 {
+	before, known := s.Processor(c.Name)
+	if !known {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no processor of this name.")
 	}
-	next := s.Processors[i]
+	next := before
 	next.Enabled, next.MerchantID = valueOr(c.Enabled, next.Enabled), valueOr(c.MerchantID, next.MerchantID)
 	switch {
-	case next == s.Processors[i]:
+	case next == before:
 		return nil, nil
 	case next.MerchantID == "" || utf8.RuneCountInString(next.MerchantID) > MaxMerchantID:
 		return nil, domain.InvalidAt("ProcessorAccountRequest", "$.processorMerchantId", "must have 1 to %d characters", MaxMerchantID)

@@ -6,9 +6,11 @@ import (
 	"payledger/domain"
 )
 
-// Name is one of the six processors, in the order in which they are tried without rules (D15).
+// Name is the name of a processor in the contract's enumeration.
 type Name string
 
+// The names of the simulated processors with words of their own. Only their readers and writers,
+// and tests, need constants.
 const (
 	Adyen     Name = "ADYEN"
 	Braintree Name = "BRAINTREE"
@@ -18,8 +20,17 @@ const (
 	Worldpay  Name = "WORLDPAY"
 )
 
-// Names lists all processors in routing order (D15).
-var Names = []Name{Adyen, Braintree, Checkout, PayPal, Stripe, Worldpay}
+// Names lists the processors of the contract's enumeration "processor", in the order in which they
+// are tried without rules (D15). A new name is a new value there: at the end, as stored numbers
+// stand for the places.
+var Names = enumerated()
+
+func enumerated() (names []Name) {
+	for _, name := range domain.Enum("processor") {
+		names = append(names, Name(name))
+	}
+	return names
+}
 
 // Kind is the type of an operation.
 type Kind string

@@ -9,7 +9,7 @@ import (
 
 // ListProcessors serves GET /management/processors.
 func (h *Handlers) ListProcessors(c *request.Call) (any, error) {
-	rows := request.Map(c.Merchant.Processors, h.renderProcessor)
+	rows := request.Map(c.Merchant.AtEach(), h.renderProcessor)
 	return request.Page(c, rows, func(p processorAnswer) string { return string(p.Name) })
 }
 

@@ -2,6 +2,7 @@ package management_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,19 +19,28 @@ import (
 // shown.
 func TestListProcessors(t *testing.T) {
 	r := newRig(t)
-	r.merchant.Processors = []account.Processor{{Name: processor.Adyen, MerchantID: "m-1", Enabled: true}, {Name: processor.Stripe}}
-	const adyen, stripe = `{"name":"ADYEN","processorMerchantId":"m-1","enabled":true}`, `{"name":"STRIPE","processorMerchantId":"","enabled":false}`
-	r.answered(`{"data":[` + adyen + `,` + stripe + `]}`)(r.h.ListProcessors(r.with()))
-	r.answered(`{"data":[` + adyen + `],"nextCursor":"ADYEN"}`)(r.h.ListProcessors(r.query("limit=1")))
-	r.answered(`{"data":[` + stripe + `]}`)(r.h.ListProcessors(r.query("limit=1&cursor=ADYEN")))
-	r.h.Connection = func(name processor.Name) processor.Connection {
-		if name == processor.Stripe {
-			return processor.Connection{State: processor.NoAddress}
-		}
-		return processor.Connection{State: processor.NotAnswering, Since: noon, Reason: "dial tcp 10.0.0.3"}
+	r.merchant.Processors = []account.Processor{{Name: processor.Adyen, MerchantID: "m-1", Enabled: true}}
+	const adyen = `{"name":"ADYEN","processorMerchantId":"m-1","enabled":true`
+	rows := []string{adyen}
+	for _, name := range processor.Names[1:] { // younger than the account
+		p, _ := r.merchant.Processor(name)
+		rows = append(rows, fmt.Sprintf(`{"name":%q,"processorMerchantId":%q,"enabled":false`, name, p.MerchantID))
 	}
-	r.answered(`{"data":[` + strings.TrimSuffix(adyen, "}") + `,"connection":"NOT_ANSWERING","connectionSince":"` + noon.Format("2006-01-02T15:04:05.000000Z") + `"},` +
-		strings.TrimSuffix(stripe, "}") + `,"connection":"NO_ADDRESS"}]}`)(r.h.ListProcessors(r.with()))
+	list := func(rows []string, more string) string {
+		return `{"data":[` + strings.Join(rows, more+"},") + more + `}]`
+	}
+	r.answered(list(rows, "") + `}`)(r.h.ListProcessors(r.with()))
+	r.answered(list(rows[:1], "") + `,"nextCursor":"ADYEN"}`)(r.h.ListProcessors(r.query("limit=1")))
+	r.answered(list(rows[1:], "") + `}`)(r.h.ListProcessors(r.query("cursor=ADYEN")))
+	r.h.Connection = func(name processor.Name) processor.Connection {
+		if name == processor.Adyen {
+			return processor.Connection{State: processor.NotAnswering, Since: noon, Reason: "dial tcp 10.0.0.3"}
+		}
+		return processor.Connection{State: processor.NoAddress}
+	}
+	rows[0] += `,"connection":"NOT_ANSWERING","connectionSince":"` + noon.Format("2006-01-02T15:04:05.000000Z") + `"}`
+	none := strings.TrimPrefix(list(rows[1:], `,"connection":"NO_ADDRESS"`), `{"data":[`)
+	r.answered(`{"data":[` + rows[0] + `,` + none + `}`)(r.h.ListProcessors(r.with()))
 }
 
 // TestChangeProcessor checks that the processor of the path gets the sent fields, and no others.

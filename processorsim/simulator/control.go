@@ -97,7 +97,7 @@ func (s *Simulator) getBooks(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if filter.Processor = processor.Name(r.URL.Query().Get("processor")); filter.Processor != "" && !slices.Contains(processor.Names, filter.Processor) {
-		return server.Invalid("processor is none of the six")
+		return server.Invalid("there is no such processor")
 	}
 	return s.server.Lines(w, r, filter, func(e protocol.Entry) any { return e.Line })
 }

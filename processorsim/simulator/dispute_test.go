@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -303,7 +305,7 @@ func TestDisputeNotifications(t *testing.T) {
 func TestDialects(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
 	by := time.Date(2026, 3, 15, 23, 59, 59, 0, time.UTC)
-	for _, name := range processor.Names {
+	for _, name := range append(slices.Sorted(maps.Keys(protocol.Stages)), "ANOTHER") {
 		var pages bytes.Buffer
 		for _, typ := range processor.DisputeTypes {
 			for i, status := range processor.DisputeStatuses {

@@ -57,8 +57,23 @@ func ServeProcessWithin(t testing.TB, limit time.Duration, args ...string) *Proc
 // an error.
 func TryServeProcess(t testing.TB, limit time.Duration, args ...string) (*Process, error) {
 	t.Helper()
+	return tryServe(t, os.Args[0], limit, args...)
+}
+
+// ServeProgram is ServeProcess with a program that was built apart.
+func ServeProgram(t testing.TB, program string, args ...string) *Process {
+	t.Helper()
+	p, err := tryServe(t, program, StartTimeout, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func tryServe(t testing.TB, program string, limit time.Duration, args ...string) (*Process, error) {
+	t.Helper()
 	p := &Process{t: t, Log: &strings.Builder{}}
-	p.Command = childtest.Tied(exec.Command(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...))
+	p.Command = childtest.Tied(exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...))
 	if *floodFiles > 0 {
 		p.Command = childtest.Tied(exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, *floodFiles)}, p.Command.Args...)...))
 	}

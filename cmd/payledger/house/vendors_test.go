@@ -12,7 +12,7 @@ var vendorNamed = regexp.MustCompile(`(?i)adyen|braintree|paypal|stripe|worldpay
 
 // mayNameVendors lists the files and folders that may name a vendor, each with the reason.
 var mayNameVendors = map[string]string{
-	"domain/processor/processor.go":           "the enumeration",
+	"domain/processor/processor.go":           "the names of the simulated processors",
 	"processorsim/simulator/":                 "the simulated processors, and their dialects",
 	"processorsim/protocol/words.go":          "the words of the dialects",
 	"processorsim/adapter/dispute_readers.go": "the dialects, beside the protocol's own form",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -132,7 +131,7 @@ func newAPIKey(environment string, random io.Reader) (apikey.Key, error) {
 func allProcessors(id domain.AccountID) []account.Processor {
 	var list []account.Processor
 	for _, name := range processor.Names {
-		list = append(list, account.Processor{Name: name, MerchantID: strings.ToLower(string(name)) + "-" + string(id)[:8], Enabled: true})
+		list = append(list, account.FirstProcessor(id, name, true))
 	}
 	return list
 }

@@ -42,7 +42,7 @@
 // answer holds at most operationsAtOnce, actionsAtOnce and inboxesAtOnce of them. It delays no
 // other processor, no start, and no destruction of cards. A common bound would be used up by
 // hanging processors. With the schedule of package payments there are at most 6·(8+4+4+8) = 144
-// look-ups to six processors at once, if all of them hang.
+// look-ups to all processors at once, if all of them hang.
 //
 // Eight operations at once are 400 look-ups a second at a processor that answers within 20 ms. A
 // larger number would send more look-ups to a slow processor in trouble. A smaller number makes the

@@ -11,9 +11,14 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// Write returns the dispute in its processor's words.
+// Write returns the dispute in its processor's words. A processor without words of its own has the
+// protocol's form.
 func Write(d protocol.Dispute) json.RawMessage {
-	text, err := json.Marshal(writers[d.Processor](d))
+	write, has := writers[d.Processor]
+	if !has {
+		write = plain
+	}
+	text, err := json.Marshal(write(d))
 	if err != nil { // no value of this package fails to encode
 		panic(err)
 	}
@@ -25,6 +30,18 @@ type object map[string]any
 var writers = map[processor.Name]func(protocol.Dispute) object{
 	processor.Adyen: adyen, processor.Braintree: braintree, processor.Checkout: checkout,
 	processor.PayPal: paypal, processor.Stripe: stripe, processor.Worldpay: worldpay,
+}
+
+func plain(d protocol.Dispute) object {
+	o := object{
+		"processorDisputeId": d.ID, "processorMerchantId": d.ProcessorMerchantID, "processorTransactionId": d.ProcessorTransactionID,
+		"disputeType": d.Type, "status": d.Status, "reasonCode": d.ReasonCode, "processorReason": wording(d),
+		"amount": d.Amount, "currency": d.Currency, "at": d.UpdatedAt,
+	}
+	if open(d) {
+		o["challengeRequiredBy"] = d.ChallengeRequiredBy
+	}
+	return o
 }
 
 func adyen(d protocol.Dispute) object {

@@ -9,8 +9,9 @@
 //	STRIPE     one word for both            a word, "10.4"              minor units     Unix seconds
 //	WORLDPAY   stage, event                 a sentence, "RC-10.4"       with exponent   15/03/2026
 //
-// An open dispute has a deadline, the end of a day in UTC. Any stage can have any status, even an
-// impossible one: the service must accept that.
+// A processor without a row writes the protocol's own form. An open dispute has a deadline, the end
+// of a day in UTC. Any stage can have any status, even an impossible one: the service must accept
+// that.
 //
 // It must not know: the service's side. The words for stages and statuses are in package protocol;
 // files in testdata hold both sides to the same messages.

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"cmp"
+
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 )
@@ -36,7 +38,10 @@ var wordings = map[processor.Name]map[string]string{
 }
 
 func wording(d protocol.Dispute) string {
-	words := wordings[d.Processor]
+	words, has := wordings[d.Processor]
+	if !has {
+		return cmp.Or(processor.DisputeReason(d.ReasonCode), d.ReasonCode)
+	}
 	if text, listed := words[processor.DisputeReason(d.ReasonCode)]; listed {
 		return text
 	}
