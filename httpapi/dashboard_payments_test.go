@@ -181,7 +181,7 @@ func TestRefundOfDisputed(t *testing.T) {
 	s.lacks("the customer may get the money twice.")
 	o = s.form(form)
 	s.want(s.manage("PATCH", "/settings", `{"refuseRefundOfDisputed":true}`), 200, "")
-	s.send(o, "amount", "20.00")
+	s.send(o, "amount", "2.00")
 	s.shows(422, "Nothing was done. Your account refuses the refund of a payment that has a dispute that is open or lost", "This refund will be refused.")
 	s.lacks("is settled, and cannot be refunded")
 	s.open(form)
@@ -248,7 +248,7 @@ func TestRefusalsForPeople(t *testing.T) {
 		}
 	}
 	s.send(s.form(at+"/capture"), "amount", "999.00")
-	s.shows(422, "Nothing was done. Correct the field that is marked, and send the form again.", "24.20 EUR is left to capture; 999.00 EUR was requested.")
+	s.shows(422, "Nothing was done. Correct the field that is marked, and send the form again.", "Only €24.20 is left to capture; €999.00 is too much.")
 	forPrograms()
 	s.send(s.form(at+"/refund"), "amount", "1.00")
 	s.shows(422, "Nothing was done. The payment is authorized, and cannot be refunded. Nothing is captured yet. Cancel the payment to release what is reserved.")
@@ -265,6 +265,52 @@ func TestRefusalsForPeople(t *testing.T) {
 	s.submit("/dashboard/endpoints/new", "url", "https://10.0.0.1/hooks", "which", "all")
 	s.shows(422, "Nothing was done. Some of the input is not accepted. Correct the input and send the form again.")
 	forPrograms()
+}
+
+// TestAmountAboveTheRest: a form with an amount above the rest is refused before anything is sent:
+// no event, and no webhook to the endpoints. The same form is a repeat if its first sending took
+// the rest.
+func TestAmountAboveTheRest(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := s.paid(goodCard, "")
+	before := s.events()
+	s.send(s.form("/dashboard"+at+"/capture"), "amount", "24.21")
+	s.shows(422, "Nothing was done. Correct the field that is marked", "Only €24.20 is left to capture; €24.21 is too much.")
+	s.lacks("Number for support")
+	if n := s.events() - before; n != 0 {
+		t.Errorf("%d events of a capture that was not sent", n)
+	}
+	s.want(s.post(at+"/capture", ""), 200, "")
+	before = s.events()
+	rest := s.form("/dashboard" + at + "/refund")
+	s.send(rest, "amount", "1,250.00")
+	s.shows(422, "Nothing was done. Correct the field that is marked", "Only €24.20 is left to refund; €1,250.00 is too much.")
+	s.lacks("Number for support")
+	if n := s.events() - before; n != 0 {
+		t.Errorf("%d events of a refund that was not sent", n)
+	}
+	s.send(rest, "amount", "24.20", "reason", "late")
+	s.shows(200, "The refund was requested.", "€24.20, with the reason “late”")
+	s.send(rest, "amount", "24.20", "reason", "late")
+	s.shows(200, "Nothing was done a second time.")
+	s.send(s.form("/dashboard"+at+"/refund"), "amount", "1.00")
+	s.shows(422, "Nothing was done.", "Nothing is left to refund.")
+}
+
+// TestRefusedOnTimeline: the timeline of a refused operation has its amount and the reason.
+func TestRefusedOnTimeline(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := s.paid(goodCard, "")
+	s.want(s.post(at+"/capture", `{"amount":99900}`), 422, "RequestValidationError")
+	s.want(s.post(at+"/capture", ""), 200, "")
+	s.want(s.post(at+"/refund", `{"amount":125000}`), 422, "UnprocessableRefundAmount")
+	s.open("/dashboard" + at)
+	s.shows(200, "€1,250.00 was requested. It was refused, and no processor was called: 24.20 EUR is left to refund",
+		"€999.00 was requested. It was refused, and no processor was called: 24.20 EUR is left to capture")
 }
 
 // TestOperationsOfAuditor: an auditor sees no form of an operation, and sends none.

@@ -150,9 +150,11 @@ func operate(v *frame.Visit, out form, sent frame.Form) error {
 		out.compare(seen)
 		return v.Show(out.page(http.StatusOK))
 	}
-	body := out.body()
+	body := out.body(seen)
 	if !out.Sound() {
-		out.compare(seen)
+		if out.compare(seen); out.Refusal.Text == "" {
+			out.Refusal.Text = markedField
+		}
 		return v.Show(out.page(http.StatusUnprocessableEntity))
 	}
 	path := pathPayments + "/" + out.Payment.ID
@@ -235,7 +237,9 @@ func (f *form) compare(seen uint64) {
 	}
 }
 
-func (f *form) body() map[string]any {
+// body returns the body of the operation's request. It notes the fields that would be refused: a
+// request that the API refuses may be recorded, and reported by webhook (D7).
+func (f *form) body(seen uint64) map[string]any {
 	body := map[string]any{}
 	if f.kind.Amount {
 		amount, err := frame.ParseAmount(f.Text("amount"), f.Payment.CurrencyCode)
@@ -244,6 +248,8 @@ func (f *form) body() map[string]any {
 		}
 		if err != nil {
 			f.Fault("amount", err.Error())
+		} else if seen == f.Revision && amount > f.Left && slices.Contains(f.when, payment.Status(f.Payment.Status)) {
+			f.Fault("amount", f.shortage(amount)) // with another revision the API refuses, or recognizes a repeat
 		}
 		body["amount"] = amount
 	}

@@ -56,15 +56,7 @@ type entry struct {
 		Path     string
 		From, To json.RawMessage
 	}
-	Waiting []struct {
-		Operation processor.Kind
-		Key       string
-		State     string
-		Since     time.Time
-		ExpiresAt *time.Time
-		AskedNext *time.Time
-		Over      bool `json:"-"` // the payment does not wait for it any more
-	}
+	Waiting       []wait
 	Notifications []struct {
 		ID, Processor, Kind, Outcome, Refusal string
 		ReceivedAt                            time.Time
@@ -86,6 +78,17 @@ type entry struct {
 		ID, Name string
 		Version  int64
 	}
+}
+
+// wait is an operation without an outcome after the event.
+type wait struct {
+	Operation processor.Kind
+	Key       string
+	State     string
+	Since     time.Time
+	ExpiresAt *time.Time
+	AskedNext *time.Time
+	Over      bool `json:"-"` // the payment does not wait for it any more
 }
 
 type processorCall struct {

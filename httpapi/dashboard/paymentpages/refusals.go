@@ -11,6 +11,17 @@ import (
 
 var past = map[string]string{"capture": "captured", "refund": "refunded", "cancel": "cancelled"}
 
+const markedField = "Correct the field that is marked, and send the form again."
+
+// shortage returns the reason why an amount cannot be captured or refunded.
+func (f *form) shortage(amount domain.Amount) string {
+	c := f.Payment.CurrencyCode
+	if f.Left == 0 {
+		return "Nothing is left to " + f.api + "."
+	}
+	return "Only " + frame.Money(f.Left, c) + " is left to " + f.api + "; " + frame.Money(amount, c) + " is too much."
+}
+
 // explain puts a refusal into the words of the page: the API's are for programs.
 func (f *form) explain(err error) {
 	switch domain.Reason(frame.IDOf(err)) {
@@ -24,8 +35,11 @@ func (f *form) explain(err error) {
 		f.Refusal.Advice = advice(f.Name, payment.Status(f.Payment.Status))
 	case domain.ReasonRequestValidation:
 		if len(f.Faults) > 0 {
-			f.Refusal.Text, f.Refusal.Advice = "Correct the field that is marked, and send the form again.", ""
+			f.Refusal.Text, f.Refusal.Advice = markedField, ""
 		}
+	case domain.ReasonUnprocessableRefundAmount, domain.ReasonPaymentAlreadyRefunded:
+		f.Refusal.Stated = true
+		f.Refusal.Text = "No money was moved. The refusal is recorded in the timeline, and your endpoints get the webhook PAYMENT.REFUND.FAILED. " + f.Refusal.Text
 	}
 }
 

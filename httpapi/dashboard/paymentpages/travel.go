@@ -93,11 +93,6 @@ func (v *view) calls() (all []processorCall) {
 	return all
 }
 
-var nouns = map[processor.Kind]string{
-	processor.Authorize: "authorization", processor.Capture: "capture", processor.Void: "cancel", processor.Refund: "refund",
-	processor.Adjust: "adjustment", processor.Complete: "completion of the authorization",
-}
-
 // Believed says in words what the processor believed about an operation.
 func (c processorCall) Believed() string {
 	kind := nouns[processor.Kind(c.Operation)]

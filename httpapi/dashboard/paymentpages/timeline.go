@@ -1,0 +1,36 @@
+package paymentpages
+
+import (
+	"encoding/json"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// Asked returns the request that the event records, or refuses, with its amount and reason: "€5.00,
+// with the reason “late”"; "" for an event without a request.
+func (e entry) Asked(c domain.Currency) string {
+	var fields struct {
+		Amount          *domain.Amount
+		Reason, Message string
+	}
+	refused := strings.HasSuffix(e.Type, "_refused")
+	if !refused && !strings.HasSuffix(e.Type, "_requested") || json.Unmarshal(e.Event, &fields) != nil || fields.Amount == nil {
+		return "" // the raw event is below
+	}
+	text := frame.Money(*fields.Amount, c)
+	if refused {
+		return text + " was requested. It was refused, and no processor was called: " + fields.Message
+	}
+	if fields.Reason != "" {
+		text += ", with the reason “" + fields.Reason + "”"
+	}
+	return text
+}
+
+var nouns = map[processor.Kind]string{
+	processor.Authorize: "authorization", processor.Capture: "capture", processor.Void: "cancel", processor.Refund: "refund",
+	processor.Adjust: "adjustment", processor.Complete: "completion of the authorization",
+}
