@@ -173,11 +173,13 @@ func TestRefundOfDisputed(t *testing.T) {
 		t.Errorf("proposes %s", amount)
 	}
 	s.send(o, "amount", "4.20")
+	s.banner("warn")
 	s.shows(200, "The refund was requested. The payment has a dispute that is open or lost: the customer may get the money twice.")
 	s.lacks("will be refused")
 	s.act(at, processor.Refund, 1800) // so that the processor refuses the next one
 	s.send(s.form(form), "amount", "15.00")
 	s.shows(200, "The refund failed and moved no money. The timeline shows why.")
+	s.banner("bad")
 	s.lacks("the customer may get the money twice.")
 	o = s.form(form)
 	s.want(s.manage("PATCH", "/settings", `{"refuseRefundOfDisputed":true}`), 200, "")
@@ -186,6 +188,14 @@ func TestRefundOfDisputed(t *testing.T) {
 	s.lacks("is settled, and cannot be refunded")
 	s.open(form)
 	s.shows(200, "This refund will be refused. Your account refuses refunds of payments with a dispute that is open or lost.")
+}
+
+// banner fails the test if the message about what was done has another tone.
+func (s *site) banner(tone string) {
+	s.t.Helper()
+	if !strings.Contains(s.now.text, `<div class="note `+tone+`" role=`) {
+		s.t.Errorf("%s: the banner is not %s: %s", s.now.at, tone, s.now.text)
+	}
 }
 
 // disputeIs waits until the payment's newest dispute has a status.

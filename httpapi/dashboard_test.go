@@ -339,13 +339,13 @@ func TestTimelineOfWaits(t *testing.T) {
 	id := made.text1("id")
 	at := "/dashboard/payments/" + id
 	s.open(at)
-	s.shows(200, "Waits: authorize Action, since", "; expires ", "Waited: authorize Requested, from")
+	s.shows(200, "The authorization waits for the customer, since", "; expires ", "The authorization waited for the answer of the processor, from")
 	s.lacks("would have expired")
 	done := s.want(s.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "")
 	s.want(s.post("/payments/"+id+"/resume", resumeWith(done.text1("resumeToken"))), 200, "")
 	s.open(at)
-	s.shows(200, "Waited: authorize Action, from", "; would have expired ", "Waited: authorize Requested, from")
-	s.lacks("Waits:", "; expires ")
+	s.shows(200, "The authorization waited for the customer, from", "; would have expired ", "The authorization waited for the answer of the processor, from")
+	s.lacks(" waits for ", "; expires ")
 }
 
 // TestWithoutScript: a page promises nothing that needs the script.

@@ -187,10 +187,12 @@ func TestDeliveryScreens(t *testing.T) {
 	for range 2 {
 		s.submit(list+"/"+id+"/resend", "key", key)
 		s.shows(200, "The webhook was sent again, and the attempt failed.", "Attempt 2: HTTP 500", "requested by a person")
+		s.banner("bad")
 	}
 	r.inbox.answer("/", status(200, ""))
 	s.submit(list+"/"+id+"/resend", "key", key+"-other")
 	s.shows(200, "The webhook was sent again.", "Attempt 3: HTTP 200", "Succeeded")
+	s.banner("good")
 	r.sold(goodCard, someSession)
 	fresh := r.settled("outcome=SUCCEEDED", 2)[0]["id"].(string) // at the first attempt
 	s.open(list + "?everFailed=true")

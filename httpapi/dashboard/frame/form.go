@@ -108,7 +108,7 @@ func (f *Form) Refused(err error, fields ...string) error {
 			f.Fault(name, sentence(fault.Text))
 			continue
 		}
-		f.Refusal.Text += " " + sentence(strings.TrimSpace(strings.TrimLeft(fault.Path, "$.")+" "+fault.Text))
+		f.Refusal.Text += " " + sentence(Plainly(strings.TrimSpace(fault.Path+" "+fault.Text)))
 	}
 	return nil
 }

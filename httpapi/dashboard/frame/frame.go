@@ -91,8 +91,8 @@ type view struct {
 	Environment string
 	Production  bool
 	Assets      string
-	Done        string // the message about what was done
-	Query       string // of the search field
+	Done        Message // about what was done; without a text there is none
+	Query       string  // of the search field
 	Nav         []navItem
 	Now         time.Time
 	Path        string // of this page, with its query

@@ -96,9 +96,32 @@ func (v *Visit) Redirect(path, done string) error {
 	return nil
 }
 
-// Messages are the texts that a page may show after a redirect, by their name in the address, which
-// cannot put words of its own there.
-var Messages = map[string]string{
+// Message is a message about what was done.
+type Message struct {
+	Text string
+	Tone string // the class of its banner: good, warn or bad
+}
+
+// Messages are the messages that a page may show after a redirect, by their name in the address,
+// which cannot put words of its own there.
+var Messages = messages()
+
+func messages() map[string]Message {
+	all := map[string]Message{}
+	for name, text := range texts {
+		tone := tonesOfMessages[name]
+		if tone == "" {
+			tone = "good"
+		}
+		all[name] = Message{text, tone}
+	}
+	return all
+}
+
+// tonesOfMessages are the tones of messages that are no good news.
+var tonesOfMessages = map[string]string{"refund-failed": "bad", "resent-bad": "bad", "refund-risk": "warn", "repeated": "warn"}
+
+var texts = map[string]string{
 	"captured":      "The capture was requested.",
 	"refunded":      "The refund was requested.",
 	"refund-risk":   "The refund was requested. The payment has a dispute that is open or lost: the customer may get the money twice.",

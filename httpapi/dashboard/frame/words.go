@@ -38,6 +38,7 @@ func (f *Frame) words() template.FuncMap {
 		"percent": func(rate *float64) string { return strconv.FormatFloat(*rate*100, 'f', 1, 64) + " %" },
 		"sum":     Sum,
 		"answer":  Answered,
+		"plainly": Plainly,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"payledger/domain"
+	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/httpapi/dashboard/frame"
 )
@@ -28,6 +29,30 @@ func (e entry) Asked(c domain.Currency) string {
 		text += ", with the reason “" + fields.Reason + "”"
 	}
 	return text
+}
+
+// Text says in words for what the payment waits or has waited: "The capture waited for the answer
+// of the processor".
+func (w wait) Text() string {
+	noun := nouns[w.Operation]
+	if noun == "" {
+		noun = strings.ToLower(frame.Plain(w.Operation))
+	}
+	waits := "waits"
+	if w.Over {
+		waits = "waited"
+	}
+	text := "The " + noun + " " + waits + " for "
+	switch payment.OperationState(w.State) {
+	case payment.StateAction:
+		return text + "the customer"
+	case payment.StatePending:
+		return text + "the result: the processor has accepted it"
+	case payment.StateUnknown:
+		return text + "its outcome: the processor did not answer in time"
+	default:
+		return text + "the answer of the processor"
+	}
 }
 
 var nouns = map[processor.Kind]string{
