@@ -9,12 +9,20 @@ const parse = (text) => new DOMParser().parseFromString(policy.createHTML(text),
 // What needs this script is hidden without it.
 for (const part of document.querySelectorAll('[data-script]')) part.hidden = false
 
-const connection = document.getElementById('connection')
-function say(text) {
-  if (!connection) return
-  connection.querySelector('p').textContent = text
-  connection.hidden = text === ''
-  if (text !== '') connection.scrollIntoView({ block: 'nearest' })
+// A message on top of the page, which stays in sight; '' for none. link opens this page in another tab.
+function say(text, link) {
+  const line = document.querySelector('#connection p')
+  if (!line || line.dataset.text === text) return
+  line.dataset.text = text
+  line.replaceChildren(text)
+  if (link) {
+    const a = document.createElement('a')
+    a.textContent = link
+    a.href = location.href
+    a.target = '_blank'
+    line.append(' ', a)
+  }
+  line.parentElement.hidden = text === ''
 }
 
 // The navigation of a narrow screen begins at the page that is shown.
@@ -106,20 +114,25 @@ if (toggle) {
   })
   label()
   setInterval(refresh, every)
+  document.addEventListener('visibilitychange', refresh) // the first look after a while shows the present
 }
 let pressed = false // a refresh must not take away what is being clicked
 document.addEventListener('pointerdown', () => { pressed = true })
 document.addEventListener('pointerup', () => setTimeout(() => { pressed = false }, 500))
 async function refresh() {
   const live = document.querySelector('[data-live]')
-  if (!live || paused || pressed || document.hidden || live.contains(document.activeElement) || window.getSelection()?.toString()) return
+  if (!live || paused || pressed || document.hidden) return
   try {
     const answer = await fetch(location.href, { headers: { Accept: 'text/html', 'X-Dashboard-Refresh': 'yes' } })
+    if (answer.status === 401) {
+      say('Your session is over. This page shows an earlier state.', 'Sign in in another tab, then go on here.')
+      showLive('Your session is over.')
+      return
+    }
     const page = parse(await answer.text())
-    if (!answer.ok) { showLive('The page could not be refreshed. It shows an earlier state.'); return }
     const fresh = page.querySelector('[data-live]')
-    if (!fresh) { say('Your session is over. Sign in again in another tab, then go on here.'); return }
-    if (!paused && !pressed && !live.contains(document.activeElement)) {
+    if (!answer.ok || !fresh) { showLive('The page could not be refreshed. It shows an earlier state.'); return }
+    if (!paused && !pressed && live.isConnected && !live.contains(document.activeElement) && !window.getSelection()?.toString()) {
       const open = [...live.querySelectorAll('details[open][id]')].map((d) => d.id)
       live.replaceWith(fresh)
       for (const id of open) { const d = document.getElementById(id); if (d) d.open = true }
