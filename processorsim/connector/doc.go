@@ -2,7 +2,7 @@
 // (processorsim/PROTOCOL.md) to the ledger, and a vendor's own API to the vendor. A connector is a
 // Vendor, five methods, and this package does the rest: the server, idempotency keys, look-ups,
 // fences, notifications, disputes, lists. So a vendor without keys, look-ups or fences is safe,
-// too.
+// too. Package program has the main function, and an example of a whole connector.
 //
 // # The life of an operation
 //

@@ -11,16 +11,8 @@
 //	--token-file                PAYLEDGER_PROCESSOR_TOKEN   that the ledger sends in Authorization
 //	--notification-secret-file  PAYLEDGER_PROCESSOR_SECRET  that signs notifications to the ledger
 //
-// Rules:
-//   - It prints one ready line on stdout:
-//     {"ready":true,"url":"…","events":"…","pid":…,"live":false}. Logs go to stderr; no secret and
-//     no card number is in one.
-//   - Card numbers arrive here: it listens on a loopback address, or with TLS.
-//   - SIGTERM and SIGINT end it in order: calls of Adyen have 30 s to end, and their results are
-//     recorded. After a kill, the next start reads the unfinished operations from the book.
-//   - One process has the data folder.
-//   - GET /healthz answers 200 while it runs, without a call of Adyen.
-//   - --live states that payments move real money. It needs the account's own --api-base.
+// It starts, answers and ends as package program of the kit says. --help lists all flags. --live
+// states that payments move real money. It needs the account's own --api-base.
 //
 // Package api is Adyen as a vendor.
 package main

@@ -1,94 +1,44 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
+	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
-	"time"
+	"strings"
 
 	"github.com/rs/zerolog"
 
 	"payledger/deploy/connectors/adyen/api"
+	"payledger/domain/processor"
 	"payledger/processorsim/connector"
+	"payledger/processorsim/connector/program"
 )
 
-// patience is how long calls of Adyen may take at the end of the program.
-const patience = 30 * time.Second
+func main() { adyen(&api.Config{}).Main() }
 
-func main() {
-	s, err := parse(os.Args[1:], os.LookupEnv)
-	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-		err = run(ctx, s, os.Stdout, zerolog.New(os.Stderr).With().Timestamp().Logger())
-		stop()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "adyen:", err)
-		os.Exit(1)
-	}
-}
-
-// ready is the line on stdout.
-type ready struct {
-	Ready  bool   `json:"ready"`
-	URL    string `json:"url"`    // for the ledger's --processor ADYEN=…
-	Events string `json:"events"` // for Adyen's standard webhook, on this address
-	PID    int    `json:"pid"`
-	Live   bool   `json:"live"` // real money
-}
-
-// run serves the connector until ctx ends.
-func run(ctx context.Context, s settings, out io.Writer, log zerolog.Logger) error {
-	s.vendor.Log = log
-	vendor, err := api.New(s.vendor)
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", s.listen)
-	if err != nil {
-		return err
-	}
-	k, err := connector.New(ctx, connector.Config{Name: s.processor, Vendor: vendor, Dir: s.data, Secret: s.notificationSecret, Token: s.token, Log: log})
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/", k.Handler())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"status":"ok"}`)
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: nothing()}
-	url := "http://" + listener.Addr().String()
-	serve := func() error { return server.Serve(listener) }
-	if s.tlsCert != "" {
-		url = "https://" + listener.Addr().String()
-		serve = func() error { return server.ServeTLS(listener, s.tlsCert, s.tlsKey) }
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- serve() }()
-	line, err := json.Marshal(ready{Ready: true, URL: url, Events: url + connector.EventsPath, PID: os.Getpid(), Live: vendor.Declaration().Live})
-	if err == nil {
-		_, err = fmt.Fprintf(out, "%s\n", line)
-	}
-	if err == nil {
-		select {
-		case <-ctx.Done():
-		case err = <-ended:
+// adyen returns the program. Its settings are in c when its vendor is made.
+func adyen(c *api.Config) *program.Program {
+	webhook := ""
+	p := program.New("adyen", processor.Adyen, "127.0.0.1:8481")
+	p.Secret(&c.APIKey, "api-key-file", "ADYEN_API_KEY", "the key of the API credential")
+	p.Secret(&webhook, "hmac-key-file", "ADYEN_HMAC_KEY", "the hexadecimal HMAC key of the standard webhook, two while one is replaced")
+	p.Flags.StringVar(&c.Account, "merchant-account", "", "`NAME` of the merchant account, required")
+	p.Flags.BoolVar(&c.Live, "live", false, "payments move real money; it needs the account's own --api-base")
+	p.API(&c.URL, "api-base", "https://checkout-test.adyen.com/v71", "the Checkout API")
+	p.Page(&c.ReturnURL, "return-url", "https://localhost/", "the page for customers, which Adyen requires")
+	p.Flags.DurationVar(&c.Late, "late", 0, "`TIME` after which a payment without any answer is cancelled (default 30m)")
+	p.Vendor = func(log zerolog.Logger) (connector.Vendor, error) {
+		c.Log = log
+		if c.Account == "" {
+			return nil, errors.New("--merchant-account NAME is missing")
 		}
+		for text := range strings.FieldsSeq(webhook) {
+			key, err := hex.DecodeString(text)
+			if err != nil {
+				return nil, errors.New("the HMAC key is not hexadecimal") // err repeats a part of it
+			}
+			c.HMACKeys = append(c.HMACKeys, key)
+		}
+		return api.New(*c)
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	err = errors.Join(err, k.Close(last))
-	if stopped := server.Shutdown(last); stopped != nil {
-		return errors.Join(err, server.Close())
-	}
-	return err
+	return p
 }

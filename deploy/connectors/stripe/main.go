@@ -1,93 +1,30 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
-	"time"
+	"strings"
 
 	"github.com/rs/zerolog"
 
 	"payledger/deploy/connectors/stripe/api"
+	"payledger/domain/processor"
 	"payledger/processorsim/connector"
+	"payledger/processorsim/connector/program"
 )
 
-// patience is how long calls of Stripe may take at the end of the program.
-const patience = 30 * time.Second
+func main() { stripe(&api.Config{}).Main() }
 
-func main() {
-	s, err := parse(os.Args[1:], os.LookupEnv)
-	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-		err = run(ctx, s, os.Stdout, zerolog.New(os.Stderr).With().Timestamp().Logger())
-		stop()
+// stripe returns the program. Its settings are in c when its vendor is made.
+func stripe(c *api.Config) *program.Program {
+	webhook := ""
+	p := program.New("stripe", processor.Stripe, "127.0.0.1:8480")
+	p.Secret(&c.Key, "api-key-file", "STRIPE_API_KEY", "the secret or restricted key of the account")
+	p.Secret(&webhook, "webhook-secret-file", "STRIPE_WEBHOOK_SECRET", "the signing secret of the webhook endpoint, two while one is replaced")
+	p.Flags.BoolVar(&c.Multicapture, "multicapture", false, "the account has multicapture")
+	p.Page(&c.ReturnURL, "return-url", "", "the page for a customer who comes from the bank, if the ledger names none")
+	p.API(&c.Base, "api-base", "", "another API in the place of Stripe's, for tests")
+	p.Vendor = func(zerolog.Logger) (connector.Vendor, error) {
+		c.WebhookSecrets = strings.Fields(webhook)
+		return api.New(*c)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "stripe:", err)
-		os.Exit(1)
-	}
-}
-
-// ready is the line on stdout.
-type ready struct {
-	Ready  bool   `json:"ready"`
-	URL    string `json:"url"`    // for the ledger's --processor STRIPE=…
-	Events string `json:"events"` // for Stripe's webhook endpoint, on this address
-	PID    int    `json:"pid"`
-	Live   bool   `json:"live"` // real money
-}
-
-// run serves the connector until ctx ends.
-func run(ctx context.Context, s settings, out io.Writer, log zerolog.Logger) error {
-	vendor, err := api.New(s.vendor)
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", s.listen)
-	if err != nil {
-		return err
-	}
-	k, err := connector.New(ctx, connector.Config{Name: s.processor, Vendor: vendor, Dir: s.data, Secret: s.notificationSecret, Token: s.token, Log: log})
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/", k.Handler())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"status":"ok"}`)
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: nothing()}
-	url := "http://" + listener.Addr().String()
-	serve := func() error { return server.Serve(listener) }
-	if s.tlsCert != "" {
-		url = "https://" + listener.Addr().String()
-		serve = func() error { return server.ServeTLS(listener, s.tlsCert, s.tlsKey) }
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- serve() }()
-	line, err := json.Marshal(ready{Ready: true, URL: url, Events: url + connector.EventsPath, PID: os.Getpid(), Live: vendor.Declaration().Live})
-	if err == nil {
-		_, err = fmt.Fprintf(out, "%s\n", line)
-	}
-	if err == nil {
-		select {
-		case <-ctx.Done():
-		case err = <-ended:
-		}
-	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	err = errors.Join(err, k.Close(last))
-	if stopped := server.Shutdown(last); stopped != nil {
-		return errors.Join(err, server.Close())
-	}
-	return err
+	return p
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"payledger/processorsim/connector/program"
 )
 
 const (
@@ -44,7 +46,7 @@ func TestMain(m *testing.M) {
 
 // process is a running connector.
 type process struct {
-	ready
+	program.Ready
 	command *exec.Cmd
 	stderr  *lockedBuffer
 	ended   chan struct{}
@@ -71,12 +73,12 @@ func (b *lockedBuffer) String() string {
 // start runs the program on a folder, and waits for its ready line.
 func start(t *testing.T, dir, stripe string, more ...string) *process {
 	t.Helper()
-	program, err := built()
+	file, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &process{stderr: &lockedBuffer{}, ended: make(chan struct{})}
-	p.command = exec.Command(program, append([]string{"--data", dir, "--listen", "127.0.0.1:0", "--api-base", stripe, "--multicapture"}, more...)...)
+	p.command = exec.Command(file, append([]string{"--data", dir, "--listen", "127.0.0.1:0", "--api-base", stripe, "--multicapture"}, more...)...)
 	p.command.Env = append(os.Environ(), "STRIPE_API_KEY="+apiKey, "STRIPE_WEBHOOK_SECRET="+webhookSecret,
 		"PAYLEDGER_PROCESSOR_TOKEN="+ledgerToken, "PAYLEDGER_PROCESSOR_SECRET="+secret)
 	p.command.Stderr = p.stderr
@@ -95,9 +97,9 @@ func start(t *testing.T, dir, stripe string, more ...string) *process {
 		close(p.ended)
 	}()
 	if err == nil {
-		err = json.Unmarshal(line, &p.ready)
+		err = json.Unmarshal(line, &p.Ready)
 	}
-	if err != nil || !p.Ready || p.PID != p.command.Process.Pid {
+	if err != nil || !p.Ready.Ready || p.PID != p.command.Process.Pid {
 		t.Fatalf("%s: %v: %s", line, err, p.stderr)
 	}
 	return p
