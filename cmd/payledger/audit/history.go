@@ -31,7 +31,7 @@ type History struct {
 
 // Run reads the history and prints each entry as it arrives.
 func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
-	var out printer = &textPrinter{out: std.Out, c: c}
+	var out printer = &textPrinter{out: terminal.Colours(std.Out), width: terminal.Width(std.Out), c: c}
 	if c.JSON {
 		out = &arrayPrinter{out: std.Out}
 	}

@@ -23,11 +23,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
+// columns is the width of the tests' terminal.
+const columns = 120
+
 // printed returns entries as text.
 func printed(t *testing.T, c History, entries ...string) string {
 	t.Helper()
 	var out strings.Builder
-	p := textPrinter{out: &out, c: &c}
+	p := textPrinter{out: &out, width: columns, c: &c}
 	for _, e := range entries {
 		if err := p.entry(json.RawMessage(e)); err != nil {
 			t.Fatal(err)
@@ -75,6 +78,21 @@ func TestHistoryText(t *testing.T) {
 		if want, err := os.ReadFile(path); err != nil || got != string(want) {
 			t.Errorf("%s differs, %v; got\n%s", path, err, got)
 		}
+	}
+}
+
+// TestHistoryUncut: outside of a terminal no text is cut, and a user of the dashboard has a name.
+func TestHistoryUncut(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	long := strings.Repeat("a reason of many words ", 20)
+	p := textPrinter{out: &out, c: &History{}}
+	if err := p.entry(json.RawMessage(fmt.Sprintf(`{"revision":1,"time":"2026-03-14T09:26:53Z","type":"payment.refund_requested","actor":"user:2gyw","actorName":"admin of the shop in the north",
+		"event":{"amount":100,"reason":%[1]q},"payment":{"id":"01p","orderId":%[1]q,"status":"SETTLED","amount":100,"currencyCode":"EUR"},"hash":"00"}`, long))); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "…") || strings.Count(text, long) != 2 || !strings.Contains(text, `by user "admin of the shop in the north": 1.00 EUR`) {
+		t.Errorf("prints %s", text)
 	}
 }
 
@@ -144,14 +162,14 @@ func TestHistoryWords(t *testing.T) {
 				`{"revision":1004,"time":"2027-03-13T07:26:53Z","type":%q,"actor":%q,"actorName":%s,"event":%s,"payment":{"orderId":%s,"status":"PARTIALLY_SETTLED","currencyCode":"EUR"},
 				"moved":%s,"changed":[{"path":%[3]s,"from":%[3]s,"to":%[3]s}]}`, e.Type(), actor, quote, event, quote, moved))
 			line := strings.Split(text, "\n")[2]
-			if n := terminal.Columns(line); n > historyColumns {
+			if n := terminal.Columns(line); n > columns {
 				t.Errorf("%d columns: %s", n, line)
 			}
 			if !strings.Contains(line, "PARTIALLY_SETTLED  "+e.Type()+" by ") || !strings.Contains(line, money) {
 				t.Errorf("%s", line)
 			}
 			for _, r := range strings.ReplaceAll(text, "\n", "") {
-				if !unicode.IsPrint(r) || r == '\u05d0' {
+				if !unicode.IsPrint(r) && r != '\u2068' && r != '\u2069' {
 					t.Fatalf("%q stands in %q", r, text)
 				}
 			}

@@ -22,12 +22,11 @@ type historyEntry struct {
 	Raw   string          `json:"raw"` // base64
 }
 
-const historyColumns = 120
-
 // textPrinter prints a history for people: one line an event, and below it the parts that the flags
 // select.
 type textPrinter struct {
 	out    io.Writer
+	width  int // columns of a line; 0: nothing is cut
 	c      *History
 	events int
 	last   historyEntry
@@ -46,7 +45,7 @@ func (p *textPrinter) entry(text json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	line, cut := e.line(p.last.Time.Time, words)
+	line, cut := e.line(p.last.Time.Time, words, p.width)
 	if lines = append(lines, line); cut && p.c.Full {
 		lines = append(lines, "     "+words)
 	}
@@ -90,30 +89,37 @@ func (p *textPrinter) print(lines []string) error {
 
 func (e historyEntry) head() string {
 	return fmt.Sprintf("Payment %s, %s, order %s. Times are in UTC.",
-		e.Payment.ID, e.Payment.Amount.Format(e.Payment.CurrencyCode), quoted(e.Payment.OrderID, 40))
+		e.Payment.ID, e.Payment.Amount.Format(e.Payment.CurrencyCode), quoted(e.Payment.OrderID, 0))
 }
 
-// line returns the line of an event, and whether a name or the description was cut. Money is never
-// cut.
-func (e historyEntry) line(before time.Time, words string) (line string, cut bool) {
+// line returns the line of an event, and whether a name or the description was cut to a number of
+// columns, unless that is 0. Money is never cut.
+func (e historyEntry) line(before time.Time, words string, most int) (line string, cut bool) {
 	elapsed := ""
 	if !before.IsZero() {
 		elapsed = since(e.Time.Sub(before))
 	}
 	begin := fmt.Sprintf("%3d  %s %8s  %-17s  %s by ", e.Revision, e.Time.UTC().Format(time.DateTime), elapsed, e.Payment.Status, e.Type)
 	money := e.money()
-	room := historyColumns - terminal.Columns(begin+money) - len(": ") - len("; ")
-	actor := terminal.Clip(e.actor(min(30, max(20, room-24))), room)
-	shown := terminal.Clip(words, room-terminal.Columns(actor))
-	if shown != "" && money != "" {
+	actor, described := e.actor(0), words
+	if most > 0 {
+		room := most - terminal.Columns(begin+money) - len(": ") - len("; ")
+		actor = terminal.Clip(e.actor(min(30, max(20, room-24))), room)
+		described = terminal.Clip(words, room-terminal.Columns(actor))
+	}
+	if described != "" && money != "" {
 		money += "; "
 	}
-	return begin + actor + prefixed(": ", money+shown), shown != terminal.Harmless(words)
+	return begin + actor + prefixed(": ", money+described), most > 0 && described != terminal.Harmless(words)
 }
 
-// quoted returns a text from outside in quotation marks, cut to a number of columns.
+// quoted returns a text from outside in quotation marks, cut to a number of columns, unless that is
+// 0.
 func quoted(text string, most int) string {
-	return `"` + strings.ReplaceAll(terminal.Clip(text, most-2), `"`, "'") + `"`
+	if most > 0 {
+		text = terminal.Clip(text, most-2)
+	}
+	return `"` + strings.ReplaceAll(text, `"`, "'") + `"`
 }
 
 // since returns a duration in at most 8 characters: "+0.012s", "+12.34s", "+4m05s", "+3h07m",
@@ -137,17 +143,23 @@ func since(d time.Duration) string {
 	}
 }
 
-// actor returns the name of the actor; a chosen name is cut to a number of columns.
+// actor returns the name of the actor; a chosen name is cut to a number of columns, unless that is
+// 0.
 func (e historyEntry) actor(most int) string {
 	kind, id, _ := strings.Cut(e.Actor, ":")
+	named := func(what string) string {
+		if e.ActorName == "" {
+			return what + id
+		}
+		return what + quoted(e.ActorName, max(0, most-len(what)))
+	}
 	switch kind {
 	case "api_key":
-		if e.ActorName == "" {
-			return "key " + id
-		}
-		return "key " + quoted(e.ActorName, most-len("key "))
+		return named("key ")
+	case "user":
+		return named("user ")
 	case "workflow":
-		return "workflow " + quoted(cmp.Or(e.ActorName, id), most-len("workflow "))
+		return "workflow " + quoted(cmp.Or(e.ActorName, id), max(0, most-len("workflow ")))
 	case "client_token":
 		return "the customer"
 	case "processor":

@@ -130,7 +130,7 @@ func outside(text string) string {
 	if text == "" {
 		return ""
 	}
-	return quoted(text, 200)
+	return quoted(text, 0)
 }
 
 func (e eventFields) why(words string) string {

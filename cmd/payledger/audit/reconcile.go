@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/audit/sheet"
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
@@ -72,8 +72,7 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 			return TroubleError{err}
 		}
 	}
-	list := len(selected) != 1
-	compare := comparison(c.compareThere)
+	compare := sheet.Comparison(c.compareThere)
 	if folder {
 		l, err := c.open(ctx)
 		if err != nil {
@@ -84,62 +83,25 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 			return c.compareFolder(ctx, at, l.Store, q, report, progress)
 		}
 	}
-	differences, incomplete := 0, error(nil)
-	for i, name := range names {
+	all := &sheet.Sheets{Out: terminal.Colours(std.Out), JSON: c.JSON, List: len(selected) != 1, Of: len(names), Bar: terminal.NewBar(std.Err)}
+	incomplete := error(nil)
+	for _, name := range names {
 		q.Processor = name
-		if err := c.between(std.Out, list, i, len(names)); err != nil {
-			return TroubleError{err}
-		}
-		n, err := c.one(ctx, std, q, compare)
-		differences += n
+		err := all.Compare(ctx, q, compare)
 		if err != nil && len(names) > 1 {
 			err = fmt.Errorf("%s: %w", name, err)
 		}
 		incomplete = errors.Join(incomplete, err)
 	}
-	if err := c.between(std.Out, list, len(names), len(names)); err != nil {
-		return TroubleError{err}
-	}
+	incomplete = errors.Join(incomplete, all.End())
 	switch {
 	case incomplete != nil:
 		return TroubleError{incomplete}
-	case differences > 0:
-		return fmt.Errorf("%w: %d", errDifferences, differences)
+	case all.Differences > 0:
+		return fmt.Errorf("%w: %d", errDifferences, all.Differences)
 	default:
 		return nil
 	}
-}
-
-// between prints the text between the results of several processors: an array of JSON. i is the
-// number of results before.
-func (c *Reconcile) between(out io.Writer, list bool, i, of int) error {
-	text := ""
-	switch {
-	case !list || !c.JSON && (i == 0 || i == of):
-		return nil
-	case !c.JSON:
-		text = "\n"
-	case i == 0:
-		text = "["
-	case i == of:
-		text = "]\n"
-	default:
-		text = ","
-	}
-	_, err := io.WriteString(out, text)
-	return err
-}
-
-// one compares with one processor, and returns the number of differences.
-func (c *Reconcile) one(ctx context.Context, std terminal.Streams, q reconcile.Scope, compare comparison) (int, error) {
-	sheet := &sheet{out: std.Out, q: q, json: c.JSON}
-	bar := terminal.NewBar(std.Err)
-	counts, err := compare(ctx, q, func(d reconcile.Difference) error { bar.Clear(); return sheet.add(d) }, func(p reconcile.Progress) { showComparison(bar, p) })
-	bar.Clear()
-	if err == nil {
-		err = sheet.end(counts)
-	}
-	return counts.Differences, err
 }
 
 // enabled returns the processors that the account uses now; of a folder all that have an address,
@@ -186,19 +148,6 @@ func (c *Reconcile) question() (q reconcile.Scope, err error) {
 	}
 	return q, nil
 }
-
-// showComparison shows the progress of a comparison. The total of a processor's books is unknown:
-// the bar shows the count.
-func showComparison(b *terminal.Bar, p reconcile.Progress) {
-	if p.Books {
-		b.Show("entries of the books", uint64(p.Records+p.Disputes), 0)
-	} else {
-		b.Show("payments of the ledger", uint64(p.Payments), p.Total)
-	}
-}
-
-// comparison compares with one processor.
-type comparison func(ctx context.Context, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error)
 
 // open opens the ledger of the folder, once for all processors.
 func (c *Reconcile) open(ctx context.Context) (*ledger.Ledger, error) {

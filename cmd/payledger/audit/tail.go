@@ -39,7 +39,11 @@ func (c *Tail) Run(ctx context.Context, std terminal.Streams, args options.Argum
 	if err != nil {
 		return err
 	}
-	emit := func(text []byte) error { return printEvent(std.Out, text, c.Pretty) }
+	out := std.Out
+	if c.Pretty {
+		out = terminal.Colours(out)
+	}
+	emit := func(text []byte) error { return printEvent(out, text, c.Pretty) }
 	if folder {
 		return c.readFolder(ctx, std.Err, emit)
 	}

@@ -49,7 +49,7 @@ func (c *checkCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	}
 	config, err := declared(ctx, configs)
 	report := conformance.Report{}
-	out := &checkTable{to: std.Out}
+	out := &checkTable{to: terminal.Colours(std.Out)}
 	if !c.JSON {
 		config.Found = out.add
 	}

@@ -54,6 +54,7 @@ type CLI struct {
 	Logs            developer.Logs       `cmd:"" help:"Follow the requests of the account."`
 	MCP             assistant.Command    `cmd:"" name:"mcp" help:"Let an AI assistant look at payments, events, webhooks and the documentation, over the Model Context Protocol."`
 	Health          health.Command       `cmd:"" help:"Ask the service on this machine whether it is ready, for containers."`
+	Completion      completionCommand    `cmd:"" help:"Print what makes a shell complete commands, flags and values: bash, zsh or fish."`
 	Version         versionCommand       `cmd:"" help:"Print the version."`
 }
 

@@ -45,7 +45,7 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args option
 	defer signal.Stop(pipe)
 	ctx, unread := context.WithCancel(ctx)
 	defer unread()
-	std.Out = output{std.Out, unread}
+	std.Out = output{terminal.Colours(std.Out), unread}
 	switch {
 	case c.Crash:
 		for _, flag := range []string{"--url", "--api-key", "--signing-secret"} {

@@ -32,6 +32,22 @@ type incoming struct {
 	Body     string            `json:"body"`
 }
 
+// subject returns what the webhook is about, with its status: a dispute, or else a payment.
+func (w incoming) subject() string {
+	var body struct {
+		Payment struct {
+			Status string `json:"status"`
+		} `json:"payment"`
+		Dispute string `json:"processorDisputeId"`
+		Status  string `json:"status"` // of the dispute
+	}
+	_ = json.Unmarshal([]byte(w.Body), &body) // a body without these fields is about neither
+	if body.Dispute != "" {
+		return strings.TrimSpace(body.Dispute + "  " + body.Status)
+	}
+	return strings.TrimSpace(w.Payment + "  " + body.Payment.Status)
+}
+
 type answered struct {
 	ID      string `json:"id"`
 	Status  int    `json:"status,omitempty"`
@@ -180,7 +196,7 @@ func (l *listening) show(w incoming, verified string, a answered, took time.Dura
 	if a.Failure == "CONNECTION_REFUSED" {
 		outcome += ": no program listens at " + l.target
 	}
-	line := fmt.Sprintf("%s  %-32s %-28s %s  → %s  %.1f ms", time.Now().Format(time.TimeOnly), about, w.Payment, verified, outcome, float64(took.Microseconds())/1000)
+	line := fmt.Sprintf("%s  %-32s %-28s  %s  → %s  %.1f ms", time.Now().Format(time.TimeOnly), about, w.subject(), verified, outcome, float64(took.Microseconds())/1000)
 	if problem != "" {
 		line += "  (" + problem + ")"
 	}

@@ -35,3 +35,19 @@ func TestForwardStatusLine(t *testing.T) {
 		}
 	}
 }
+
+// TestSubject: a webhook's line has the id and the status of what it is about: of a dispute, or
+// else of a payment.
+func TestSubject(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"eventType":"PAYMENT.STATUS","payment":{"id":"p1","status":"SETTLED"}}`:                    "p1  SETTLED",
+		`{"eventType":"DISPUTE.STATUS","paymentId":"p1","processorDisputeId":"dp_1","status":"WON"}`: "dp_1  WON",
+		`{"eventType":"DISPUTE.OPENED","paymentId":"p1","processorDisputeId":"dp_1"}`:                "dp_1",
+		`{"eventType":"WORKFLOW_RUN.FAILED"}`:                                                        "p1", "[]": "p1",
+	} {
+		if got := (incoming{Payment: "p1", Body: body}).subject(); got != want {
+			t.Errorf("%s is about %q, want %q", body, got, want)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (c *Listen) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	if err != nil {
 		return err
 	}
-	l := &listening{api: api, target: target, body: c.PrintBody, out: std.Out}
+	l := &listening{api: api, target: target, body: c.PrintBody, out: terminal.Colours(std.Out)}
 	if err := api.Post(ctx, listeners, map[string]any{"description": "payledger listen", "eventTypes": append([]string{}, c.Events...)}, &l.made); err != nil {
 		return reached(atFlags(err, map[string]string{"eventTypes": "--events"}))
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"time"
 
 	"payledger/cmd/payledger/options"
@@ -80,6 +81,12 @@ func (c *LogsTail) Run(ctx context.Context, std terminal.Streams, args options.A
 	}
 }
 
+// shows reports whether a request is shown. The answers that `payledger listen` reports are
+// requests of this tool and not of the shop; --path shows them.
+func (c *LogsTail) shows(r logged) bool {
+	return strings.HasPrefix(c.Path, listeners) || !strings.HasPrefix(r.Path, listeners+"/") || !strings.HasSuffix(r.Path, "/answers")
+}
+
 func (c *LogsTail) message(std terminal.Streams, e client.ServerEvent) error {
 	switch e.Type {
 	case "ready":
@@ -95,19 +102,22 @@ func (c *LogsTail) message(std terminal.Streams, e client.ServerEvent) error {
 		}
 		fmt.Fprintln(std.Err, "payledger: "+terminal.Count(missed.Dropped, "request")+" came faster than they could be shown: they are missing")
 	case "request":
-		return c.request(std.Out, e.Data)
+		return c.request(terminal.Colours(std.Out), e.Data)
 	}
 	return nil
 }
 
 func (c *LogsTail) request(out io.Writer, text []byte) error {
-	if c.JSON {
-		_, err := fmt.Fprintf(out, "%s\n", text)
-		return err
-	}
 	var r logged
 	if err := json.Unmarshal(text, &r); err != nil {
 		return fmt.Errorf("the server sent no request: %w", err)
+	}
+	if !c.shows(r) {
+		return nil
+	}
+	if c.JSON {
+		_, err := fmt.Fprintf(out, "%s\n", text)
+		return err
 	}
 	_, err := fmt.Fprintln(out, safe(r.String()))
 	return err

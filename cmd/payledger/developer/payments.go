@@ -45,7 +45,8 @@ func (c *PaymentsList) Run(ctx context.Context, std terminal.Streams, args optio
 	if err != nil {
 		return options.Usage(err)
 	}
-	out := &paymentTable{to: tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0), lines: std.Out, json: c.JSON}
+	shown := terminal.Colours(std.Out)
+	out := &paymentTable{to: tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0), lines: shown, json: c.JSON}
 	more, failed := false, error(nil)
 	err = client.List(ctx, api, "/payments", query, func(text json.RawMessage) bool {
 		if more = c.Limit > 0 && out.rows == c.Limit; more {

@@ -47,7 +47,7 @@ func (c *PaymentsShow) Run(ctx context.Context, std terminal.Streams, args optio
 	if err != nil {
 		return reached(err)
 	}
-	return printPayment(std.Out, p, about, c.page(p.ID))
+	return printPayment(terminal.Colours(std.Out), p, about, c.page(p.ID))
 }
 
 func printPayment(out io.Writer, p client.Payment, about disputes, page string) error {

@@ -24,12 +24,27 @@ func Is(w io.Writer) bool {
 	return is && term.IsTerminal(int(file.Fd()))
 }
 
+// narrow is the smallest width that a text is made for. On a narrower terminal lines wrap.
+const narrow = 80
+
+// Width returns the number of columns that a line on w may have. It is 0 outside of a terminal, and
+// means that nothing is cut: the reader is a program or a file.
+func Width(w io.Writer) int {
+	if !Is(w) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(w.(*os.File).Fd())) //nolint:forcetypeassert // Is has checked it
+	if err != nil || columns == 0 {
+		return 120
+	}
+	return max(columns, narrow)
+}
+
 // ForPeople reports whether output to w is for people: w is a terminal, and the format is not JSON.
 func ForPeople(w io.Writer, format string) bool { return Is(w) && format != JSON }
 
 // Pretty writes log lines for people: with colours on a terminal that has them, unless NO_COLOR is
 // set.
 func Pretty(w io.Writer) io.Writer {
-	plain := !Is(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
-	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: plain}
+	return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: plain(w)}
 }

@@ -13,6 +13,7 @@ import (
 
 	"payledger/domain"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/tone"
 )
 
 func (f *Frame) words() template.FuncMap {
@@ -111,19 +112,8 @@ func Short(id string) string {
 	return id[:4] + "…" + id[len(id)-6:]
 }
 
-// tones are the classes of badges by status: of payments, operations, disputes, deliveries and
-// runs.
-var tones = map[string]string{
-	"AUTHORIZED": "accent", "PARTIALLY_SETTLED": "accent", "SETTLING": "accent", "SETTLED": "good", "PENDING": "warn",
-	"DECLINED": "bad", "FAILED": "bad", "CANCELLED": "",
-	"SUCCEEDED": "good", "REQUESTED": "warn", "UNKNOWN": "warn", "ACTION": "warn", "COMPLETED": "good", "RUNNING": "warn",
-	"SUCCESS": "good", "WAITING": "warn", "SUPERSEDED": "", "DROPPED": "",
-	"PLANNED": "warn", "EXHAUSTED": "bad", "DONE": "good",
-	"OPEN": "warn", "CHALLENGED": "accent", "WON": "good", "LOST": "bad", "ACCEPTED": "", "EXPIRED": "bad", "CANCELED": "",
-}
-
 // Tone returns the class of a status's badge.
-func Tone(status any) string { return tones[fmt.Sprint(status)] }
+func Tone(status any) string { return tone.Of(fmt.Sprint(status)) }
 
 var blanks = strings.NewReplacer("_", " ", ".", " ")
 

@@ -1,4 +1,4 @@
-package audit
+package sheet
 
 import (
 	"cmp"
@@ -78,10 +78,7 @@ type sheetCounts struct {
 
 func (s *sheet) end(c reconcile.Counts) error {
 	if !s.json {
-		_, err := fmt.Fprintf(s.out, "%s. Compared with %s: %s of the ledger with %s there, %s of its books, and %s about disputes; %s, %s.\n",
-			terminal.Count(c.Differences, "difference"), s.q.Processor, terminal.Count(c.Payments, "payment"), terminal.Count(c.Operations, "operation"),
-			terminal.Count(c.Records, "entry"), terminal.Count(c.Disputes, "notification"),
-			terminal.Count(c.Open, "has no answer yet", "have no answer yet"), terminal.Count(c.Fresh, "was too fresh to judge", "were too fresh to judge"))
+		_, err := fmt.Fprintln(s.out, compared(c, string(s.q.Processor)))
 		return err
 	}
 	if s.rows == 0 {
@@ -96,4 +93,12 @@ func (s *sheet) end(c reconcile.Counts) error {
 		_, err = fmt.Fprintf(s.out, "],\n %s\n", rest[1:])
 	}
 	return err
+}
+
+// compared returns the sentence about a complete comparison.
+func compared(c reconcile.Counts, with string) string {
+	return fmt.Sprintf("%s. Compared with %s: %s of the ledger with %s there, %s of its books, and %s about disputes; %s, %s.",
+		terminal.Count(c.Differences, "difference"), with, terminal.Count(c.Payments, "payment"), terminal.Count(c.Operations, "operation"),
+		terminal.Count(c.Records, "entry"), terminal.Count(c.Disputes, "notification"),
+		terminal.Count(c.Open, "has no answer yet", "have no answer yet"), terminal.Count(c.Fresh, "was too fresh to judge", "were too fresh to judge"))
 }

@@ -1,4 +1,4 @@
-package audit
+package sheet
 
 import (
 	"encoding/json"
