@@ -44,9 +44,11 @@ func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Ar
 		return fmt.Errorf("--scratch: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	m := &measurement{command: c, dir: dir}
+	m := &measurement{command: c, dir: dir, bar: terminal.NewBar(std.Err)}
 	defer func() { err = errors.Join(err, m.close(ctx)) }()
-	if err := m.run(ctx); ctx.Err() != nil {
+	err = m.run(ctx)
+	m.bar.Clear()
+	if ctx.Err() != nil {
 		return errors.New("bench was interrupted, and prints no figures of a part of a run")
 	} else if err != nil {
 		return err
@@ -113,6 +115,7 @@ type measured struct {
 type measurement struct {
 	command         *Command
 	dir             string
+	bar             *terminal.Bar
 	server          *ceiling.Server
 	ours            *measured
 	theirs          *measured // nil without --yardstick
@@ -151,7 +154,9 @@ func (m *measurement) run(ctx context.Context) (err error) {
 		}
 		s.tally, s.spent = tally{}, used{}
 	}
-	for range c.Rounds {
+	for i := range c.Rounds {
+		done := uint64(len(m.ours.tally.took)) // of the rounds before, between which the bar is drawn: it takes no time of a round
+		m.bar.Step(fmt.Sprintf("round %d of %d", i+1, c.Rounds), "requests", done, done*uint64(c.Rounds)/uint64(max(i, 1)))
 		for _, s := range services {
 			if err := s.round(ctx, c.Scenario, c.Duration/time.Duration(c.Rounds)); err != nil {
 				return c.explained(err, s == m.theirs)
