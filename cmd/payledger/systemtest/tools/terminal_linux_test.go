@@ -7,45 +7,21 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"payledger/cmd/payledger/apptest"
+	"payledger/cmd/payledger/terminal/terminaltest"
 	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 )
-
-// openTerminal makes a pseudo terminal. The bytes written to inner are read from outer.
-func openTerminal(t *testing.T) (outer, inner *os.File) {
-	t.Helper()
-	outer, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(int(outer.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(outer.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	inner, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { outer.Close(); inner.Close() })
-	return outer, inner
-}
 
 // onTerminal runs serve on a pseudo terminal until it has said that it is ready, and returns all
 // that it said.
 func onTerminal(t *testing.T, environment []string, args ...string) string {
 	t.Helper()
-	outer, inner := openTerminal(t)
+	outer, inner := terminaltest.Open(t, 120)
 	command := childtest.Tied(exec.Command(os.Args[0], append([]string{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...))
 	command.Env = append(append(os.Environ(), apptest.AsProgram+"=1", "TERM=xterm", "NO_COLOR="), environment...)
 	command.Stdout, command.Stderr = inner, inner
