@@ -108,14 +108,32 @@ type Record struct {
 	Answer     Answer // the newest under its key
 }
 
-// Card is the card of an authorization. It is never logged and never in an event.
+// Card is the card of an authorization: its number, or the processor's token of it. It is never
+// logged and never in an event.
 type Card struct {
-	Number          string `json:"number"`
+	Number          string `json:"number,omitempty"`
 	CVV             string `json:"cvv,omitempty"`
-	ExpirationMonth string `json:"expirationMonth"` // "01".."12"
-	ExpirationYear  string `json:"expirationYear"`  // four digits
+	ExpirationMonth string `json:"expirationMonth,omitempty"` // "01".."12"
+	ExpirationYear  string `json:"expirationYear,omitempty"`  // four digits
 	CardholderName  string `json:"cardholderName,omitempty"`
+	Token           string `json:"processorToken,omitempty"` // in the place of the other fields: what the processor calls the card
 }
+
+// Absent reports whether there is neither a number nor a token.
+func (c Card) Absent() bool { return c.Number == "" && c.Token == "" }
+
+// CardTokenType is the kind of card data with which an authorization was made (enums:
+// cardTokenType).
+type CardTokenType string
+
+const (
+	CardPAN        CardTokenType = "CARD_PAN"        // the card's number
+	NetworkToken   CardTokenType = "NETWORK_TOKEN"   // a token of the card scheme, which the processor has for the card
+	ProcessorToken CardTokenType = "PROCESSOR_TOKEN" // the processor's own token, which it got in the place of the number
+)
+
+// Known reports whether t is one of the types.
+func (t CardTokenType) Known() bool { return t == CardPAN || t == NetworkToken || t == ProcessorToken }
 
 // Operation is one request to a processor.
 type Operation struct {
@@ -129,6 +147,7 @@ type Operation struct {
 	Currency           domain.Currency     `json:"currency"`
 	Final              bool                `json:"final,omitempty"` // captures: no further capture follows
 	Card               *Card               `json:"card,omitempty"`
+	Tokenize           bool                `json:"tokenize,omitempty"` // authorize: the card is stored for its customer, so that a token of it is welcome
 	AuthorizationType  string              `json:"authorizationType,omitempty"`
 	PaymentType        string              `json:"paymentType,omitempty"`
 	FirstPaymentReason string              `json:"firstPaymentReason,omitempty"`
@@ -140,19 +159,21 @@ type Operation struct {
 
 // Answer is a processor's answer to an operation: a fact.
 type Answer struct {
-	State                  State     `json:"state"`                              // PENDING, ACTION_REQUIRED, SUCCEEDED, DECLINED or FAILED
-	ProcessorTransactionID string    `json:"processorTransactionId,omitempty"`   // the processor's id of the transaction
-	ProcessorEventID       string    `json:"processorEventId,omitempty"`         // the processor's id of the answer or notification
-	At                     time.Time `json:"at"`                                 // the processor's time, UTC
-	Code                   string    `json:"code,omitempty"`                     // raw result code of issuer or processor ("05")
-	Message                string    `json:"message,omitempty"`                  // the processor's own wording
-	Retryable              bool      `json:"retryable,omitempty"`                // another processor may be tried (D15)
-	AuthorizationCode      string    `json:"authorizationCode,omitempty"`        // the issuer's code of a successful authorization (D13)
-	Bin                    *BinData  `json:"binData,omitempty"`                  // facts about the card's issuer and product (§2.2)
-	Risk                   *Risk     `json:"risk,omitempty"`                     // the processor's checks (§2.4)
-	ThreeDS                string    `json:"threeDSecureResponseCode,omitempty"` // enums: threeDSecureResponseCode
-	ActionToken            string    `json:"actionToken,omitempty"`              // with ActionRequired
-	ActionURL              string    `json:"actionUrl,omitempty"`                // with ActionRequired: the page of the action; never stored
+	State                  State         `json:"state"`                              // PENDING, ACTION_REQUIRED, SUCCEEDED, DECLINED or FAILED
+	ProcessorTransactionID string        `json:"processorTransactionId,omitempty"`   // the processor's id of the transaction
+	ProcessorEventID       string        `json:"processorEventId,omitempty"`         // the processor's id of the answer or notification
+	At                     time.Time     `json:"at"`                                 // the processor's time, UTC
+	Code                   string        `json:"code,omitempty"`                     // raw result code of issuer or processor ("05")
+	Message                string        `json:"message,omitempty"`                  // the processor's own wording
+	Retryable              bool          `json:"retryable,omitempty"`                // another processor may be tried (D15)
+	AuthorizationCode      string        `json:"authorizationCode,omitempty"`        // the issuer's code of a successful authorization (D13)
+	Bin                    *BinData      `json:"binData,omitempty"`                  // facts about the card's issuer and product (§2.2)
+	Risk                   *Risk         `json:"risk,omitempty"`                     // the processor's checks (§2.4)
+	ThreeDS                string        `json:"threeDSecureResponseCode,omitempty"` // enums: threeDSecureResponseCode
+	CardTokenType          CardTokenType `json:"cardTokenType,omitempty"`            // of an authorization; absent: CARD_PAN
+	CardToken              string        `json:"processorToken,omitempty"`           // the processor's token of the card, for later payments; never stored with the answer
+	ActionToken            string        `json:"actionToken,omitempty"`              // with ActionRequired
+	ActionURL              string        `json:"actionUrl,omitempty"`                // with ActionRequired: the page of the action; never stored
 
 	// Amount, Currency and Reference are those that the processor states; each may be absent.
 	Amount    domain.Amount    `json:"amount,omitempty"`    // minor units
@@ -219,4 +240,5 @@ const (
 	CodeFenced   = "fenced"            // the key was fenced before the operation arrived
 	CodeNoAction = "no_action_pending" // completion of an authorization whose action has ended already
 	CodeVoided   = "voided"            // the authorization was voided before it had a result
+	CodeNoToken  = "token_unknown"     // the processor does not know the token of the card, or no longer
 )

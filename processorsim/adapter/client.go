@@ -60,8 +60,8 @@ func (c *Adapter) Declaration(ctx context.Context, name processor.Name) (d proto
 func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer processor.Answer, err error) {
 	began := time.Now()
 	defer func() { c.timed(op.Processor, string(op.Kind), began, err) }()
-	if op.Kind == processor.Authorize && (op.Card == nil || op.Card.Number == "") { // whatever was read as a card is none
-		return processor.Answer{}, unknown("%s at %s was not sent: its card has no number", op.Kind, op.Processor)
+	if op.Kind == processor.Authorize && (op.Card == nil || op.Card.Absent()) { // whatever was read as a card is none
+		return processor.Answer{}, unknown("%s at %s was not sent: its card has neither number nor token", op.Kind, op.Processor)
 	}
 	body, err := json.Marshal(op)
 	if err != nil {
@@ -73,11 +73,15 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer proc
 	}
 	r.GetBody = nil // never repeated by net/http: see the package comment
 	r.Header.Set(protocol.HeaderIdempotencyKey, string(op.Key))
-	text, err := c.read(r, protocol.MaxBody)
+	token := ""
+	if op.Card != nil {
+		token = op.Card.Token
+	}
+	text, err := c.read(r, protocol.MaxBody, token)
 	if err != nil {
 		return processor.Answer{}, err
 	}
-	if answer, err = readAnswer(c.call(r), text); err != nil {
+	if answer, err = readAnswer(c.call(r), text, token); err != nil {
 		return processor.Answer{}, err
 	}
 	if err := check(answer); err != nil {
@@ -89,20 +93,22 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer proc
 	return answer, nil
 }
 
-func readAnswer(call fmt.Stringer, text []byte) (processor.Answer, error) {
+// readAnswer reads an answer to a request with a token of a card, "" for none, which the answer
+// must not repeat.
+func readAnswer(call fmt.Stringer, text []byte, token string) (processor.Answer, error) {
 	harmless := func(text string) bool { return !telling(text) }
 	// A plain answer has each field once, and none that is unknown. Without a telling text its body
 	// is kept unchanged.
-	if answer, plain := plainjson.ReadAnswer(text, harmless); plain && answer.ActionToken == "" && answer.ActionURL == "" && len(text) <= maxRawAnswer {
+	if answer, plain := plainjson.ReadAnswer(text, harmless); plain && answer.ActionToken == "" && answer.ActionURL == "" && answer.CardToken == "" && token == "" && len(text) <= maxRawAnswer {
 		answer.RawAnswer = &processor.RawAnswer{Body: string(text)}
-		return answer, nil
+		return withoutOddTokens(answer, ""), nil
 	}
 	var answer processor.Answer
 	if err := decode(call, text, &answer); err != nil {
 		return processor.Answer{}, err
 	}
-	answer.RawAnswer = rawAnswer(text, answerFields, answer)
-	return answer, nil
+	answer.RawAnswer = rawAnswer(text, answerFields, answer, token)
+	return withoutOddTokens(answer, token), nil
 }
 
 // Lookup returns the state of the operation with the key.
@@ -128,7 +134,8 @@ func (c *Adapter) lookup(ctx context.Context, call, method string, name processo
 		if err := check(*l.Answer); err != nil {
 			return processor.Lookup{}, unknown("look-up at %s: %v", name, err)
 		}
-		l.Answer.RawAnswer = rawAnswer(text, lookupFields, *l.Answer)
+		l.Answer.RawAnswer = rawAnswer(text, lookupFields, *l.Answer, "")
+		*l.Answer = withoutOddTokens(*l.Answer, "")
 		return l, nil
 	case l.Answer == nil && (l.State == processor.Unseen || l.State == processor.Running || l.State == processor.Fenced):
 		return l, nil
@@ -221,8 +228,9 @@ func decode(call fmt.Stringer, text []byte, into any) error {
 	return nil
 }
 
-// read sends r once and returns the body of an answer with status 200 and at most limit bytes.
-func (c *Adapter) read(r *http.Request, limit int64) (body []byte, err error) {
+// read sends r once and returns the body of an answer with status 200 and at most limit bytes. No
+// error text has one of the secrets.
+func (c *Adapter) read(r *http.Request, limit int64, secrets ...string) (body []byte, err error) {
 	err = c.exchange(r, func(response *http.Response) error {
 		text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 		switch {
@@ -231,7 +239,7 @@ func (c *Adapter) read(r *http.Request, limit int64) (body []byte, err error) {
 		case int64(len(text)) > limit:
 			return unreadable("%s: the answer is too large", c.call(r))
 		case response.StatusCode != http.StatusOK:
-			return c.refused(c.call(r), response.StatusCode, text)
+			return c.refused(c.call(r), response.StatusCode, text, secrets...)
 		}
 		body = withoutControls(text)
 		return nil
@@ -239,16 +247,18 @@ func (c *Adapter) read(r *http.Request, limit int64) (body []byte, err error) {
 	return body, err
 }
 
-// refused returns the error of an answer other than 200.
-func (c *Adapter) refused(call fmt.Stringer, status int, text []byte) error {
+// refused returns the error of an answer other than 200, without the secrets of the request.
+func (c *Adapter) refused(call fmt.Stringer, status int, text []byte, secrets ...string) error {
 	var body protocol.ErrorBody
 	understood := exactjson.Unmarshal(text, &body) == nil && body.Error.Code != ""
 	reason := "without a reason"
 	if understood {
 		reason = body.Error.Code + ": " + body.Error.Message
 	}
-	if c.token != "" {
-		reason = strings.ReplaceAll(reason, c.token, removed) // a processor may repeat it
+	for _, secret := range append(secrets, c.token) {
+		if secret != "" {
+			reason = strings.ReplaceAll(reason, secret, removed) // a processor may repeat it
+		}
 	}
 	why := fmt.Errorf("%s: %d %s", call, status, reason)
 	switch {

@@ -54,9 +54,15 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 	if err := checkNotification(w, name); err != nil {
 		return processor.SignedNotification{}, err
 	}
-	if w.Answer != nil && w.Answer.ActionURL != "" { // a notification is stored
-		tree, redacted = replaced(tree, w.Answer.ActionURL), true
-		clean, w.Answer.ActionURL = encoded(tree), ""
+	if w.Answer != nil {
+		token := w.Answer.CardToken
+		for _, secret := range []*string{&w.Answer.ActionURL, &w.Answer.CardToken} { // a notification is stored
+			if *secret != "" {
+				tree, redacted = replaced(tree, *secret), true
+				clean, *secret = encoded(tree), ""
+			}
+		}
+		*w.Answer = withoutOddTokens(*w.Answer, token)
 	}
 	named, rest := fieldsFor(name, tree).splitTree(clean, tree)
 	notification := processor.SignedNotification{Body: string(named), Additional: rest, Redacted: redacted, Notification: processor.Notification{

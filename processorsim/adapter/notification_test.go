@@ -141,3 +141,14 @@ func FuzzParseNotification(f *testing.F) {
 		}
 	})
 }
+
+// TestNotificationWithoutCardToken: a notification is stored, so that a token of a card stands
+// nowhere in it.
+func TestNotificationWithoutCardToken(t *testing.T) {
+	body := strings.Replace(captured, `"SUCCEEDED"`, `"SUCCEEDED","cardTokenType":"NETWORK_TOKEN","processorToken":"tok-1","message":"tok-1"`, 1)
+	got, err := adapter.ParseNotification(notificationSecret, processor.Adyen, signed(notificationSecret, body), []byte(body))
+	if err != nil || got.Answer.CardToken != "" || got.Answer.CardTokenType != processor.NetworkToken || !got.Redacted ||
+		strings.Contains(got.Body+got.Additional+got.Answer.Message, "tok-1") {
+		t.Errorf("%+v, %+v, %v", got, got.Answer, err)
+	}
+}

@@ -34,7 +34,7 @@ func FuzzReadAnswer(f *testing.F) {
 	}
 	r := &http.Request{Method: http.MethodPost, URL: &url.URL{}}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := readAnswer(call{r: r}, body)
+		got, err := readAnswer(call{r: r}, body, "")
 		var want processor.Answer
 		if wrong := exactjson.Unmarshal(body, &want); (wrong == nil) != (err == nil) {
 			t.Fatalf("%q: %v, exactjson: %v", body, err, wrong)
@@ -42,10 +42,11 @@ func FuzzReadAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if want.ActionToken != "" {
+		if want.ActionToken != "" || want.CardToken != "" {
 			return // never plain, and a token that is part of several names leaves only one of them
 		}
-		want.RawAnswer = rawAnswer(body, answerFields, want)
+		want = withoutOddTokens(want, "")
+		want.RawAnswer = rawAnswer(body, answerFields, want, "")
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v %+v, want %+v %+v", body, got, got.RawAnswer, want, want.RawAnswer)
 		}

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"bytes"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -18,15 +19,20 @@ var (
 	lookupFields = fieldsOf(reflect.TypeFor[processor.Lookup]())
 )
 
-// rawAnswer returns the body of an answer as it is kept: without card data, personal data, and the
-// token and the page of the action, in clear only the fields of the protocol (D14.17). A body
-// without any of these is unchanged.
-func rawAnswer(body []byte, named fields, answer processor.Answer) *processor.RawAnswer {
+// rawAnswer returns the body of an answer as it is kept: without card data, personal data, the
+// tokens of the card in the answer and in its request (sent, "" for none), and the token and the
+// page of the action, in clear only the fields of the protocol (D14.17). A body without any of
+// these is unchanged.
+func rawAnswer(body []byte, named fields, answer processor.Answer, sent string) *processor.RawAnswer {
 	clean, tree, redacted := cleanTree(body)
-	for _, secret := range []string{answer.ActionToken, answer.ActionURL} {
-		if secret != "" {
-			tree, redacted = replaced(tree, secret), true
-			clean = encoded(tree)
+	for _, secret := range []string{answer.ActionToken, answer.ActionURL, answer.CardToken, sent} {
+		if secret == "" {
+			continue
+		}
+		before := encoded(tree)
+		tree = replaced(tree, secret)
+		if after := encoded(tree); !bytes.Equal(before, after) {
+			clean, redacted = after, true
 		}
 	}
 	in, rest := named.splitTree(clean, tree)

@@ -31,6 +31,9 @@ func TestRawAnswer(t *testing.T) {
 			Body:     `{"actionToken":"(removed)","actionUrl":"(removed)",` + at + `,"processorTransactionId":"t","state":"ACTION_REQUIRED"}`,
 			Redacted: true,
 		}},
+		"a token of the card": {`{"state":"SUCCEEDED","processorTransactionId":"t","processorToken":"tok-1","echo":["t\u006fk-1"],` + at + `}`, processor.RawAnswer{
+			Body: `{` + at + `,"processorToken":"(removed)","processorTransactionId":"t","state":"SUCCEEDED"}`, Additional: `{"echo":["(removed)"]}`, Redacted: true,
+		}},
 		"long": {`{"message":"` + long + `","state":"DECLINED","code":"05",` + at + `}`, processor.RawAnswer{Body: (`{"message":"` + long)[:4<<10], Cut: true}},
 		"long beside": {`{"xy":"` + long + `","state":"DECLINED","code":"05",` + at + `}`, processor.RawAnswer{
 			Body: `{` + at + `,"code":"05","state":"DECLINED"}`, Additional: (`{"xy":"` + long)[:4<<10-1], Cut: true,
@@ -56,5 +59,38 @@ func TestRawAnswer(t *testing.T) {
 				t.Errorf("%s: %s stands in %+v", name, secret, raw)
 			}
 		}
+	}
+}
+
+// TestCardTokens: an answer's token of the card is returned if it can be used, and the token of the
+// request stands nowhere.
+func TestCardTokens(t *testing.T) {
+	token := op
+	token.Card = &processor.Card{Token: "pm-9"}
+	for body, want := range map[string]string{
+		`{"state":"SUCCEEDED","processorTransactionId":"t","processorToken":"tok-1","cardTokenType":"NETWORK_TOKEN",` + at + `}`:                    "tok-1 NETWORK_TOKEN ",
+		`{"state":"SUCCEEDED","processorTransactionId":"t","processorToken":"tok 1","cardTokenType":"A_LATER_ONE",` + at + `}`:                      "  ",
+		`{"state":"SUCCEEDED","processorTransactionId":"t","processorToken":"t",` + at + `}`:                                                        "  ",
+		`{"state":"SUCCEEDED","processorTransactionId":"t","processorToken":"4242424242424242","message":"odd",` + at + `}`:                         "  odd",
+		`{"state":"FAILED","code":"token_unknown","message":"No such PaymentMethod: 'pm-9'","other":"pm\u002d9",` + at + `}`:                        "  No such PaymentMethod: '(removed)'",
+		`{"state":"SUCCEEDED","processorTransactionId":"t","processorToken":"tok-1","message":"keep tok-1","cardTokenType":"CARD_PAN",` + at + ` }`: "tok-1 CARD_PAN keep (removed)",
+	} {
+		a, _ := answering(t, 200, body)
+		sent, err := a.Send(t.Context(), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sent.CardToken + " " + string(sent.CardTokenType) + " " + sent.Message; got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+		for _, secret := range []string{"pm-9", "tok-1", "4242"} {
+			if strings.Contains(sent.RawAnswer.Body+sent.RawAnswer.Additional, secret) {
+				t.Errorf("%s stands in %+v", secret, sent.RawAnswer)
+			}
+		}
+	}
+	a, _ := answering(t, 422, `{"error":{"code":"invalid_request","message":"no pm-9 here"}}`)
+	if _, err := a.Send(t.Context(), token); err == nil || strings.Contains(err.Error(), "pm-9") {
+		t.Errorf("%v", err)
 	}
 }

@@ -44,6 +44,7 @@ type double struct {
 	byKey   map[string]Result
 	usedUp  map[string]bool
 	delayed []Order
+	tokens  bool          // it takes tokens of cards
 	wrong   domain.Amount // added to the amounts of results
 	calls   int
 	told    []Event       // messages of a blind double, not sent yet
@@ -64,7 +65,12 @@ func newDouble(life time.Duration, now func() time.Time) *double {
 }
 
 func (d *double) Declaration() protocol.Declaration {
-	return protocol.Declaration{Connector: "double"}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tokens {
+		return protocol.Declaration{Connector: "double"}
+	}
+	return protocol.Declaration{Connector: "double", Cannot: []protocol.Lack{{Capability: protocol.CanTokenize, Instead: "Numbers travel."}}}
 }
 
 func (d *double) KeyLife() time.Duration { return d.life }
@@ -118,6 +124,9 @@ func (d *double) do(o Order) (Result, error) {
 	}}
 	if o.Kind == processor.Void || o.Kind == processor.Complete {
 		r.Answer.ProcessorTransactionID = o.ParentID
+	}
+	if o.Tokenize {
+		r.Answer.CardToken = "tok_secret"
 	}
 	if o.Card != nil {
 		switch o.Card.Number {

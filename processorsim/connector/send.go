@@ -173,6 +173,9 @@ func (k *Connector) attempt(ctx context.Context, o *book.Operation, card *proces
 	if err := k.crash("before the vendor gets the order"); err != nil {
 		return err
 	}
+	if card != nil && card.Token != "" && !k.Vendor.Declaration().Can(protocol.CanTokenize) {
+		return k.record(ctx, o, processor.Answer{State: processor.Failed, Code: protocol.CodeNotSupported, Message: "this connector takes no tokens of cards"}, nil)
+	}
 	call, end := context.WithTimeout(ctx, k.Patience)
 	result, err := k.Vendor.Send(call, order)
 	end()

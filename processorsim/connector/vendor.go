@@ -57,7 +57,7 @@ type Lister interface {
 
 // Order is an operation for the vendor.
 type Order struct {
-	processor.Operation // Card is nil if the ledger did not send it with this try
+	processor.Operation // Card is nil if the ledger did not send it with this try; it has a Token only if tokens are declared
 
 	Key      string            // the idempotency key for the vendor, at most 64 visible ASCII characters
 	Began    time.Time         // before the first try under Key, UTC

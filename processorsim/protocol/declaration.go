@@ -63,12 +63,13 @@ const (
 	CanReportDisputes  Capability = "disputes"         // notify changes of disputes, and list them
 	CanListByTime      Capability = "list_by_time"     // list operations by time, also those made elsewhere
 	CanListByReference Capability = "list_outside"     // list operations of a payment that were made elsewhere
+	CanTokenize        Capability = "tokens"           // give tokens of cards, and authorize with them
 )
 
 // Capabilities lists every capability.
 var Capabilities = []Capability{
 	CanAdjust, CanCapturePartly, CanCaptureAgain, CanRefundPartly, CanRefundCapture, CanVoid, CanAuthenticate, CanReportDisputes,
-	CanListByTime, CanListByReference,
+	CanListByTime, CanListByReference, CanTokenize,
 }
 
 // TestCase is what happens to a test card.
@@ -85,4 +86,6 @@ const (
 	CardRefundFails    TestCase = "refund_fails"    // approved; refunds end FAILED
 	CardVoidFails      TestCase = "void_fails"      // approved; voids end FAILED
 	CardDisputed       TestCase = "disputed"        // approved; a dispute opens after the capture
+	CardNetworkToken   TestCase = "network_token"   // approved with a token of the card scheme
+	CardForgotten      TestCase = "token_forgotten" // approved; its token is refused with token_unknown
 )

@@ -38,6 +38,7 @@ const (
 	CodeCaptureFailed       Code = "capture_failed"          // D13: every capture ends FAILED
 	CodeRefundFailed        Code = "refund_failed"           // D13: every refund ends FAILED
 	CodeVoided              Code = processor.CodeVoided      // a pending authorization that was voided
+	CodeTokenUnknown        Code = processor.CodeNoToken     // the card's token is not, or no longer, one of this merchant account
 	CodeAuthenticationError Code = "1A"                      // a decline: strong authentication needed or failed
 )
 

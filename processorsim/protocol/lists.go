@@ -5,7 +5,7 @@ import "payledger/domain/processor"
 // TestCases lists every test case.
 var TestCases = []TestCase{
 	CardApproved, CardDeclined, CardRejected, CardAuthentication, CardPending, CardCaptureFails, CardCapturePending, CardRefundFails,
-	CardVoidFails, CardDisputed,
+	CardVoidFails, CardDisputed, CardNetworkToken, CardForgotten,
 }
 
 // States lists every state of an operation.

@@ -149,6 +149,7 @@ func TestOpenAPIValues(t *testing.T) {
 		{"Notification.type", property("Notification", "type").Enum, kinds},
 		{"State", schemas["State"].Value.Enum, states},
 		{"Entry.state", property("Entry", "state").Enum, listed},
+		{"Answer.cardTokenType", property("Answer", "cardTokenType").Enum, constants(t, domainFolder, "CardTokenType")},
 		{"Operation.outcome", property("Operation", "outcome").Enum, constants(t, domainFolder, "Outcome")},
 		{"Lookup.state", property("Lookup", "state").Enum, constants(t, domainFolder, "LookupState")},
 		{"Dispute.disputeType", property("Dispute", "disputeType").Enum, constants(t, domainFolder, "DisputeType")},
@@ -194,6 +195,10 @@ func TestOpenAPIRules(t *testing.T) {
 		{"Operation", `{"operation":"void","processorMerchantId":"","reference":"01a","amount":0,"currency":""}`, true},
 		{"Operation", `{"operation":"void","processorMerchantId":"","reference":"01a","amount":9007199254740992,"currency":""}`, false},
 		{"Operation", `{"operation":"void","processorMerchantId":"","reference":"01a","amount":1.5,"currency":""}`, false},
+		{"Card", `{"processorToken":"tok_1"}`, true},
+		{"Card", `{"processorToken":"tok_1","expirationMonth":"12"}`, false},
+		{"Card", `{"number":"4242424242424242","expirationMonth":"12","expirationYear":"2031"}`, true},
+		{"Card", `{"expirationMonth":"12","expirationYear":"2031"}`, false},
 		{"Declaration", `{"protocol":1,"processor":"A","connector":"c","live":false,"cannot":[],"testCards":{"paid":"4242424242424242"}}`, false},
 	} {
 		if err := openapitest.FitsRules(row.schema, []byte(row.text)); (err == nil) != row.fits {

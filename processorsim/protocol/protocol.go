@@ -61,8 +61,15 @@ type Entry struct {
 	Answer processor.Answer `json:"answer"`
 }
 
+// Listed returns the entry as a list has it: without a token of a card.
+func (e Entry) Listed() Entry {
+	e.Answer.CardToken = ""
+	return e
+}
+
 // Record returns the entry as a value of the domain.
 func (e Entry) Record() processor.Record {
+	e = e.Listed()
 	return processor.Record{
 		ID: e.ID, Processor: e.Processor, MerchantID: e.ProcessorMerchantID, Reference: e.Reference, Kind: e.Operation,
 		Key: e.IdempotencyKey, Amount: e.Amount, Currency: e.Currency, Final: e.Final, ParentID: e.ParentID, State: e.State,

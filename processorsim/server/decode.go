@@ -112,12 +112,23 @@ func checkCard(c *processor.Card) error {
 	switch {
 	case c == nil:
 		return Invalid("card is missing")
+	case c.Token != "" && *c != (processor.Card{Token: c.Token}):
+		return Invalid("card has processorToken, which stands in the place of all other fields")
+	case c.Token != "":
+		return checkCardToken(c.Token)
 	case len(c.Number) < 12 || len(c.Number) > 19 || !digits(c.Number):
 		return Invalid("card.number is not 12 to 19 digits")
 	case c.CVV != "" && (len(c.CVV) < 3 || len(c.CVV) > 4 || !digits(c.CVV)):
 		return Invalid("card.cvv is not 3 or 4 digits")
 	case !month(c.ExpirationMonth) || len(c.ExpirationYear) != 4 || !digits(c.ExpirationYear):
 		return Invalid("card expiry is not MM and YYYY")
+	}
+	return nil
+}
+
+func checkCardToken(token string) error {
+	if !protocol.ValidCardToken(token) {
+		return Invalid("card.processorToken is not 1 to 255 visible ASCII characters, or holds a card number")
 	}
 	return nil
 }

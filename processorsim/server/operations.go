@@ -77,7 +77,7 @@ func (s *Server) getOperations(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		filter.Processor = name
-		return s.Lines(w, r, filter, func(e protocol.Entry) any { return e })
+		return s.Lines(w, r, filter, func(e protocol.Entry) any { return e.Listed() })
 	}
 	reference := r.URL.Query().Get("reference")
 	if !domain.ValidID(reference) {
@@ -87,6 +87,6 @@ func (s *Server) getOperations(w http.ResponseWriter, r *http.Request) error {
 	defer end()
 	found := protocol.Entries{Operations: []protocol.Entry{}}
 	err = s.books.Entries(ctx, protocol.Filter{Processor: name, Reference: domain.PaymentID(reference)},
-		func(e protocol.Entry) error { found.Operations = append(found.Operations, e); return nil })
+		func(e protocol.Entry) error { found.Operations = append(found.Operations, e.Listed()); return nil })
 	return Respond(w, found, err)
 }

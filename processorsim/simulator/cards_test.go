@@ -50,6 +50,8 @@ func TestCardTable(t *testing.T) {
 		{"4000000000005159", processor.Succeeded, "", "", domain.NetworkVisa},
 		{"4000000000005175", processor.Succeeded, "", "", domain.NetworkVisa},
 		{"4000000000005266", processor.Failed, "technical_error", "", domain.NetworkVisa},
+		{"4000000000005340", processor.Succeeded, "", "", domain.NetworkVisa},
+		{"4000000000005423", processor.Succeeded, "", "", domain.NetworkVisa},
 		{"4012888888881881", processor.Failed, "card_not_supported", "", ""},
 	}
 	b := newBench(t)

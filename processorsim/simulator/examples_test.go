@@ -48,7 +48,7 @@ type reader struct {
 }
 
 // idFields have ids and other values that the simulator draws.
-var idFields = []string{"id", "processorTransactionId", "processorEventId", "parentId", "actionToken", "authorizationCode", "next"}
+var idFields = []string{"id", "processorTransactionId", "processorEventId", "parentId", "actionToken", "processorToken", "authorizationCode", "next"}
 
 // timeFields have times, which differ.
 var timeFields = []string{"at", "createdAt", "updatedAt"}

@@ -37,6 +37,7 @@ func (s *Simulator) Send(ctx context.Context, op processor.Operation) (processor
 			return processor.Answer{}, err
 		}
 		answer, silent = performed.Operation.Answer, performed.Silent
+		answer.CardToken = performed.Token
 	}
 	if _, hit := s.faults.draw(op.Processor, op.Kind, protocol.DropAfter); hit {
 		return processor.Answer{}, server.ErrCut
@@ -105,4 +106,6 @@ var testCards = map[protocol.TestCase]string{
 	protocol.CardRefundFails:    "4000000000005126",
 	protocol.CardVoidFails:      "4000000000005159",
 	protocol.CardDisputed:       "4000000000000259",
+	protocol.CardNetworkToken:   "4000000000005423",
+	protocol.CardForgotten:      "4000000000005340",
 }

@@ -91,6 +91,13 @@ func read(row scanner) (*Operation, error) {
 	return &o, nil
 }
 
+// encode returns an answer as the book has it: without the token of the card, which only the first
+// caller gets.
+func encode(a processor.Answer) ([]byte, error) {
+	a.CardToken = ""
+	return json.Marshal(a)
+}
+
 func readAnswer(text string) (*processor.Answer, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // no answer is no error
@@ -183,7 +190,7 @@ func (b *Book) Undo(ctx context.Context, o *Operation, now time.Time) error {
 
 // Late records a success of an operation that is being undone.
 func (b *Book) Late(ctx context.Context, o *Operation, answer processor.Answer, now time.Time) error {
-	text, err := json.Marshal(answer)
+	text, err := encode(answer)
 	if err != nil {
 		return fmt.Errorf("book: %w", err)
 	}
@@ -250,7 +257,7 @@ func (c Change) write(ctx context.Context, tx *sql.Tx, now time.Time) error {
 		if answer == nil {
 			continue
 		}
-		text, err := json.Marshal(answer)
+		text, err := encode(*answer)
 		if err != nil {
 			return fmt.Errorf("book: %w", err)
 		}

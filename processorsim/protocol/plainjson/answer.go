@@ -31,6 +31,8 @@ func ReadAnswer(body []byte, allow func(text string) bool) (a processor.Answer, 
 		r.end()
 	}
 	text(r, "threeDSecureResponseCode", &a.ThreeDS)
+	text(r, "cardTokenType", &a.CardTokenType)
+	text(r, "processorToken", &a.CardToken)
 	text(r, "actionToken", &a.ActionToken)
 	text(r, "actionUrl", &a.ActionURL)
 	number(r, "amount", &a.Amount)

@@ -19,8 +19,10 @@ func ReadOperation(body []byte) (op processor.Operation, ok bool) {
 		text(r, "expirationMonth", &op.Card.ExpirationMonth)
 		text(r, "expirationYear", &op.Card.ExpirationYear)
 		text(r, "cardholderName", &op.Card.CardholderName)
+		text(r, "processorToken", &op.Card.Token)
 		r.end()
 	}
+	r.truth("tokenize", &op.Tokenize)
 	text(r, "authorizationType", &op.AuthorizationType)
 	text(r, "paymentType", &op.PaymentType)
 	text(r, "firstPaymentReason", &op.FirstPaymentReason)

@@ -76,6 +76,8 @@ func AppendAnswer(b []byte, a processor.Answer) []byte {
 		b = append(b, '}')
 	}
 	b = AppendField(b, "threeDSecureResponseCode", a.ThreeDS)
+	b = AppendField(b, "cardTokenType", a.CardTokenType)
+	b = AppendField(b, "processorToken", a.CardToken)
 	b = AppendField(b, "actionToken", a.ActionToken)
 	b = AppendField(b, "actionUrl", a.ActionURL)
 	if a.Amount != 0 {

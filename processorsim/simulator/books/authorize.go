@@ -13,14 +13,19 @@ import (
 // decideAuthorize answers as D13's table says for the card. The amount 0 is an account verification
 // (D5): no hold.
 func (b *Books) decideAuthorize(op processor.Operation, d draft) (processor.Answer, *card) {
-	row, listed := cardsByNumber[op.Card.Number]
-	if !listed {
+	row, of, known := cardOf(op)
+	switch {
+	case !known:
+		refusal := refuse(protocol.CodeTokenUnknown, "the card's token is not known")
+		refusal.Retryable = true // D15: another processor may have the card's number
+		return refusal, nil
+	case row == nil:
 		return refuse(protocol.CodeCardNotSupported, "this card is not supported"), nil
 	}
 	answer := processor.Answer{
-		ProcessorTransactionID: d.transaction(op.Processor), Bin: &row.bin, Risk: row.risk(op.Processor, op.Card.CVV),
+		ProcessorTransactionID: d.transaction(op.Processor), Bin: &row.bin, Risk: row.risk(op.Processor, of.CVV), CardTokenType: row.tokenType(op),
 	}
-	if domain.CardExpired(op.Card.ExpirationMonth, op.Card.ExpirationYear, d.at) {
+	if domain.CardExpired(of.ExpirationMonth, of.ExpirationYear, d.at) {
 		answer.State, answer.Code, answer.Message = processor.Declined, "54", "expired card"
 		return answer, row
 	}
@@ -29,7 +34,7 @@ func (b *Books) decideAuthorize(op processor.Operation, d draft) (processor.Answ
 		answer.State, answer.Code, answer.Message, answer.ThreeDS = processor.Declined, row.code, row.message, row.threeDS
 	case gatewayRejects:
 		refusal := refuse(protocol.CodeGatewayRejected, row.message)
-		refusal.Bin, refusal.Risk = answer.Bin, answer.Risk
+		refusal.Bin, refusal.Risk, refusal.CardTokenType = answer.Bin, answer.Risk, answer.CardTokenType
 		return refusal, row
 	case firstProcessorFails:
 		if b.firstTry(op) {
@@ -46,6 +51,17 @@ func (b *Books) decideAuthorize(op processor.Operation, d draft) (processor.Answ
 		answer = row.approve(op.Processor, answer)
 	}
 	return answer, row
+}
+
+// tokenType returns with what a card is charged; "" for its number.
+func (c *card) tokenType(op processor.Operation) processor.CardTokenType {
+	switch {
+	case c.behaviour == networkToken:
+		return processor.NetworkToken
+	case op.Card.Token != "":
+		return processor.ProcessorToken
+	}
+	return ""
 }
 
 // firstTry reports whether op goes to the first processor that was tried for its reference (D13).

@@ -20,6 +20,8 @@ const (
 	asyncCapture                  // every capture: PENDING, confirmed after asyncDelay
 	firstProcessorFails           // technical error at the first processor, approved at a later one
 	disputed                      // a dispute opens disputeDelay after settlement
+	forgetsToken                  // approved; its tokens are refused
+	networkToken                  // approved with a token of the card scheme
 )
 
 // card is a row of D13's table. The books keep its name; the number stays here.
@@ -69,6 +71,8 @@ var cards = []card{
 	{number: "4000000000005159", name: "visa-void-fails", behaviour: voidFails, bin: visa},
 	{number: "4000000000005175", name: "visa-async-capture", behaviour: asyncCapture, bin: visa},
 	{number: "4000000000005266", name: "visa-first-processor-fails", behaviour: firstProcessorFails, bin: visa},
+	{number: "4000000000005340", name: "visa-forgets-token", behaviour: forgetsToken, bin: visa},
+	{number: "4000000000005423", name: "visa-network-token", behaviour: networkToken, bin: tokenized(visa)},
 }
 
 var (
@@ -98,6 +102,12 @@ func bin(network domain.Network, country, funding, code, name string) processor.
 		AccountNumberType: "PRIMARY_ACCOUNT_NUMBER", AccountFundingType: funding,
 		PrepaidReloadableIndicator: "NOT_APPLICABLE", ProductUsageType: "CONSUMER", ProductCode: code, ProductName: name,
 	}
+}
+
+// tokenized returns the bin data of a card that is charged with a token of its scheme.
+func tokenized(of processor.BinData) processor.BinData {
+	of.AccountNumberType = "NETWORK_TOKEN"
+	return of
 }
 
 // risk returns the results of the processor's checks (§2.4). A CVV of zeros does not match, and is

@@ -43,7 +43,8 @@ func (b *Books) Admit(op processor.Operation) (Admission, error) {
 // Performed is an operation after its decision.
 type Performed struct {
 	Operation Operation
-	Silent    bool // D13: this card's processor commits and never answers
+	Token     string // of the card, which the answer gives; "": none
+	Silent    bool   // D13: this card's processor commits and never answers
 }
 
 // Perform decides an admitted operation and returns when the decision is durable. technical makes
@@ -56,7 +57,7 @@ func (b *Books) Perform(op processor.Operation, technical bool) (p Performed, er
 		if err != nil {
 			return err
 		}
-		p.Operation = *o
+		p.Operation, p.Token = *o, given(op, row, o.Answer)
 		p.Silent = row != nil && row.behaviour == neverAnswers && op.Kind == processor.Authorize &&
 			o.Answer.State == processor.Succeeded
 		return nil

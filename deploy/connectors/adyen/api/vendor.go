@@ -91,6 +91,7 @@ func (v *Vendor) Declaration() protocol.Declaration {
 		{Capability: protocol.CanCaptureAgain, Instead: "A capture that is not final takes the whole authorization or is refused: Adyen releases the rest after the first capture."},
 		{Capability: protocol.CanRefundCapture, Instead: "A refund that names a capture is a refund of its payment."},
 		{Capability: protocol.CanAuthenticate, Instead: "An authorization that needs its customer is declined with the code 1A."},
+		{Capability: protocol.CanTokenize, Instead: "Each payment of a stored card sends the card's number to Adyen: this connector stores no cards there."},
 		{Capability: protocol.CanListByTime, Instead: "A list by time has the operations of this connector only: Adyen's API has no lists, compare its settlement reports."},
 		{Capability: protocol.CanListByReference, Instead: "A list of a payment has the operations of this connector only: what is done in the Customer Area shows in Adyen's reports."},
 	}}
