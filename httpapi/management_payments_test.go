@@ -135,7 +135,8 @@ func TestStatisticsCall(t *testing.T) {
 		`"from":"` + began + `","to":"` + began + `","payments":2,"currencies":` + totals,
 		`{"status":"DECLINED","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":2420,"totalCaptured":0,"totalRefunded":0}]}`,
 		`{"processor":"ADYEN","payments":2,"currencies":` + totals + `,"authorizations":{"approved":1,"declined":1,"failed":0,"rate":0.5}}`,
-		`"byDay":[{"day":"` + began + `","payments":2,`, `"statuses":[{"status":"DECLINED","payments":1},{"status":"SETTLED","payments":1}]}]`,
+		`"byDay":[{"day":"` + began + `","payments":2,`, `"statuses":[{"status":"DECLINED","payments":1},{"status":"SETTLED","payments":1}],"authorizations":{"approved":1,"declined":1,"failed":0,"rate":0.5},`,
+		`"funnel":{"sessions":2,"cards":2,"payments":2,"authorized":1,"captured":1}`, `"reasons":[{"status":"DECLINED","reason":"DO_NOT_HONOR","payments":1}]`,
 	} {
 		if !strings.Contains(got.text, part) {
 			t.Errorf("%s is not in %s", part, got.text)
@@ -148,6 +149,10 @@ func TestStatisticsCall(t *testing.T) {
 	if days := week.field("byDay").([]any); len(days) != 7 || week.field("payments") != 2.0 {
 		t.Errorf("a week: %s", week.text)
 	}
+	hours := r.want(r.manage("GET", "/statistics?by=hour&currencyCode=EUR&status=SETTLED", ""), 200, "")
+	if of := hours.field("byHour").([]any); len(of) != 24 || hours.field("payments") != 1.0 || !strings.Contains(hours.text, `{"status":"SETTLED","payments":1,"total":2420,"totalCaptured":420,"totalRefunded":0}`) {
+		t.Errorf("by hour, of the settled payments: %s", hours.text)
+	}
 	before := r.want(r.manage("GET", "/statistics?to="+day(-1), ""), 200, "")
 	if before.field("payments") != 0.0 || before.text1("from") != day(-1) {
 		t.Errorf("the day before: %s", before.text)
@@ -159,6 +164,8 @@ func TestStatisticsCall(t *testing.T) {
 		"?to=2026-03-14T00:00:00Z":       "QueryString $.to must be at most 10 characters long",
 		"?to=14.03.2026":                 "QueryString $.to must be a day such as 2026-03-14",
 		"?day=1":                         "QueryString $.day is not a known parameter",
+		"?by=month":                      "QueryString $.by must be one of day, hour",
+		"?currencyCode=euro":             "QueryString $.currencyCode must be at most 3 characters long",
 	} {
 		if a := r.want(r.manage("GET", "/statistics"+query, ""), 422, "RequestValidationError"); !slices.Equal(a.faults(), []string{fault}) {
 			t.Errorf("%s: %q", query, a.faults())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -31,8 +32,9 @@ type model struct {
 	directory *directory
 	sizes     sizes
 	blocks    blockList
-	packer    *packer // nil: it has to be loaded from the file
-	erasures  bool    // somebody was erased
+	packer    *packer             // nil: it has to be loaded from the file
+	counter   *statistics.Counter // nil: the last transaction failed, or there was none
+	erasures  bool                // somebody was erased
 
 	reads   int  // under way; Projections.switching guards both
 	retired bool // another model is in use
@@ -71,6 +73,7 @@ func (m *model) prepare(ctx context.Context) error {
 		upsertPosition, insertPayment, updatePayment, updatePaymentRow, insertNaming, selectBlock, selectColumn, insertBlock, insertColumn,
 		updateColumn, insertKind, upsertPerson, selectErased, eraseCustomer, eraseGuest, auditlog.Insert, transactions.Insert,
 	}
+	texts = append(texts, statistics.Statements()...)
 	for _, a := range aggregates {
 		texts = append(texts, a.statements...)
 	}
@@ -150,13 +153,16 @@ func (m *model) write(ctx context.Context, b *batch) error {
 		return m.writePlaces(ctx, b)
 	})
 	if err != nil {
-		m.packer = nil
+		m.packer, m.counter = nil, nil
 		return fmt.Errorf("projections: %w", err)
 	}
 	return nil
 }
 
 func (m *model) writeRows(ctx context.Context, b *batch) error {
+	if m.counter == nil {
+		m.counter = statistics.NewCounter(m.Statements)
+	}
 	if err := m.writePersons(ctx, b); err != nil { // before payments: an erasure empties rows that are there
 		return err
 	}
@@ -171,6 +177,9 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 		if err := a.write(ctx, m, b); err != nil {
 			return err
 		}
+	}
+	if err := m.countSteps(ctx, b); err != nil {
+		return err
 	}
 	return m.writeNotes(ctx, b) // after payments: it names their rows
 }
@@ -214,7 +223,7 @@ func (m *model) writeNotes(ctx context.Context, b *batch) error {
 func accountRow(v *view[account.State]) []any { return []any{v.key.ID, int64(v.revision)} }
 
 func sessionRow(v *view[session.State]) []any {
-	return []any{v.key.ID, string(v.key.Account), v.state.ExpiresAt.UnixMicro(), v.state.CustomerID}
+	return []any{v.key.ID, string(v.key.Account), v.state.ExpiresAt.UnixMicro(), v.state.CustomerID, v.state.CreatedAt.UnixMicro()}
 }
 
 func (m *model) writePlaces(ctx context.Context, b *batch) error {
@@ -241,15 +250,52 @@ func (m *model) writePayments(ctx context.Context, b *batch) error {
 		if !v.state.Exists() {
 			continue // it only claims an idempotency key
 		}
-		write := m.updatePayment
-		if v.before == 0 {
-			write = m.insertPayment
-		}
-		if err := write(ctx, v); err != nil {
+		if err := m.writePayment(ctx, v); err != nil {
 			return err
 		}
 	}
 	return m.pack(ctx)
+}
+
+// writePayment writes the row of a payment, and counts its change.
+func (m *model) writePayment(ctx context.Context, v *view[payment.State]) error {
+	id, facts := domain.PaymentID(v.key.ID), statistics.FactsOf(&v.state)
+	if v.before == 0 {
+		if err := m.insertPayment(ctx, v); err != nil {
+			return err
+		}
+		return m.counter.Payment(ctx, v.key.Account, id, nil, facts)
+	}
+	before, err := m.counter.Before(ctx, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return misfit(v)
+	}
+	if err == nil {
+		err = m.updatePayment(ctx, v)
+	}
+	if err != nil {
+		return err
+	}
+	return m.counter.Payment(ctx, v.key.Account, id, &before, facts)
+}
+
+// countSteps counts the new sessions and cards of a batch, and writes its counts.
+func (m *model) countSteps(ctx context.Context, b *batch) error {
+	for i := range b.sessions.list {
+		if v := &b.sessions.list[i]; v.before == 0 {
+			if err := m.counter.Session(ctx, v.key.Account, v.state.CreatedAt); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range b.instruments.list {
+		if v := &b.instruments.list[i]; v.before == 0 {
+			if err := m.counter.Card(ctx, v.key.Account, v.state.CreatedAt); err != nil {
+				return err
+			}
+		}
+	}
+	return m.counter.Write(ctx)
 }
 
 func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error {
@@ -288,7 +334,7 @@ func paymentRow(v *view[payment.State]) []any {
 		s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
 		target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
 		s.EmailHash, int64(s.KeyNumber), due.at, due.slot, due.state, due.kind,
-		statistics.Tries(s), int64(s.Captured()), int64(s.Refunded()),
+		statistics.Tries(s), int64(s.Captured()), int64(s.Refunded()), statistics.CountryOf(s), statistics.ReasonOf(s), int64(statistics.ChallengeOf(s)),
 	}
 }
 
@@ -300,7 +346,8 @@ func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error
 	args := []any{
 		int64(v.seq), int64(v.revision), s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),
 		target.MerchantID, due.at, due.slot, due.state, due.kind,
-		statistics.Tries(s), int64(s.Captured()), int64(s.Refunded()), v.key.ID, int64(v.before),
+		statistics.Tries(s), int64(s.Captured()), int64(s.Refunded()), statistics.CountryOf(s), statistics.ReasonOf(s), int64(statistics.ChallengeOf(s)),
+		v.key.ID, int64(v.before),
 	}
 	if s.CreatedAt.UnixMicro() <= m.packer.newest {
 		var row int64

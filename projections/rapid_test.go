@@ -81,7 +81,7 @@ func randomStep(l *logbook, r *rapid.T, s payment.State) payment.State {
 		l.claim(s.ID, fmt.Sprintf("key-%d", len(l.all)))
 		return s
 	case 5:
-		if op := s.Authorization(); op.State == payment.StateRequested {
+		if op := s.Authorization(); op.State == payment.StateRequested && op.Revision == 1 {
 			return l.timeOut(s)
 		}
 	}

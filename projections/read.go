@@ -208,13 +208,13 @@ func tipOf[S any, E domain.Event](ctx context.Context, store eventstore.Store, a
 	return tip.State, err
 }
 
-// Statistics counts the payments of an account created from one day to another, both included
-// (D20), with all that this node acknowledged.
-func (p *Projections) Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error) {
+// Statistics counts the payments of an account that were created on some days (D20), with all that
+// this node acknowledged.
+func (p *Projections) Statistics(ctx context.Context, account domain.AccountID, q statistics.Query) (statistics.Report, error) {
 	return current(ctx, p, func(ctx context.Context) (statistics.Report, error) {
 		m, done := p.reading()
 		defer done()
-		report, err := statistics.Read(ctx, m.Readers(), account, from, to)
+		report, err := statistics.Read(ctx, m.Readers(), account, q)
 		return report, m.Noticed(err)
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 // fileVersion has to grow with every change of the tables below or of the values in them: an older
 // file is rebuilt from the log.
-const fileVersion = 17
+const fileVersion = 18
 
 // Identity returns the identity of the read model's file: its version, the schemas of the states
 // behind the columns, and the shards.
@@ -39,7 +39,7 @@ const FileName = "views.sqlite"
 //     client session. email_hash is that of domain.Sealed, or empty; an erasure of the person
 //     empties it. key_number is that of domain.Sealed. Rows of equal times are in the order of
 //     their ids. tries is statistics.Tries; captured and refunded are the confirmed amounts.
-//     Triggers count each change in the table statistics.
+//     country, reason and challenge are those of statistics.Facts.
 //   - sessions: customer is the customer's id, or empty.
 //   - persons: those that were ever erased. erased and destroyed are numbers of keys.
 //   - instruments: those that were ever vaulted; ended is 1 once the token was deleted or made
@@ -84,7 +84,10 @@ CREATE TABLE payments (
 	due_kind            TEXT,
 	tries               INTEGER NOT NULL,
 	captured            INTEGER NOT NULL,
-	refunded            INTEGER NOT NULL
+	refunded            INTEGER NOT NULL,
+	country             TEXT    NOT NULL,
+	reason              TEXT    NOT NULL,
+	challenge           INTEGER NOT NULL
 );
 CREATE INDEX payments_slot ON payments (processor, due_slot, id, due_at, due_state, due_kind) WHERE due_slot IS NOT NULL;
 CREATE INDEX payments_action ON payments (processor, due_at, id) WHERE due_state = 'ACTION';
@@ -97,7 +100,8 @@ CREATE TABLE sessions (
 	id         TEXT    NOT NULL PRIMARY KEY,
 	account    TEXT    NOT NULL,
 	expires_at INTEGER NOT NULL,
-	customer   TEXT    NOT NULL
+	customer   TEXT    NOT NULL,
+	created_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE instruments (
 	token      TEXT    NOT NULL PRIMARY KEY,
@@ -158,13 +162,14 @@ const (
 	// can change, if the row has the revision before the event.
 	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
 		order_id, customer_id, session, currency, amount, processor, merchant_id, payment_method_type, last4, network,
-		email_hash, key_number, due_at, due_slot, due_state, due_kind, tries, captured, refunded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		email_hash, key_number, due_at, due_slot, due_state, due_kind, tries, captured, refunded, country, reason, challenge)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`
 	updatePayment = `UPDATE payments SET seq = ?, revision = ?, updated_at = ?, status = ?, amount = ?,
 		processor = ?, merchant_id = ?, due_at = ?, due_slot = ?, due_state = ?, due_kind = ?,
-		tries = ?, captured = ?, refunded = ? WHERE id = ? AND revision = ?`
+		tries = ?, captured = ?, refunded = ?, country = ?, reason = ?, challenge = ? WHERE id = ? AND revision = ?`
 	updatePaymentRow = updatePayment + ` RETURNING rowid`
-	upsertSession    = `INSERT INTO sessions (id, account, expires_at, customer) VALUES (?, ?, ?, ?)
+	upsertSession    = `INSERT INTO sessions (id, account, expires_at, customer, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, customer = excluded.customer`
 	upsertAccount = `INSERT INTO accounts (id, revision) VALUES (?, ?)
 		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision WHERE excluded.revision > revision`

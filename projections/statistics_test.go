@@ -1,11 +1,13 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +23,7 @@ import (
 func counted(t testing.TB, m *model, account domain.AccountID, from, to time.Time) statistics.Report {
 	t.Helper()
 	ctx := context.Background()
-	report, err := statistics.Read(ctx, m.Readers(), account, statistics.DayOf(from), statistics.DayOf(to))
+	report, err := statistics.Read(ctx, m.Readers(), account, statistics.Query{From: statistics.DayOf(from), To: statistics.DayOf(to)})
 	if err == nil {
 		err = statistics.Check(ctx, m.Readers(), func(difference string) error { t.Error(difference); return nil })
 	}
@@ -86,6 +88,7 @@ func TestStatistics(t *testing.T) {
 		`{"currencyCode":"EUR","payments":4,"total":9007199254742492,"totalCaptured":700,"totalRefunded":200},` +
 		`{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0},` +
 		`{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],` +
+		`"authorizations":{"approved":4,"declined":1,"failed":1,"rate":0.6666},` +
 		`"byStatus":[` +
 		`{"status":"AUTHORIZED","payments":2,"currencies":[{"currencyCode":"EUR","payments":2,"total":501,"totalCaptured":0,"totalRefunded":0}]},` +
 		`{"status":"CANCELLED","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":9007199254740991,"totalCaptured":0,"totalRefunded":0}]},` +
@@ -96,9 +99,23 @@ func TestStatistics(t *testing.T) {
 		`{"processor":"ADYEN","payments":3,"currencies":[{"currencyCode":"EUR","payments":3,"total":9007199254741992,"totalCaptured":700,"totalRefunded":200}],"authorizations":{"approved":3,"declined":0,"failed":1,"rate":0.75}},` +
 		`{"processor":"STRIPE","payments":2,"currencies":[{"currencyCode":"EUR","payments":1,"total":500,"totalCaptured":0,"totalRefunded":0},{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],"authorizations":{"approved":1,"declined":1,"failed":0,"rate":0.5}},` +
 		`{"processor":"WORLDPAY","payments":1,"currencies":[{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0}],"authorizations":{"approved":0,"declined":0,"failed":0}}],` +
+		`"byNetwork":[{"network":"VISA","authorizations":{"approved":4,"declined":1,"failed":1,"rate":0.6666}}],` +
+		`"byCountry":[{"country":"","authorizations":{"approved":0,"declined":1,"failed":0,"rate":0}},{"country":"US","authorizations":{"approved":4,"declined":0,"failed":1,"rate":0.8}}],` +
+		`"byHourOfDay":[` + hoursOfDay(map[int]string{
+		0: `1,"authorizations":{"approved":1,"declined":0,"failed":0,"rate":1}`, 23: `1,"authorizations":{"approved":1,"declined":0,"failed":0,"rate":1}`,
+		12: `4,"authorizations":{"approved":2,"declined":1,"failed":1,"rate":0.5}`,
+	}) + `],` +
+		`"reasons":[{"status":"DECLINED","reason":"DO_NOT_HONOR","payments":1}],` +
+		`"funnel":{"sessions":0,"cards":0,"payments":6,"authorized":4,"captured":1},` +
+		`"threeDSecure":{"frictionless":0,"challenged":0,"waiting":0,"passed":0,"failed":0},` +
+		`"refunds":{"capturedPayments":1,"refundedPayments":1,"rate":1},"disputes":{"opened":0,"rate":0,"byStatus":[]},` +
 		`"byDay":[` +
-		`{"day":"2026-03-14","payments":5,"currencies":[{"currencyCode":"EUR","payments":3,"total":1501,"totalCaptured":700,"totalRefunded":200},{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0},{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],"statuses":[{"status":"AUTHORIZED","payments":2},{"status":"DECLINED","payments":1},{"status":"PARTIALLY_SETTLED","payments":1},{"status":"PENDING","payments":1}]},` +
-		`{"day":"2026-03-15","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":9007199254740991,"totalCaptured":0,"totalRefunded":0}],"statuses":[{"status":"CANCELLED","payments":1}]}]}`
+		`{"day":"2026-03-14","payments":5,"currencies":[{"currencyCode":"EUR","payments":3,"total":1501,"totalCaptured":700,"totalRefunded":200},{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0},{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],` +
+		`"statuses":[{"status":"AUTHORIZED","payments":2},{"status":"DECLINED","payments":1},{"status":"PARTIALLY_SETTLED","payments":1},{"status":"PENDING","payments":1}],"authorizations":{"approved":3,"declined":1,"failed":1,"rate":0.6},` +
+		`"processors":[{"processor":"ADYEN","authorizations":{"approved":2,"declined":0,"failed":1,"rate":0.6666}},{"processor":"STRIPE","authorizations":{"approved":1,"declined":1,"failed":0,"rate":0.5}}],"disputes":0},` +
+		`{"day":"2026-03-15","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":9007199254740991,"totalCaptured":0,"totalRefunded":0}],` +
+		`"statuses":[{"status":"CANCELLED","payments":1}],"authorizations":{"approved":1,"declined":0,"failed":0,"rate":1},` +
+		`"processors":[{"processor":"ADYEN","authorizations":{"approved":1,"declined":0,"failed":0,"rate":1}}],"disputes":0}]}`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -111,6 +128,15 @@ func TestStatistics(t *testing.T) {
 	if rebuilt := asJSON(t, counted(t, again, testAccount, noon, noon.Add(24*time.Hour))); rebuilt != got || !slices.Equal(dump(t, again), dump(t, m)) {
 		t.Errorf("a rebuild has %s", rebuilt)
 	}
+}
+
+// hoursOfDay returns the 24 hours of a report, with the counts of some.
+func hoursOfDay(some map[int]string) string {
+	var all []string
+	for hour := range 24 {
+		all = append(all, fmt.Sprintf(`{"hour":%d,"payments":%s}`, hour, cmp.Or(some[hour], `0,"authorizations":{"approved":0,"declined":0,"failed":0}`)))
+	}
+	return strings.Join(all, ",")
 }
 
 // TestLargeSums: sums above 64 bits are exact.
@@ -163,7 +189,7 @@ func testManyStatistics(t *testing.T, m *model, facts []manyFact) {
 		var payments int64
 		for range 11 {
 			began := time.Now()
-			report, err := statistics.Read(context.Background(), m.Readers(), manyAccount, statistics.DayOf(newest)-statistics.Day(days-1), statistics.DayOf(newest))
+			report, err := statistics.Read(context.Background(), m.Readers(), manyAccount, statistics.Query{From: statistics.DayOf(newest) - statistics.Day(days-1), To: statistics.DayOf(newest)})
 			if err != nil {
 				t.Fatal(err)
 			}

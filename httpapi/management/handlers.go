@@ -61,9 +61,8 @@ type Reader interface {
 	// Dispute returns the newest state of an account's dispute; EntityNotFound when the account has
 	// no such dispute.
 	Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error)
-	// Statistics counts an account's payments that were created from one day to another, both
-	// included.
-	Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error)
+	// Statistics counts an account's payments that were created on the days of a query.
+	Statistics(ctx context.Context, account domain.AccountID, q statistics.Query) (statistics.Report, error)
 	// ListAudit reads a page of an account's audit log, newest first; nil is the newest end.
 	ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *listing.Place, limit int) (listing.Page[auditlog.Entry], error)
 	// Payment returns PaymentError when the account has no such payment.

@@ -180,14 +180,17 @@ func TestStatistics(t *testing.T) {
 	day, err := statistics.ParseDay("2026-03-14")
 	must(t, err)
 	r.report = statistics.Report{From: day, To: day, Count: statistics.Count{Payments: 2}}
-	for query, days := range map[string][2]any{
-		"":                              {"2026-03-14", "2026-03-14"},
-		"to=2026-03-10":                 {"2026-03-10", "2026-03-10"},
-		"from=2026-03-08":               {"2026-03-08", "2026-03-14"},
-		"from=2026-02-28&to=2026-03-01": {"2026-02-28", "2026-03-01"},
+	for query, want := range map[string]statistics.Query{
+		"":                               {From: day, To: day},
+		"to=2026-03-10":                  {From: day - 4, To: day - 4},
+		"from=2026-03-08":                {From: day - 6, To: day},
+		"from=2026-02-28&to=2026-03-01":  {From: day - 14, To: day - 13},
+		"by=day":                         {From: day, To: day},
+		"by=hour":                        {From: day, To: day, Hourly: true},
+		"currencyCode=EUR&status=FAILED": {From: day, To: day, Currency: "EUR", Status: "FAILED"},
 	} {
 		r.answered(asJSON(t, r.report))(r.h.GetStatistics(r.query(query)))
-		r.made(call("Lag"), call("Statistics", domain.AccountID("shop"), days[0], days[1]))
+		r.made(call("Lag"), call("Statistics", domain.AccountID("shop"), want))
 	}
 }
 
@@ -205,6 +208,8 @@ func TestStatisticsRules(t *testing.T) {
 		"from=2026-03-02&to=2026-03-01": {order},
 		"from=2026-02-30&to=2026-02-31": {"$.from is no day: write it as 2026-03-14", "$.to is no day: write it as 2026-03-14"},
 		"from=2026-02-30&to=2020-01-01": {"$.from is no day: write it as 2026-03-14"},
+		"from=2026-02-12&by=hour":       nil, // 31 days
+		"from=2026-02-11&by=hour":       {"$.from must be less than 31 days before to, with by=hour"},
 	} {
 		same(t, query, r.faults("getStatistics", r.query(query)), want)
 	}

@@ -192,8 +192,8 @@ func (d *doubles) Dispute(_ context.Context, owner domain.AccountID, id domain.D
 	return entry(d, "Dispute", d.disputes, owner, id, domain.ReasonEntityNotFound)
 }
 
-func (d *doubles) Statistics(_ context.Context, owner domain.AccountID, from, to statistics.Day) (statistics.Report, error) {
-	return d.report, d.note("Statistics", owner, from.String(), to.String())
+func (d *doubles) Statistics(_ context.Context, owner domain.AccountID, q statistics.Query) (statistics.Report, error) {
+	return d.report, d.note("Statistics", owner, q)
 }
 
 func (d *doubles) ListAudit(_ context.Context, owner domain.AccountID, f auditlog.Filter, from *listing.Place, limit int) (listing.Page[auditlog.Entry], error) {

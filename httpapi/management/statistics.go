@@ -3,22 +3,32 @@ package management
 import (
 	"fmt"
 
+	"payledger/domain"
+	"payledger/domain/payment"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections/statistics"
 )
 
-const maxStatisticsDays = 366
+// The longest reports in days.
+const (
+	maxStatisticsDays = 366
+	maxHourlyDays     = 31
+)
 
-// GetStatistics serves GET /management/statistics: the numbers and sums of payments, for the
-// dashboard's home (D20).
+// GetStatistics serves GET /management/statistics: the numbers and sums of payments, for the charts
+// of the dashboard (D20).
 func (h *Handlers) GetStatistics(c *request.Call) (any, error) {
 	from, to := h.days(c)
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
-	return h.Reader.Statistics(c.Ctx, c.Merchant.ID, from, to)
+	return h.Reader.Statistics(c.Ctx, c.Merchant.ID, statistics.Query{
+		From: from, To: to, Hourly: hourly(c), Currency: domain.Currency(c.Query.Get("currencyCode")), Status: payment.Status(c.Query.Get("status")),
+	})
 }
+
+func hourly(c *request.Call) bool { return c.Query.Get("by") == "hour" }
 
 // days returns the first and the last day of the call. Without to it is today, without from the day
 // to.
@@ -47,5 +57,7 @@ func (h *Handlers) statisticsRules(v *validation.Violations, c *request.Call) {
 		v.Add("$.from", "must not be after to, which is today if it is absent")
 	case to-from >= maxStatisticsDays:
 		v.Add("$.from", fmt.Sprintf("must be less than %d days before to", maxStatisticsDays))
+	case to-from >= maxHourlyDays && hourly(c):
+		v.Add("$.from", fmt.Sprintf("must be less than %d days before to, with by=hour", maxHourlyDays))
 	}
 }

@@ -30,9 +30,9 @@ var tables = map[string]table{
 	"payments": {[]string{
 		"id", "account", "shard", "seq", "revision", "created_at", "updated_at", "status", "order_id", "customer_id", "session",
 		"currency", "amount", "processor", "merchant_id", "payment_method_type", "last4", "network", "email_hash", "key_number", "due_at", "due_slot",
-		"due_state", "due_kind", "tries", "captured", "refunded",
+		"due_state", "due_kind", "tries", "captured", "refunded", "country", "reason", "challenge",
 	}, true},
-	"sessions":    {[]string{"id", "account", "expires_at", "customer"}, true},
+	"sessions":    {[]string{"id", "account", "expires_at", "customer", "created_at"}, true},
 	"instruments": {[]string{"token", "account", "revision", "created_at", "customer", "ended", "session", "vaulted_at", "default_at"}, true},
 	"attempts":    {[]string{"id", "account", "decided_at"}, false},
 	"disputes": {[]string{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/attempt"
 	"payledger/domain/dispute"
@@ -31,6 +32,7 @@ import (
 	"payledger/eventstore/verify"
 	"payledger/projections"
 	"payledger/projections/sqlitefile"
+	"payledger/projections/statistics"
 )
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -93,7 +95,12 @@ func views(t testing.TB) []byte {
 		}
 	}
 	seen := map[string]bool{}
+	if err := file.Prepare(ctx, statistics.Statements()...); err != nil {
+		t.Fatal(err)
+	}
+	counter := statistics.NewCounter(file.Statements)
 	for _, n := range newest() {
+		count(t, counter, n)
 		row, is := projections.RowOf(n.Key, n.Shard, n.Seq, n.Revision, n.State)
 		if !is || row.Values == nil {
 			t.Fatalf("%s has no row", n.Key)
@@ -104,9 +111,29 @@ func views(t testing.TB) []byte {
 	if len(seen) != len(tables) {
 		t.Fatalf("rows of %v", seen)
 	}
+	if err := counter.Write(ctx); err != nil {
+		t.Fatal(err)
+	}
 	end := last()
 	insert("positions", []string{"shard", "seq", "number", "hash"}, 0, int64(end.Seq), int64(end.Number), end.Hash[:])
 	return closed(t, file, path)
+}
+
+// count counts an aggregate in the statistics, as the projections do.
+func count(t testing.TB, counter *statistics.Counter, n verify.Newest) {
+	t.Helper()
+	var err error
+	switch s := n.State.(type) {
+	case payment.State:
+		err = counter.Payment(t.Context(), n.Key.Account, domain.PaymentID(n.Key.ID), nil, statistics.FactsOf(&s))
+	case session.State:
+		err = counter.Session(t.Context(), n.Key.Account, s.CreatedAt)
+	case instrument.State:
+		err = counter.Card(t.Context(), n.Key.Account, s.CreatedAt)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // closed closes a file and returns its bytes.
@@ -240,6 +267,6 @@ func TestEveryColumn(t *testing.T) {
 	check("the position of shard 7 in the views is no event", "UPDATE positions SET shard = 7")
 	check("its tables and indexes are other ones", "DROP INDEX payments_email; UPDATE accounts SET id = id")
 	check("the blocks of the views", "INSERT INTO block_columns VALUES (1, x'00')")
-	check("the statistics of the views are wrong: the counts of account acct on 2026-03-01", "UPDATE statistics SET payments = 7")
+	check("the statistics of the views are wrong: the counts of account acct in the hour from 2026-03-01", "UPDATE statistics SET counts = x'026701020e'")
 	check("the statistics of the views are wrong", "DELETE FROM statistics")
 }

@@ -16,6 +16,7 @@ import (
 var ownEnums = map[string]string{
 	"2.4":                        "the one API version",
 	"transactions.events":        "what expand takes",
+	"day":                        "what by of the statistics takes, D20",
 	"stale":                      "what consistency takes, D11",
 	"CHECKOUT":                   "the one type of a session's warnings",
 	"MISSING_DATA":               "their one code",

@@ -128,13 +128,13 @@ func TestVerifyCommand(t *testing.T) {
 		"deleted":  {deliveries.FileName, "DELETE FROM deliveries WHERE rowid = 3", "the views have no row of it in deliveries"},
 		"mark":     {deliveries.FileName, "UPDATE mark SET hash = randomblob(32)", "its mark is no record of the log"},
 		"column":   {projections.FileName, "INSERT INTO block_columns VALUES (1, zeroblob(4000))", "the blocks of the views that filtered lists search are wrong"},
-		"counts":   {projections.FileName, "UPDATE statistics SET amount_low = amount_low + 1", "the statistics of the views are wrong: the counts of account"},
+		"counts":   {projections.FileName, "UPDATE statistics SET counts = x'026701020e'", "the statistics of the views are wrong: the counts of account"},
 		"group":    {projections.FileName, "DELETE FROM statistics", "the statistics of the views are wrong: the counts of account"},
 		"audit":    {projections.FileName, "DELETE FROM audit WHERE type = 'account.endpoint_created'", "the views have no row of account.endpoint_created in audit"},
 		"actor":    {projections.FileName, "UPDATE audit SET actor = 'user:somebody' WHERE type = 'account.endpoint_created'", "in audit, the log"},
 		"entry":    {projections.FileName, "INSERT INTO audit SELECT account, at, 'x', shard, seq, type, actor, subject FROM audit LIMIT 1", "the views have 1 rows of audit that the log does not have"},
 		"charged":  {projections.FileName, "DELETE FROM transactions", "by one of its processor's transaction ids"},
-		"trigger":  {projections.FileName, "DROP TRIGGER payments_moved; UPDATE accounts SET id = id", "its tables and indexes are other ones"},
+		"dropped":  {projections.FileName, "DROP INDEX payments_email; UPDATE accounts SET id = id", "its tables and indexes are other ones"},
 	} {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(data)); err != nil {

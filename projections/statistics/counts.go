@@ -1,0 +1,162 @@
+package statistics
+
+import (
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"payledger/domain/processor"
+)
+
+// The kinds of counts of an hour: the first byte of a key. The names in a key are separated by a
+// zero byte.
+const (
+	kindGroup     = 'g' // currency, status, processor: the payments and their sums
+	kindProcessor = 'p' // processor: outcomes of authorizations
+	kindNetwork   = 'n' // card network: outcomes of authorizations
+	kindCountry   = 'c' // country of the issuer: outcomes of authorizations
+	kindReason    = 'r' // status, reason: payments
+	kindFunnel    = 'f' // the steps of client sessions
+	kindChallenge = '3' // payments by Challenge
+)
+
+const separator = "\x00"
+
+// numbers are the counts under one key. Which ones there are depends on the kind.
+type numbers [9]int64
+
+// The numbers of kindGroup. The upper and the lower 32 bits of a sum are separate, because a
+// thousand amounts of 2^53 − 1 do not fit 64 bits.
+const (
+	nPayments = iota
+	nCaptured // payments with a captured amount
+	nRefunded // payments with a refunded amount
+	nSums     // upper and lower bits of amount, captured and refunded
+)
+
+// The numbers of kindFunnel: payments are those made in a client session.
+const (
+	fSessions = iota
+	fCards
+	fPayments
+	fAuthorized
+	fCaptured
+)
+
+// counts are the counts of an account in one hour. No entry has only zeros.
+type counts map[string]*numbers
+
+func (c counts) at(key string) *numbers {
+	n := c[key]
+	if n == nil {
+		n = new(numbers)
+		c[key] = n
+	}
+	return n
+}
+
+// add counts a payment; by is 1, or −1 to take it out again.
+func (c counts) add(f *Facts, by int64) {
+	group := c.at(string(kindGroup) + string(f.Currency) + separator + string(f.Status) + separator + string(f.Processor))
+	group[nPayments] += by
+	group[nCaptured] += by * one(f.Captured > 0)
+	group[nRefunded] += by * one(f.Refunded > 0)
+	for i, sum := range [3]int64{f.Amount, f.Captured, f.Refunded} {
+		group[nSums+2*i] += by * (sum >> 32)
+		group[nSums+2*i+1] += by * (sum & (1<<32 - 1))
+	}
+	authorized := false
+	for place, name := range processor.Names {
+		to := outcomeAt(f.Tries, place)
+		if to == none {
+			continue
+		}
+		authorized = authorized || to == approved
+		c.at(string(kindProcessor) + string(name))[to-approved] += by
+		c.at(string(kindNetwork) + string(f.Network))[to-approved] += by
+		c.at(string(kindCountry) + f.Country)[to-approved] += by
+	}
+	if f.Reason != "" {
+		c.at(string(kindReason) + string(f.Status) + separator + f.Reason)[0] += by
+	}
+	if f.Challenge != Unauthenticated {
+		c.at(string(kindChallenge))[f.Challenge] += by
+	}
+	if f.Session {
+		funnel := c.at(string(kindFunnel))
+		funnel[fPayments] += by
+		funnel[fAuthorized] += by * one(authorized)
+		funnel[fCaptured] += by * one(f.Captured > 0)
+	}
+}
+
+func one(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// encode returns the counts as bytes, the same ones for equal counts: each key with its length, and
+// its numbers up to the last one that is not 0, with their number before them.
+func (c counts) encode() []byte {
+	var b []byte
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		all := c[key]
+		n := len(all)
+		for n > 0 && all[n-1] == 0 {
+			n--
+		}
+		if n == 0 {
+			delete(c, key)
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(len(key)))
+		b = append(append(b, key...), byte(n))
+		for _, number := range all[:n] {
+			b = binary.AppendVarint(b, number)
+		}
+	}
+	return b
+}
+
+var errCounts = errors.New("the counts of an hour are unreadable")
+
+// each calls do with each key and its numbers, in the order of the keys. Both are valid during the
+// call only.
+func each(b []byte, do func(key []byte, n *numbers)) error {
+	var all numbers
+	for len(b) > 0 {
+		length, n := binary.Uvarint(b)
+		if n <= 0 || length == 0 || uint64(len(b)-n) <= length {
+			return errCounts
+		}
+		key, left := b[n:n+int(length)], b[n+int(length)]
+		b = b[n+int(length)+1:]
+		if int(left) > len(all) {
+			return errCounts
+		}
+		all = numbers{}
+		for i := range int(left) {
+			if all[i], n = binary.Varint(b); n <= 0 {
+				return errCounts
+			}
+			b = b[n:]
+		}
+		do(key, &all)
+	}
+	return nil
+}
+
+func decode(b []byte) (counts, error) {
+	c := counts{}
+	return c, each(b, func(key []byte, n *numbers) {
+		all := *n
+		c[string(key)] = &all
+	})
+}
+
+// names returns the names of a key.
+func names(key string) []string { return strings.Split(key[1:], separator) }
