@@ -21,6 +21,18 @@ type Connection struct {
 	State  ConnectionState
 	Since  time.Time // of the first call that ended so; zero unless NOT_ANSWERING or MISCONFIGURED
 	Reason string    // for operators: it may name addresses. "" unless Since is set
+	Unfit  UnfitAnswers
+}
+
+// UnfitWithin is for how long an unfit answer counts in UnfitAnswers.Recent.
+const UnfitWithin = 10 * time.Minute
+
+// UnfitAnswers are answers that cannot be the answers to their requests: garbage, or about another
+// payment, currency or amount. None of them is a fact, and the outcomes stay unknown.
+type UnfitAnswers struct {
+	Recent int    // in the last UnfitWithin
+	Reason string // of the newest, for operators; "" without a recent one
+	Total  uint64 // since the start of this process
 }
 
 // Bad reports whether an operator has to look at the connection.

@@ -25,6 +25,9 @@ type Config struct {
 	Processors processor.Port
 	// Connected reports whether a processor has an address in this service; nil: all have.
 	Connected func(processor.Name) bool
+	// Unfit gets each answer of a processor that cannot be the answer to its request, with the
+	// reason; nil: nobody does.
+	Unfit func(name processor.Name, why string)
 	// Account returns an account's newest known state.
 	Account func(domain.AccountID) (account.State, bool)
 	// NotifyURL returns the URL for a processor's notifications; nil for none.

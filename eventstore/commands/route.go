@@ -19,6 +19,13 @@ func (b *Base) Route(merchant account.State, facts account.RouteFacts) []account
 
 func (b *Base) connected(name processor.Name) bool { return b.Connected == nil || b.Connected(name) }
 
+// NoteUnfit gives Config.Unfit the reason why an answer about an operation cannot be its answer.
+func (b *Base) NoteUnfit(name processor.Name, key domain.OperationKey, why string) {
+	if b.Unfit != nil {
+		b.Unfit(name, fmt.Sprintf("operation %s: %s", key, why))
+	}
+}
+
 // connectProcessor is the advice about an account whose enabled processors have no address.
 const connectProcessor = "GET /management/processors shows which processors have an address. The operator of the service adds one: --processor NAME=URL."
 

@@ -19,6 +19,7 @@ type processorAnswer struct {
 	account.Processor
 	Connection      processor.ConnectionState `json:"connection,omitempty"`
 	ConnectionSince *paymentjson.Time         `json:"connectionSince,omitempty"`
+	UnfitAnswers    int                       `json:"unfitAnswers,omitempty"`
 }
 
 func (h *Handlers) renderProcessor(p account.Processor) processorAnswer {
@@ -30,6 +31,7 @@ func (h *Handlers) renderProcessor(p account.Processor) processorAnswer {
 	if answer.Connection = c.State; !c.Since.IsZero() {
 		answer.ConnectionSince = &paymentjson.Time{Time: c.Since}
 	}
+	answer.UnfitAnswers = c.Unfit.Recent
 	return answer
 }
 

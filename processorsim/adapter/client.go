@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,7 +28,7 @@ type Adapter struct {
 	http  *http.Client
 
 	operations, questions places
-	exchanged             func(error)
+	exchanged, unfit      func(error)
 	// Timed gets the duration of each call of Send, Lookup and Fence; call is the operation,
 	// "look-up" or "fence". unknown reports that the outcome is unknown. nil: nobody does. Set it
 	// before the first call.
@@ -37,6 +38,9 @@ type Adapter struct {
 func (c *Adapter) timed(name processor.Name, call string, began time.Time, err error) {
 	if c.Timed != nil {
 		c.Timed(name, call, time.Since(began), err != nil)
+	}
+	if c.unfit != nil && (errors.Is(err, ErrUnfit) || errors.Is(err, processor.ErrUnreadable)) {
+		c.unfit(err)
 	}
 }
 
@@ -85,10 +89,10 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer proc
 		return processor.Answer{}, err
 	}
 	if err := check(answer); err != nil {
-		return processor.Answer{}, unknown("%s at %s: %v", op.Kind, op.Processor, err)
+		return processor.Answer{}, unknown("%w: %s at %s: %w", ErrUnfit, op.Kind, op.Processor, err)
 	}
 	if why := op.Unfit(answer); why != "" {
-		return processor.Answer{}, unknown("%s at %s: the answer does not fit the request: %s", op.Kind, op.Processor, why)
+		return processor.Answer{}, unknown("%w: %s at %s: %s", ErrUnfit, op.Kind, op.Processor, why)
 	}
 	return answer, nil
 }
@@ -132,7 +136,7 @@ func (c *Adapter) lookup(ctx context.Context, call, method string, name processo
 	switch {
 	case l.State == processor.Known && l.Answer != nil:
 		if err := check(*l.Answer); err != nil {
-			return processor.Lookup{}, unknown("look-up at %s: %v", name, err)
+			return processor.Lookup{}, unknown("%w: look-up at %s: %w", ErrUnfit, name, err)
 		}
 		l.Answer.RawAnswer = rawAnswer(text, lookupFields, *l.Answer, "")
 		*l.Answer = withoutOddTokens(*l.Answer, "")
@@ -140,7 +144,7 @@ func (c *Adapter) lookup(ctx context.Context, call, method string, name processo
 	case l.Answer == nil && (l.State == processor.Unseen || l.State == processor.Running || l.State == processor.Fenced):
 		return l, nil
 	}
-	return processor.Lookup{}, unknown("look-up at %s: state %q contradicts the answer", name, l.State)
+	return processor.Lookup{}, unknown("%w: look-up at %s: its state is not known, or contradicts its answer", ErrUnfit, name)
 }
 
 // NotificationsSince returns a page of a processor's dispute notifications.
@@ -190,7 +194,7 @@ func check(a processor.Answer) error {
 			return fmt.Errorf("%s without a code", a.State)
 		}
 	default:
-		return fmt.Errorf("unknown state %q", a.State)
+		return errors.New("its state is not known")
 	}
 	return nil
 }

@@ -25,6 +25,9 @@ type Connection struct {
 	// Exchanged gets the end of each exchange over the connection: nil for an answer, a refusal
 	// included. An exchange that the caller gave up is not one. nil: nobody does.
 	Exchanged func(error)
+	// Unfit gets each answer to an operation, a look-up or a fence that was received whole and
+	// cannot be an answer to it, as an error without a value of its body. nil: nobody does.
+	Unfit func(error)
 }
 
 // Errors of an exchange; each wraps ErrUnknown. All others mean that the processor did not answer.
@@ -32,6 +35,9 @@ var (
 	// ErrRefused means that the processor answered with a refusal: it has not carried out the
 	// request as it was sent.
 	ErrRefused = errors.New("the processor refused the request")
+	// ErrUnfit means that the processor's answer came whole, and cannot be the answer to the
+	// request.
+	ErrUnfit = errors.New("the answer does not fit the request")
 	// ErrMisconfigured means that the processor does not accept the ledger's token, or is not the
 	// one of that name.
 	ErrMisconfigured = errors.New("the connection to the processor is not configured as the processor expects")
@@ -53,7 +59,7 @@ func Open(c Connection) (*Adapter, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("the processor URL is not an http or https address without query and fragment") // it may hold a password
 	}
-	a := &Adapter{http: newHTTPClient(c.CAs), exchanged: c.Exchanged, token: c.Token, user: u.User}
+	a := &Adapter{http: newHTTPClient(c.CAs), exchanged: c.Exchanged, unfit: c.Unfit, token: c.Token, user: u.User}
 	u.User = nil
 	a.base, a.path = strings.TrimSuffix(u.String(), "/"), strings.TrimSuffix(u.EscapedPath(), "/")
 	if c.Calls > 0 {

@@ -60,6 +60,45 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
+// TestUnfit: an answer that came whole and cannot be the answer to its request is given away with
+// the reason. A missing answer, a refusal and an answer that fits are not.
+func TestUnfit(t *testing.T) {
+	var told []string
+	status, body := 200, ""
+	a := connect(t, adapter.Connection{URL: "http://server", Token: "tok-en", Unfit: func(err error) { told = append(told, err.Error()) }}, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	})
+	const fits = `{"state":"SUCCEEDED","processorTransactionId":"t","at":"2026-03-01T12:00:00Z"`
+	for _, c := range []struct {
+		status        int
+		send, look    string
+		unfit, reason string
+	}{
+		{200, fits + "}", `{"state":"UNSEEN"}`, "", ""},
+		{200, fits + `,"amount":77}`, `{"state":"KNOWN"}`, "both", "another amount"},
+		{200, fits + `,"reference":"01other"}`, `{"state":"RUNNING"}`, "send", "another payment"},
+		{200, `<html>tok-en`, `<html>tok-en`, "both", "cannot be parsed"},
+		{200, `{"state":"tok-en","at":"2026-03-01T12:00:00Z"}`, `{"state":"tok-en"}`, "both", "its state is not known"},
+		{200, strings.Repeat(" ", protocol.MaxBody+1), `{"state":"UNSEEN"}`, "send", "too large"},
+		{200, `{"state":"SUCCEEDED","at":"2026-03-01T12:00:00Z"}`, `{"state":"KNOWN","answer":{"state":"FAILED"}}`, "both", "without a transaction"},
+		{503, "<html>", "<html>", "", ""},
+		{409, `{"error":{"code":"in_progress","message":"m"}}`, `{"error":{"code":"in_progress","message":"m"}}`, "", ""},
+	} {
+		told, status, body = nil, c.status, c.send
+		_, sent := a.Send(t.Context(), op)
+		body = c.look
+		_, found := a.Lookup(t.Context(), processor.Adyen, "01a.2")
+		want := map[string]int{"both": 2, "send": 1}[c.unfit]
+		if len(told) != want || want > 0 && !strings.Contains(told[0], c.reason) || strings.Contains(strings.Join(told, " "), "tok-en") {
+			t.Errorf("%.60s, %s: %q, expected %d with %q", c.send, c.look, told, want, c.reason)
+		}
+		if (sent != nil) != (c.unfit != "" || status != 200) || sent != nil && !errors.Is(sent, processor.ErrUnknown) || found != nil && !errors.Is(found, processor.ErrUnknown) {
+			t.Errorf("%.60s, %s: %v, %v", c.send, c.look, sent, found)
+		}
+	}
+}
+
 // TestNoSecretInErrors: no error has the token, the user, the password or the path of the address,
 // even if the processor repeats them.
 func TestNoSecretInErrors(t *testing.T) {

@@ -30,6 +30,7 @@ type health struct {
 	probed   error     // of the last probe, if it shows a misconfiguration
 	wrong    time.Time // since when probed is set
 	quiet    bool      // the last probe had no answer
+	unfit    unfitAnswers
 }
 
 // note takes the end of an exchange (adapter.Connection.Exchanged).
@@ -65,9 +66,15 @@ func (h *health) declared(err error, now time.Time) {
 	h.probed = err
 }
 
-func (h *health) connection() processor.Connection {
+func (h *health) connection(now time.Time) processor.Connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	c := h.state()
+	c.Unfit = h.unfit.until(now)
+	return c
+}
+
+func (h *health) state() processor.Connection {
 	switch {
 	case h.call != nil && errors.Is(h.call, adapter.ErrMisconfigured):
 		return processor.Connection{State: processor.Misconfigured, Since: h.failing, Reason: h.call.Error()}
@@ -85,7 +92,7 @@ func (h *health) connection() processor.Connection {
 // Connection returns what the calls of a processor tell about its connection.
 func (r *Router) Connection(name processor.Name) processor.Connection {
 	if h := r.health[name]; h != nil {
-		return h.connection()
+		return h.connection(r.now())
 	}
 	return processor.Connection{State: processor.NoAddress}
 }

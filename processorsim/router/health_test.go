@@ -78,6 +78,40 @@ func TestConnectionStates(t *testing.T) {
 	}
 }
 
+// TestUnfitAnswers: an unfit answer counts for ten minutes and changes no
+// state. The total stays, and memory does not grow.
+func TestUnfitAnswers(t *testing.T) {
+	clock := time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
+	r, err := router.Open(router.Config{Connections: map[processor.Name]router.Connection{processor.Adyen: to(url, "", "")}, Now: func() time.Time { return clock }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	expect := func(recent int, total uint64, reason string) {
+		t.Helper()
+		got := r.Connection(processor.Adyen)
+		if got.Unfit.Recent != recent || got.Unfit.Total != total || got.Unfit.Reason != reason || got.State != processor.Answering || got.Bad() {
+			t.Errorf("%s: %+v", clock, got)
+		}
+	}
+	_, _ = r.Lookup(t.Context(), processor.Adyen, "01a.2")
+	expect(1, 1, "1 unfit answer in the last 10 minutes, the newest at 2026-03-01T12:00:30Z: outcome at the processor unknown: "+
+		"the answer does not fit the request: look-up at ADYEN: its state is not known, or contradicts its answer")
+	clock = clock.Add(5 * time.Minute)
+	r.Unfit(processor.Adyen, "operation 01a.3: it is about another amount")
+	r.Unfit(processor.Adyen, "operation 01a.3: it is about another amount")
+	r.Unfit(processor.Stripe, "it has no address")
+	expect(3, 3, "3 unfit answers in the last 10 minutes, the newest at 2026-03-01T12:05:30Z: operation 01a.3: it is about another amount")
+	clock = clock.Add(5 * time.Minute)
+	expect(2, 3, "2 unfit answers in the last 10 minutes, the newest at 2026-03-01T12:05:30Z: operation 01a.3: it is about another amount")
+	clock = clock.Add(5 * time.Minute)
+	expect(0, 3, "")
+	if got := r.Connection(processor.Stripe); got.Unfit != (processor.UnfitAnswers{}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestProbesApart: a processor that hangs holds up no probe of another one.
 func TestProbesApart(t *testing.T) {
 	hangs := make(chan struct{})

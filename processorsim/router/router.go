@@ -62,6 +62,7 @@ func Open(c Config) (*Router, error) {
 		}
 		h := &health{}
 		connection.Exchanged = func(err error) { h.note(err, r.now()) }
+		connection.Unfit = func(err error) { r.Unfit(name, err.Error()) }
 		port, err := adapter.Open(connection.Connection)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -69,7 +70,7 @@ func Open(c Config) (*Router, error) {
 		port.Timed = c.Timed
 		r.names, r.ports[name], r.secrets[name], r.health[name] = append(r.names, name), port, connection.Secret, h
 		if r.control == nil {
-			connection.Exchanged = nil
+			connection.Exchanged, connection.Unfit = nil, nil
 			if r.control, err = adapter.Open(connection.Connection); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}

@@ -251,7 +251,8 @@ func (a *App) NotifierConfig() notifier.Config {
 
 func (a *App) openCommands(ctx context.Context) error {
 	a.Commands = service.New(commands.Config{
-		Store: a.Ledger.Store, Secrets: a.Ledger.Secrets, Processors: a.Processors, Connected: a.Processors.Connected, Account: a.Views.Account,
+		Store: a.Ledger.Store, Secrets: a.Ledger.Secrets, Processors: a.Processors, Connected: a.Processors.Connected, Unfit: a.Processors.Unfit,
+		Account:        a.Views.Account,
 		PaymentAccount: a.Views.PaymentAccount, DisputesBesideRefund: a.reader().DisputesBesideRefund, NotifyURL: a.notifyURL, ReturnURL: a.returnURL, Disputes: a.Processors,
 		PaymentTimeout: a.Options.PaymentTimeout, ActionTimeout: a.Options.ActionTimeout, ClientTokenTTL: a.Options.ClientTokenTTL,
 		Everywhere: a.everywhere, Customers: a.reader(), Random: rand.Reader, Logger: a.log,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,15 +72,18 @@ type processorState struct {
 	State  processor.ConnectionState `json:"state"`
 	Since  *time.Time                `json:"since,omitempty"`
 	Reason string                    `json:"reason,omitempty"`
+	Unfit  int                       `json:"unfitAnswers,omitempty"`
 }
 
 // processorStates returns the state of every processor with an address. A processor that does not
-// answer leaves the service ready: the store works, and so do payments at other processors.
+// answer, or whose answers do not fit, leaves the service ready: the store works, and so do
+// payments at other processors.
 func (a *App) processorStates() map[processor.Name]processorState {
 	states := map[processor.Name]processorState{}
 	for _, name := range a.Processors.Names() {
 		c := a.Processors.Connection(name)
-		states[name] = processorState{State: c.State, Since: sinceOrNil(c), Reason: c.Reason}
+		reasons := slices.DeleteFunc([]string{c.Reason, c.Unfit.Reason}, func(reason string) bool { return reason == "" })
+		states[name] = processorState{State: c.State, Since: sinceOrNil(c), Reason: strings.Join(reasons, "; "), Unfit: c.Unfit.Recent}
 	}
 	return states
 }

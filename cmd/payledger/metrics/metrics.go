@@ -92,11 +92,15 @@ func (c Config) registry() *prometheus.Registry {
 func (c Config) connections() prometheus.Collector {
 	answering := prometheus.NewDesc("payledger_processor_answering",
 		"1 while the processor answers this node, 0 while it does not, or while the connection is misconfigured; absent before the first call.", []string{"processor"}, nil)
-	return collector{[]*prometheus.Desc{answering}, func(out chan<- prometheus.Metric) {
+	unfit := prometheus.NewDesc("payledger_processor_unfit_answers_total",
+		"Answers of the processor that were garbage, or about another payment, currency or amount: they count as none.", []string{"processor"}, nil)
+	return collector{[]*prometheus.Desc{answering, unfit}, func(out chan<- prometheus.Metric) {
 		for _, name := range c.Processors {
-			if state := c.Connection(name).State; state != processor.NotAsked {
+			connection := c.Connection(name)
+			if state := connection.State; state != processor.NotAsked {
 				out <- prometheus.MustNewConstMetric(answering, prometheus.GaugeValue, oneIf(state == processor.Answering), string(name))
 			}
+			out <- prometheus.MustNewConstMetric(unfit, prometheus.CounterValue, float64(connection.Unfit.Total), string(name))
 		}
 	}}
 }

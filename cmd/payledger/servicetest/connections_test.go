@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -68,6 +69,55 @@ func TestConnectionsShown(t *testing.T) {
 		if strings.Contains(text+metrics+list, secret) || log.count(secret) > 0 {
 			t.Errorf("%q is shown", secret)
 		}
+	}
+}
+
+// TestUnfitShown: a processor answers about another amount, and then with garbage. Operators see
+// how often and why, merchants how often. The payment is pending, the service ready, and the
+// processor still one that answers.
+func TestUnfitShown(t *testing.T) {
+	t.Parallel()
+	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			_, _ = io.WriteString(w, `{"state":"SUCCEEDED","processorTransactionId":"t","at":"2026-03-01T12:00:00Z","amount":2501,"currency":"EUR"}`)
+		case strings.HasSuffix(r.URL.Path, "/ADYEN"):
+			_, _ = io.WriteString(w, `{"protocol":1,"processor":"ADYEN"}`)
+		case strings.HasSuffix(r.URL.Path, "/disputes"):
+			_, _ = io.WriteString(w, `{"notifications":[]}`)
+		default:
+			_, _ = io.WriteString(w, `<html>`)
+		}
+	}))
+	defer bad.Close()
+	o := apptest.TestOptions(t.TempDir())
+	made := apptest.Initialized(t, o.Data)
+	o.Processor, o.ProcessorSecret = []string{"ADYEN=" + bad.URL}, []string{"secret"}
+	a, stop := startLogged(t, o, &logBuffer{})
+	defer stop()
+	m := apptest.NewMerchant(a.Ready().API, made.APIKey)
+	go m.Pay(m.Token(t, "order-1", 2500, "4111111111111111"), "") // no goroutine reads the answer
+	shown := func(text string, all ...string) bool {
+		for _, one := range all {
+			if !strings.Contains(text, one) {
+				return false
+			}
+		}
+		return true
+	}
+	apptest.Until(t, time.Minute, "garbage in readyz", func() (bool, string) {
+		text := apptest.GetText(t, a.Ready().Admin+"/readyz", 200)
+		return shown(text, `"ready":true`, `{"state":"ANSWERING"`, ` unfit answers in the last 10 minutes, the newest at `, `the answer cannot be parsed`, `"unfitAnswers":`), text
+	})
+	apptest.GetText(t, a.Ready().API+"/readyz", 200)
+	if list := string(m.Must(t, "GET", "/management/processors", m.Headers(), nil).Body); !shown(list, `"connection":"ANSWERING","unfitAnswers":`) || shown(list, "parsed") {
+		t.Error(list)
+	}
+	if text := apptest.GetText(t, a.Ready().Admin+"/metrics", 200); !shown(text, `payledger_processor_unfit_answers_total{processor="ADYEN"} `) || shown(text, `total{processor="ADYEN"} 0`) {
+		t.Error("no metric, or 0")
+	}
+	if list := string(m.Must(t, "GET", "/payments", m.Headers(), nil).Body); !shown(list, `"status":"PENDING"`) {
+		t.Error(list)
 	}
 }
 

@@ -118,7 +118,11 @@ func (s *Instruments) askVerifier(ctx context.Context, inst instrument.State, op
 			if found.Answer == nil {
 				return processor.Answer{}, false, err
 			}
-			return *found.Answer, true, err
+			if why := op.Unfit(*found.Answer); why != "" && err == nil {
+				s.NoteUnfit(op.Processor, op.Key, why)
+				err = fmt.Errorf("%w: the answer does not fit the request: %s", processor.ErrUnknown, why)
+			}
+			return *found.Answer, err == nil, err
 		}
 	}
 	card, err := s.Secrets.Card(ctx, CardRef(inst), s.Store.Now())

@@ -53,6 +53,7 @@ func (s *Notifications) applyAnswer(ctx context.Context, tip eventstore.Tip[paym
 		return disposition{refusal: fmt.Sprintf("The payment has no %s at %s under this key.", payload.Kind, payload.Processor)}, nil
 	}
 	if why := process.Operation(tip.State, op).Unfit(*payload.Answer); why != "" {
+		s.NoteUnfit(payload.Processor, payload.Key, why)
 		return disposition{refusal: "The answer does not fit the request: " + why + "."}, nil
 	}
 	if why := tip.State.Contradiction(revision, *payload.Answer); why != "" {

@@ -173,6 +173,7 @@ func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.
 		s.Logger.Error().Str("payment", string(tip.State.ID)).Str("operation", string(tip.State.OperationKey(revision))).
 			Str("processor", string(op.Target.Processor)).Str("reason", why).
 			Msg("a processor's answer does not fit the request: it is not taken, and the outcome stays unknown")
+		s.NoteUnfit(op.Target.Processor, tip.State.OperationKey(revision), why)
 		return tip, fmt.Errorf("%w: the answer does not fit the request: %s", processor.ErrUnknown, why)
 	}
 	tip, err := s.recordOutOfBand(ctx, tip, revision, answer)

@@ -2,6 +2,7 @@ package payments_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -49,7 +50,15 @@ func TestUnfitAnswer(t *testing.T) {
 	port := &unfit{counted: count(r.Sim)}
 	known := &atomic.Bool{}
 	known.Store(true)
-	s := r.InboxService(known, func(c *commands.Config) { c.Processors, c.Logger = port, zerolog.New(log) })
+	var told atomic.Int64
+	s := r.InboxService(known, func(c *commands.Config) {
+		c.Processors, c.Logger = port, zerolog.New(log)
+		c.Unfit = func(name processor.Name, why string) {
+			if told.Add(1); name != processor.Adyen || !strings.HasSuffix(why, ".3: it is about another amount") {
+				t.Errorf("%s: %s", name, why)
+			}
+		}
+	})
 	p := r.Pay(s, commandstest.ApprovedCard)
 	port.wrong.Store(true)
 	answered := make(chan error, 1)
@@ -72,7 +81,7 @@ func TestUnfitAnswer(t *testing.T) {
 	if op := capture(); !op.State.Open() || r.Payment(p.ID).Captured() != 0 {
 		t.Errorf("the capture is %s, and %d are captured", op.State, r.Payment(p.ID).Captured())
 	}
-	if !log.Has(`"level":"error"`, string(p.ID), "another amount") {
+	if told.Load() < 2 || !log.Has(`"level":"error"`, string(p.ID), "another amount") {
 		t.Error("nobody learns of it")
 	}
 	port.wrong.Store(false)

@@ -1,11 +1,13 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/process"
 	"payledger/domain/processor"
 )
 
@@ -21,6 +23,9 @@ const (
 	// OtherTransaction is a different processorTransactionId: the next operation would affect
 	// another transaction.
 	OtherTransaction Kind = "OTHER_TRANSACTION"
+	// UnfitAnswer is an answer in the books about another payment, currency or amount: the ledger
+	// takes it for none.
+	UnfitAnswer Kind = "UNFIT_ANSWER"
 )
 
 // Side is one side's record of an operation, or of a notification about a dispute. Amount is in
@@ -136,7 +141,11 @@ func differences(p payment.State, r processor.Record) (list []Difference) {
 		return list
 	}
 	d.Here = here(p, op)
-	if op.Amount != r.Amount || r.Currency != p.Currency && (r.Currency != "" || moves(r.Kind)) {
+	misfit := op.OutOfBandID == "" && process.Operation(p, op).Unfit(r.Answer) != ""
+	switch {
+	case misfit:
+		list = append(list, unfit(d, r.Answer))
+	case op.Amount != r.Amount || r.Currency != p.Currency && (r.Currency != "" || moves(r.Kind)):
 		add(OtherAmount)
 	}
 	if op.Target.MerchantID != r.MerchantID {
@@ -145,13 +154,22 @@ func differences(p payment.State, r processor.Record) (list []Difference) {
 	if otherTransaction(d.Here, d.There) {
 		add(OtherTransaction)
 	}
-	if !sameState(op, r.State) {
+	if !misfit && !sameState(op, r.State) {
 		if r.State != processor.Pending && (op.State.Open() || op.State == payment.StateAction) {
 			d.since = r.UpdatedAt
 		}
 		add(OtherState)
 	}
 	return list
+}
+
+// unfit returns the difference about an answer that does not fit its operation, with what the
+// answer states.
+func unfit(d Difference, a processor.Answer) Difference {
+	there := *d.There
+	there.Amount, there.Currency = cmp.Or(a.Amount, there.Amount), cmp.Or(a.Currency, there.Currency)
+	d.Kind, d.There = UnfitAnswer, &there
+	return d
 }
 
 // otherTransaction compares the transactions of both sides, if both name one: failures and

@@ -110,6 +110,15 @@ func TestCompare(t *testing.T) {
 		{"all of these", func(_ *payment.State, b *[]processor.Record) {
 			(*b)[other].Amount, (*b)[other].State, (*b)[other].MerchantID = 1, processor.Declined, ""
 		}, []string{"OTHER_AMOUNT 01p.3", "OTHER_MERCHANT 01p.3", "OTHER_STATE 01p.3"}},
+		{"an answer about another amount", func(_ *payment.State, b *[]processor.Record) {
+			(*b)[other].Answer.State, (*b)[other].Answer.Amount = processor.Succeeded, 401
+		}, []string{"UNFIT_ANSWER 01p.3"}},
+		{"an answer about another payment, of another state", func(_ *payment.State, b *[]processor.Record) {
+			(*b)[2].Answer.Reference, (*b)[2].State = "01x", processor.Succeeded
+		}, []string{"UNFIT_ANSWER 01p.4"}},
+		{"an answer about another currency, and another merchant", func(_ *payment.State, b *[]processor.Record) {
+			(*b)[other].Answer.State, (*b)[other].Answer.Currency, (*b)[other].MerchantID = processor.Succeeded, "JPY", "m"
+		}, []string{"OTHER_MERCHANT 01p.3", "UNFIT_ANSWER 01p.3"}},
 		{"another kind", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Kind = processor.Refund }, []string{"MISSING_HERE 01p.3", "MISSING_THERE 01p.3"}},
 		{"missing there", func(_ *payment.State, b *[]processor.Record) { *b = slices.Delete(*b, 1, 2) }, []string{"MISSING_THERE 01p.3"}},
 		{"found, and gone", func(_ *payment.State, b *[]processor.Record) { *b = slices.Delete(*b, 3, 4) }, []string{"MISSING_THERE op-7"}},

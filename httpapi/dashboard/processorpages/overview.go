@@ -24,6 +24,7 @@ type connected struct {
 	account.Processor
 	Connection      processor.ConnectionState
 	ConnectionSince *time.Time
+	UnfitAnswers    int
 }
 
 type overviewView struct {

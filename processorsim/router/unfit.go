@@ -1,0 +1,61 @@
+package router
+
+import (
+	"fmt"
+	"time"
+
+	"payledger/domain/processor"
+)
+
+// unfitAnswers counts answers that are none, by the minute: memory does not grow with them.
+type unfitAnswers struct {
+	minutes [processor.UnfitWithin / time.Minute]struct{ began, answers int64 }
+	total   uint64
+	last    time.Time
+	reason  string
+}
+
+// maxReason bounds a reason in bytes.
+const maxReason = 300
+
+func (u *unfitAnswers) add(why string, now time.Time) {
+	minute := now.Unix() / 60
+	if at := &u.minutes[int(minute)%len(u.minutes)]; at.began != minute {
+		at.began, at.answers = minute, 1
+	} else {
+		at.answers++
+	}
+	u.total++
+	u.last, u.reason = now, why[:min(len(why), maxReason)]
+}
+
+// until returns the answers at a time. A clock that went back counts later minutes, too.
+func (u *unfitAnswers) until(now time.Time) processor.UnfitAnswers {
+	out := processor.UnfitAnswers{Total: u.total}
+	for _, of := range u.minutes {
+		if of.answers > 0 && now.Unix()/60-of.began < int64(len(u.minutes)) {
+			out.Recent += int(of.answers)
+		}
+	}
+	switch out.Recent {
+	case 0:
+		return out
+	case 1:
+		out.Reason = "1 unfit answer"
+	default:
+		out.Reason = fmt.Sprintf("%d unfit answers", out.Recent)
+	}
+	out.Reason += fmt.Sprintf(" in the last %.0f minutes, the newest at %s: %s", processor.UnfitWithin.Minutes(), u.last.UTC().Format(time.RFC3339), u.reason)
+	return out
+}
+
+// Unfit takes an answer of a processor that cannot be the answer to its request, with the reason.
+// The adapters give theirs; callers give those that only they can judge. The state of the
+// connection stays: the processor answers.
+func (r *Router) Unfit(name processor.Name, why string) {
+	if h := r.health[name]; h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.unfit.add(why, r.now())
+	}
+}
