@@ -1,6 +1,9 @@
 package httpapi_test
 
 import (
+	"html"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -54,4 +57,38 @@ func TestHomeNamesFailingEndpoints(t *testing.T) {
 	s.open("/dashboard")
 	s.shows(200, "The oldest waits since", "(1 minute)", "Requested in EUR", "also declined, failed and cancelled ones")
 	s.holds(`<a href="/dashboard/deliveries/` + waits + `">`)
+}
+
+// TestTriesOnHome: each count of a processor's authorizations on the start page leads to the list
+// of the payments that it counts, also those that a fallback brought to another processor.
+func TestTriesOnHome(t *testing.T) {
+	t.Parallel()
+	s, _ := newHookSite(t)
+	fallen := s.want(s.pay(payWith(s.tokenize(s.session(someSession), "4000000000005266"))), 200, "").text1("id")
+	approved := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	s.open("/dashboard")
+	links := regexp.MustCompile(`href="(/dashboard/payments\?from=[^"]*tried=([A-Z]+)[^"]*result=([A-Z]+))">([0-9]+)</a>`).FindAllStringSubmatch(s.now.text, -1)
+	if len(links) == 0 {
+		t.Fatalf("no count leads to its payments: %s", s.now.text)
+	}
+	failed := false
+	for _, link := range links {
+		s.open(html.UnescapeString(link[1]))
+		s.shows(200)
+		listed := strings.Count(s.now.text, `class="id" href="/dashboard/payments/`)
+		if strconv.Itoa(listed) != link[4] {
+			t.Errorf("%s counts %s payments %s, the list has %d", link[2], link[4], link[3], listed)
+		}
+		failed = failed || link[3] == "FAILED" && strings.Contains(s.now.text, fallen)
+	}
+	if !failed {
+		t.Error("the payment that another processor approved is not listed where it failed")
+	}
+	s.open("/dashboard/payments?result=FAILED&status=AUTHORIZED")
+	s.shows(200)
+	if s.holds(fallen); strings.Contains(s.now.text, approved) {
+		t.Error("a payment without a failed try is listed")
+	}
+	s.open("/dashboard/payments?tried=BANK&result=MAYBE")
+	s.shows(422, "There is no processor BANK.", "There is no result MAYBE.")
 }

@@ -12,6 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/projections/sqlitefile"
+	"payledger/projections/statistics"
 )
 
 // sizes are the sizes of packing and searching; tests use smaller ones.
@@ -57,7 +58,11 @@ func textCode(text string) uint32 {
 func amountCode(a domain.Amount) uint32 { return uint32(min(max(a, 0), maxAmountCode)) }
 
 // kind is the combination of all columns that have few values. There are few kinds.
-type kind struct{ account, status, processor, merchant, currency, method string }
+type kind struct {
+	account, status, processor, merchant, currency, method string
+
+	tries int64
+}
 
 // packer is the state of packing payments into blocks, as of the writer's last transaction.
 type packer struct {
@@ -95,7 +100,7 @@ func eachKind(ctx context.Context, from sqlitefile.Queryer, take func(uint32, ki
 	return sqlitefile.Rows(from.QueryContext(ctx, selectKinds)).Each(func(scan sqlitefile.Scan) error {
 		var id uint32
 		var k kind
-		if err := scan(&id, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method); err != nil {
+		if err := scan(&id, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method, &k.tries); err != nil {
 			return err
 		}
 		take(id, k)
@@ -107,7 +112,7 @@ func (m *model) kindID(ctx context.Context, k kind) (uint32, error) {
 	if id, known := m.packer.kinds[k]; known {
 		return id, nil
 	}
-	result, err := m.Statements[insertKind].ExecContext(ctx, k.account, k.status, k.processor, k.merchant, k.currency, k.method)
+	result, err := m.Statements[insertKind].ExecContext(ctx, k.account, k.status, k.processor, k.merchant, k.currency, k.method, k.tries)
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +126,7 @@ func (p *packer) changed(row int64, v *view[payment.State]) {
 	to := targetOf(s)
 	p.late = append(p.late, lateRow{row: row, amount: amountCode(s.Amount), kind: kind{
 		account: string(v.key.Account), status: string(s.Status()), processor: string(to.Processor), merchant: to.MerchantID,
-		currency: string(s.Currency), method: s.Method.Type,
+		currency: string(s.Currency), method: s.Method.Type, tries: statistics.Tries(s),
 	}})
 }
 
@@ -206,7 +211,7 @@ func (b *packedBlock) add(scan sqlitefile.Scan, kindID func(kind) (uint32, error
 	var k kind
 	var created, amount int64
 	var last4, customer, email, order string
-	if err := scan(&created, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method, &amount,
+	if err := scan(&created, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method, &k.tries, &amount,
 		&last4, &customer, &email, &order); err != nil {
 		return err
 	}
@@ -263,7 +268,8 @@ CREATE TABLE kinds (
 	merchant_id         TEXT    NOT NULL,
 	currency            TEXT    NOT NULL,
 	payment_method_type TEXT    NOT NULL,
-	UNIQUE (account, status, processor, merchant_id, currency, payment_method_type)
+	tries               INTEGER NOT NULL,
+	UNIQUE (account, status, processor, merchant_id, currency, payment_method_type, tries)
 );
 CREATE TABLE blocks (
 	id     INTEGER PRIMARY KEY,
@@ -278,12 +284,12 @@ CREATE TABLE block_columns (
 
 const (
 	selectPacked = `SELECT (SELECT coalesce(max(rowid), 0) FROM payments), count(*), coalesce(max(newest), -9223372036854775808) FROM blocks`
-	selectKinds  = `SELECT id, account, status, processor, merchant_id, currency, payment_method_type FROM kinds`
+	selectKinds  = `SELECT id, account, status, processor, merchant_id, currency, payment_method_type, tries FROM kinds`
 	// packedColumns are the columns of payments that blocks have.
-	packedColumns = `created_at, account, status, processor, merchant_id, currency, payment_method_type, amount, last4,
+	packedColumns = `created_at, account, status, processor, merchant_id, currency, payment_method_type, tries, amount, last4,
 		customer_id, email_hash, order_id`
 	selectBlock  = `SELECT ` + packedColumns + ` FROM payments WHERE rowid > ? AND rowid <= ? ORDER BY rowid`
-	insertKind   = `INSERT INTO kinds (account, status, processor, merchant_id, currency, payment_method_type) VALUES (?, ?, ?, ?, ?, ?)`
+	insertKind   = `INSERT INTO kinds (account, status, processor, merchant_id, currency, payment_method_type, tries) VALUES (?, ?, ?, ?, ?, ?, ?)`
 	insertBlock  = `INSERT INTO blocks (id, oldest, newest) VALUES (?, ?, ?)`
 	insertColumn = `INSERT INTO block_columns (id, codes) VALUES (?, ?)`
 	updateColumn = `UPDATE block_columns SET codes = ? WHERE id = ?`

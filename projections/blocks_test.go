@@ -52,7 +52,7 @@ func checkBlocks(t rapid.TB, m *model) {
 		var amount, created, oldest, newest int64
 		var last4, customer, email, order string
 		err := m.Readers().QueryRowContext(ctx, `SELECT kinds.id, amount, last4, customer_id, email_hash, order_id, created_at, oldest, newest
-			FROM payments JOIN kinds USING (account, status, processor, merchant_id, currency, payment_method_type), blocks
+			FROM payments JOIN kinds USING (account, status, processor, merchant_id, currency, payment_method_type, tries), blocks
 			WHERE payments.rowid = ? AND blocks.id = ?`, row+1, row/m.sizes.block).Scan(&kind, &amount, &last4, &customer, &email, &order, &created, &oldest, &newest)
 		if err != nil {
 			t.Fatalf("row %d: %v", row, err)

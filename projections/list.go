@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore/secrets"
 	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
+	"payledger/projections/statistics"
 )
 
 // PaymentFilter selects payments of an account (D11) with one of each field's values; an empty
@@ -25,6 +26,9 @@ type PaymentFilter struct {
 	MerchantIDs []string `json:"merchant_id"`
 	Emails      []string `json:"customer_email_address"` // case and surrounding space do not count
 	Last4Digits []string `json:"last_4_digits"`
+
+	TriedProcessors []string `json:"tried_processor,omitempty"` // that had an authorization of the payment, the newest or not
+	TriedResults    []string `json:"tried_result,omitempty"`    // of an authorization at one of these, or at any
 
 	WalletEmails []string         `json:"wallet_email,omitempty"` // at PayPal or Klarna. No payment has one: payments are made by card.
 	OrderID      string           `json:"order_id"`
@@ -184,12 +188,16 @@ func (p *Projections) fits(ctx context.Context, s *payment.State, f PaymentFilte
 	return c != nil && slices.Contains(emails, secrets.NormalEmail(c.Email)), nil
 }
 
+func (f PaymentFilter) tried() statistics.ByTries {
+	return statistics.ByTries{Processors: f.TriedProcessors, Results: f.TriedResults}
+}
+
 // holds reports whether the fields that later events can change fit the filter: status, processor,
-// merchant id and amount.
+// merchant id, tries and amount.
 func (f PaymentFilter) holds(s *payment.State) bool {
 	oneOf := func(value string, values []string) bool { return len(values) == 0 || slices.Contains(values, value) }
 	target := targetOf(s)
-	return oneOf(string(s.Status()), f.Statuses) && oneOf(string(target.Processor), f.Processors) && oneOf(target.MerchantID, f.MerchantIDs) &&
+	return f.tried().Holds(s) && oneOf(string(s.Status()), f.Statuses) && oneOf(string(target.Processor), f.Processors) && oneOf(target.MerchantID, f.MerchantIDs) &&
 		(f.MinAmount == nil || s.Amount >= *f.MinAmount) && (f.MaxAmount == nil || s.Amount <= *f.MaxAmount)
 }
 

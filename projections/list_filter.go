@@ -70,7 +70,14 @@ func (f *filter) conditions() (w sqlitefile.Where) {
 	if f.f.MaxAmount != nil {
 		w.And("amount <= ?", int64(*f.f.MaxAmount))
 	}
+	f.addTries(&w)
 	return w
+}
+
+func (f *filter) addTries(w *sqlitefile.Where) {
+	if tried := f.f.tried().Condition(); tried != "" {
+		w.And(tried)
+	}
 }
 
 func (f *filter) kindConditions() (w sqlitefile.Where) {
@@ -80,6 +87,7 @@ func (f *filter) kindConditions() (w sqlitefile.Where) {
 			w.OneOf(e.column, e.values)
 		}
 	}
+	f.addTries(&w)
 	return w
 }
 

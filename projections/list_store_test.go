@@ -163,7 +163,7 @@ func TestEmailHash(t *testing.T) {
 }
 
 // TestListMerchantOfTheNewestTry checks that the filters processor and merchant_id match the
-// payment's newest try.
+// payment's newest try, and the filters tried_processor and tried_result every try.
 func TestListMerchantOfTheNewestTry(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -181,5 +181,11 @@ func TestListMerchantOfTheNewestTry(t *testing.T) {
 	answerPayment(t, store, s.ID, processor.Answer{State: processor.Failed, Retryable: true})
 	if at("ADYEN", "first") != 0 || at("STRIPE", "second") != 1 {
 		t.Error("after a technical error it is not at the second processor")
+	}
+	tried := func(name string, results ...string) int {
+		return len(n.list(t, testAccount, PaymentFilter{TriedProcessors: []string{name}, TriedResults: results}, 10))
+	}
+	if tried("ADYEN") != 1 || tried("ADYEN", "FAILED") != 1 || tried("ADYEN", "APPROVED", "DECLINED") != 0 || tried("STRIPE") != 1 || tried("STRIPE", "FAILED") != 0 || tried("PAYPAL") != 0 {
+		t.Error("its two tries are not found")
 	}
 }

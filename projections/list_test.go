@@ -86,6 +86,7 @@ func drawFilter(r *rapid.T) (f PaymentFilter, hashes []string) {
 	f.Statuses = some("status", "PENDING", "AUTHORIZED", "DECLINED", "SETTLED")
 	f.MethodTypes = some("type", "PAYMENT_CARD", "PAYPAL")
 	f.Processors, f.MerchantIDs = some("processor", "ADYEN", "STRIPE", "PAYPAL"), some("merchant", "north", "south", "east")
+	f.TriedProcessors, f.TriedResults = some("tried", "ADYEN", "STRIPE", "PAYPAL"), some("result", "APPROVED", "DECLINED", "FAILED")
 	f.Currencies, f.CustomerIDs = some("currency", someCurrencies...), some("customer", "customer-1", "customer-2", "nobody")
 	f.Last4Digits, hashes = some("last4", "1111", "4444", "0000"), some("hash", "hash-1", "hash-2", "hash-3")
 	if one := some("order", someOrders...); one != nil {
@@ -105,11 +106,24 @@ func drawFilter(r *rapid.T) (f PaymentFilter, hashes []string) {
 	return f, hashes
 }
 
+// tried reports whether the payment has an authorization at one of the processors, with one of the
+// results.
+func tried(s payment.State, f PaymentFilter) bool {
+	if len(f.TriedProcessors)+len(f.TriedResults) == 0 {
+		return true
+	}
+	words := map[payment.OperationState]string{payment.StateSucceeded: "APPROVED", payment.StateDeclined: "DECLINED", payment.StateFailed: "FAILED"}
+	return slices.ContainsFunc(s.Operations, func(op payment.Operation) bool {
+		return op.Kind == processor.Authorize && (len(f.TriedProcessors) == 0 || slices.Contains(f.TriedProcessors, string(op.Target.Processor))) &&
+			(len(f.TriedResults) == 0 || slices.Contains(f.TriedResults, words[op.State]))
+	})
+}
+
 // fits is D11 in the plainest words.
 func fits(s payment.State, f PaymentFilter, hashes []string) bool {
 	in := func(value string, values []string) bool { return len(values) == 0 || slices.Contains(values, value) }
 	target := s.Authorization().Target
-	return s.Account == testAccount && in(string(s.Status()), f.Statuses) && in(s.Method.Type, f.MethodTypes) &&
+	return s.Account == testAccount && tried(s, f) && in(string(s.Status()), f.Statuses) && in(s.Method.Type, f.MethodTypes) &&
 		in(string(target.Processor), f.Processors) && in(target.MerchantID, f.MerchantIDs) && in(string(s.Currency), f.Currencies) &&
 		in(s.CustomerID, f.CustomerIDs) && in(s.Method.Card.Last4Digits, f.Last4Digits) && in(s.EmailHash, hashes) &&
 		(f.OrderID == "" || s.OrderID == f.OrderID) && (f.Session == "" || s.Session == f.Session) && (f.From == nil || !s.CreatedAt.Before(*f.From)) && (f.To == nil || !s.CreatedAt.After(*f.To)) &&

@@ -202,6 +202,7 @@ func paymentFilter(query url.Values) projections.PaymentFilter {
 		Statuses: several("status"), MethodTypes: several("payment_method_type"), Processors: several("processor"),
 		Currencies: several("currency_code"), CustomerIDs: several("customer_id"), MerchantIDs: several("merchant_id"),
 		Emails: several("customer_email_address"), Last4Digits: several("last_4_digits"), OrderID: query.Get("order_id"),
+		TriedProcessors: several("tried_processor"), TriedResults: several("tried_result"),
 		WalletEmails: slices.Concat(several("paypal_email"), several("klarna_email")),
 		From:         request.Read(query, "from_date", validation.ParseTime), To: request.Read(query, "to_date", validation.ParseTime),
 		MinAmount: request.Read(query, "min_amount", parseAmount), MaxAmount: request.Read(query, "max_amount", parseAmount),

@@ -17,6 +17,7 @@ var ownEnums = map[string]string{
 	"2.4":                        "the one API version",
 	"transactions.events":        "what expand takes",
 	"day":                        "what by of the statistics takes, D20",
+	"APPROVED":                   "results of an authorization at a processor, which the statistics count",
 	"stale":                      "what consistency takes, D11",
 	"CHECKOUT":                   "the one type of a session's warnings",
 	"MISSING_DATA":               "their one code",

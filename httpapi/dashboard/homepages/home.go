@@ -48,6 +48,7 @@ type view struct {
 	Today    statistics
 	Days     statistics // the newest ones
 	Count    int
+	First    string // the first of Days
 	Bars     []bar
 	Highest  int64
 	Lag      lag
@@ -104,6 +105,7 @@ func home(v *frame.Visit) error {
 	if err := v.Get("/management/statistics", url.Values{"from": {first}}, &out.Days); err != nil {
 		return err
 	}
+	out.First = first
 	out.draw()
 	if err := out.webhooks(v); err != nil {
 		return err

@@ -55,6 +55,10 @@ var statuses = []payment.Status{
 	payment.StatusDeclined, payment.StatusFailed, payment.StatusCancelled,
 }
 
+// results are the results of an authorization at a processor, as GET /management/statistics counts
+// them.
+var results = []string{"APPROVED", "DECLINED", "FAILED"}
+
 type listView struct {
 	Filters    frame.Form
 	Payments   []summary
@@ -64,6 +68,7 @@ type listView struct {
 	Filtered   bool
 	Statuses   []payment.Status
 	Processors []processor.Name
+	Results    []string // of tries
 	Views      []savedView
 }
 
@@ -79,7 +84,7 @@ func views(now time.Time) []savedView {
 
 // filterFields are the filters: by their name in the address of the page, the parameter of the API.
 var filterFields = map[string]string{
-	"status": "status", "processor": "processor", "currency": "currency_code", "order": "order_id", "customer": "customer_id",
+	"status": "status", "processor": "processor", "tried": "tried_processor", "result": "tried_result", "currency": "currency_code", "order": "order_id", "customer": "customer_id",
 	"email": "customer_email_address", "last4": "last_4_digits",
 }
 
@@ -95,14 +100,19 @@ func query(f *frame.Form) url.Values {
 	f.Days(func(field, at string) { q.Set(field+"_date", at) })
 	known(f, "status", statuses)
 	known(f, "processor", processor.Names)
+	known(f, "tried", processor.Names)
+	known(f, "result", results)
 	amounts(f, q)
 	return q
 }
 
+// names are the names of fields, for people.
+var names = map[string]string{"status": "status", "processor": "processor", "tried": "processor", "result": "result"}
+
 func known[T ~string](f *frame.Form, field string, all []T) {
 	for _, value := range f.Values[field] {
 		if value != "" && !slices.Contains(all, T(value)) {
-			f.Fault(field, "There is no "+field+" "+value+". Choose from the list.")
+			f.Fault(field, "There is no "+names[field]+" "+value+". Choose from the list.")
 		}
 	}
 }
@@ -135,7 +145,7 @@ func list(v *frame.Visit) error {
 	}
 	q := query(&form)
 	view := listView{
-		Statuses: statuses, Processors: processor.Names, Views: views(v.Now()), Filtered: len(q) > 0,
+		Statuses: statuses, Processors: processor.Names, Results: results, Views: views(v.Now()), Filtered: len(q) > 0,
 	}
 	var found page
 	if err := v.Filtered(&form, apiPayments, q, &found); err != nil {
