@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -321,6 +322,35 @@ func TestRefusedOnTimeline(t *testing.T) {
 	s.open("/dashboard" + at)
 	s.shows(200, "€1,250.00 was requested. It was refused, and no processor was called: 24.20 EUR is left to refund",
 		"€999.00 was requested. It was refused, and no processor was called: 24.20 EUR is left to capture")
+}
+
+// TestEarlierMoment: heading, summary and buttons are those of the moment that the page shows,
+// which is a revision or a time.
+func TestEarlierMoment(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := s.paid(goodCard, "")
+	s.want(s.post(at+"/capture", ""), 200, "")
+	s.want(s.post(at+"/refund", `{"amount":420}`), 200, "")
+	page := "/dashboard" + at
+	s.open(page)
+	s.shows(200, "€24.20 Settled €4.20 refunded Refund Download")
+	s.open(page + "?at=2")
+	s.shows(200, "€24.20 Authorized After revision 2 Back to now Download the proof", "Summary, as of then", "Captured €0.00 Refunded €0.00", "Webhooks that the merchant had accepted before the next event")
+	s.lacks("€4.20 refunded", "Captured €24.20", `href="`+page+`/refund"`, `href="`+page+`/capture"`)
+	var of struct{ Data []struct{ Time time.Time } }
+	must(t, json.Unmarshal([]byte(s.want(s.get(at+"/events"), 200, "").text), &of))
+	last := of.Data[len(of.Data)-1].Time.UTC()
+	s.open(page + "?at=" + last.Format("2006-01-02T15:04:05.999999Z"))
+	s.shows(200, "€24.20 Settled €4.20 refunded At "+frame.When(last)+" Back to now", "had accepted by "+frame.When(last))
+	s.lacks(`href="` + page + `/refund"`)
+	s.open(page + "?at=2020-01-01T14:05")
+	s.shows(404, "There was no payment yet: it was made ")
+	s.open(page + "?at=2099-01-01T14:05")
+	s.shows(200, "Refund Download")
+	s.open(page + "?at=yesterday")
+	s.shows(404, "Write the time as in 2026-03-14T09:30:00, in UTC.")
 }
 
 // TestOperationsOfAuditor: an auditor sees no form of an operation, and sends none.

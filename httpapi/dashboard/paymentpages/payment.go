@@ -103,9 +103,10 @@ type processorCall struct {
 
 type view struct {
 	Payment  paymentData
-	Entries  []entry // oldest first
-	At       uint64  // the revision that is shown
-	Newest   bool    // At is the newest revision
+	Entries  []entry    // oldest first
+	At       uint64     // the revision that is shown
+	Time     *time.Time // that was chosen; nil: a revision was, or none
+	Newest   bool       // the page shows now
 	Then     moment
 	Disputes []disputeRow
 	Actions  []action
@@ -139,7 +140,8 @@ type disputeRow struct {
 // /payments/{id}/events). payledger history shows all.
 const historyMost = "200"
 
-// show serves a payment's page. With the parameter at it shows the payment after that revision.
+// show serves a payment's page. With the parameter at it shows the payment after that revision, or
+// at that time.
 func show(v *frame.Visit) error {
 	id := v.Request.PathValue("id")
 	var out view
@@ -166,10 +168,12 @@ func show(v *frame.Visit) error {
 	if out.Disputes, err = disputesOf(v, id); err != nil {
 		return err
 	}
-	if err := out.travel(v.Value("at")); err != nil {
+	if err := out.travel(v.Value("at"), v.Now()); err != nil {
 		return err
 	}
-	out.Actions = actions(out.Payment, v.Auditor())
+	if out.Newest {
+		out.Actions = actions(out.Payment, v.Auditor())
+	}
 	return v.Show(frame.Page{
 		Name: "payment", Title: "Payment " + frame.Short(id), Nav: pathPayments, Live: out.Newest, Data: out,
 	})

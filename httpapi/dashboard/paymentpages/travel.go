@@ -3,6 +3,7 @@ package paymentpages
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,26 +28,32 @@ type accepted struct {
 	Revision              uint64
 }
 
-// travel chooses the revision that the page shows: the newest one if at is empty.
-func (v *view) travel(at string) error {
+// travel chooses the moment that the page shows: a revision, or a time with the newest revision of
+// then. Without one it is now.
+func (v *view) travel(at string, now time.Time) error {
 	if len(v.Entries) == 0 {
 		return nil
 	}
-	last := len(v.Entries) - 1
-	v.At = v.Entries[last].Revision
-	if at != "" {
-		n, err := strconv.ParseUint(at, 10, 64)
-		if err != nil || n < v.Entries[0].Revision || n > v.At {
-			return &frame.Failure{Status: 404, ID: "NotFound", Text: fmt.Sprintf("The payment has the revisions %d to %d.", v.Entries[0].Revision, v.At), Advice: "Choose one of them."}
-		}
+	first, last := v.Entries[0], v.Entries[len(v.Entries)-1]
+	v.At = last.Revision
+	n, err := strconv.ParseUint(at, 10, 64)
+	switch {
+	case at == "":
+	case err == nil && first.Revision <= n && n <= last.Revision:
 		v.At = n
+	case err == nil:
+		return &frame.Failure{Status: 404, ID: "NotFound", Text: fmt.Sprintf("The payment has the revisions %d to %d.", first.Revision, last.Revision), Advice: "Choose one of them."}
+	default:
+		if err := v.atTime(at, now); err != nil {
+			return err
+		}
 	}
-	v.Newest = !v.Partial && v.At == v.Entries[last].Revision
-	var until *time.Time
+	v.Newest = !v.Partial && v.Time == nil && v.At == last.Revision
+	until := v.Time
 	for i, e := range v.Entries {
 		if e.Revision == v.At {
 			v.Then.At, v.Then.Type, v.Then.JSON = e.Time, e.Type, e.Payment
-			if i < last {
+			if until == nil && i+1 < len(v.Entries) {
 				until = &v.Entries[i+1].Time
 			}
 		}
@@ -58,20 +65,77 @@ func (v *view) travel(at string) error {
 	return nil
 }
 
-// accepted returns the webhooks that were accepted before until; nil: by now.
+// times are the layouts of a time in the address and of the field for it. A time without an offset
+// is in UTC.
+var times = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04"}
+
+const fieldTime = "2006-01-02T15:04:05"
+
+// atTime chooses the moment of a time. One in the future is now.
+func (v *view) atTime(text string, now time.Time) error {
+	var at time.Time
+	var err error
+	for _, layout := range times {
+		if at, err = time.Parse(layout, text); err == nil {
+			break
+		}
+	}
+	first, last := v.Entries[0], v.Entries[len(v.Entries)-1]
+	switch {
+	case err != nil:
+		return &frame.Failure{Status: 404, ID: "NotFound", Text: "“" + text + "” is no revision and no time.", Advice: "Write the time as in 2026-03-14T09:30:00, in UTC."}
+	case at.Before(first.Time.Truncate(time.Second)):
+		return &frame.Failure{Status: 404, ID: "NotFound", Text: "There was no payment yet: it was made " + frame.When(first.Time) + ".", Advice: "Choose a later time."}
+	case v.Partial && at.After(last.Time):
+		return &frame.Failure{Status: 404, ID: "NotFound", Text: "The page has the events until " + frame.When(last.Time) + ".", Advice: "payledger history shows all."}
+	case !at.Before(now):
+		return nil
+	}
+	if at = at.UTC(); at.Before(first.Time) {
+		at = first.Time // the page shows whole seconds
+	}
+	v.Time = &at
+	for _, e := range v.Entries {
+		if !e.Time.After(at) {
+			v.At = e.Revision
+		}
+	}
+	return nil
+}
+
+// Shown returns the payment at the moment that the page shows.
+func (v view) Shown() paymentData {
+	if v.Newest || len(v.Entries) == 0 {
+		return v.Payment
+	}
+	return v.Then.Payment
+}
+
+// Moment returns the chosen time, or that of the event, as the field for it shows it.
+func (v view) Moment() string {
+	if v.Time != nil {
+		return v.Time.Format(fieldTime)
+	}
+	return v.Then.At.UTC().Format(fieldTime)
+}
+
+// accepted returns the webhooks that had been accepted at until; nil: by now. An attempt was
+// accepted when its answer had come.
 func (v *view) accepted(until *time.Time) (all []accepted) {
 	for _, e := range v.Entries {
 		var p struct{ Status string }
 		_ = json.Unmarshal(e.Payment, &p) // "" is shown
 		for _, w := range e.Webhooks {
 			for _, a := range w.Attempts {
-				if a.Failure == "" && (until == nil || a.StartedAt.Before(*until)) {
-					all = append([]accepted{{a.StartedAt, w.EventType, w.EndpointID, p.Status, e.Revision}}, all...)
+				at := a.StartedAt.Add(time.Duration(a.DurationMs) * time.Millisecond)
+				if a.Failure == "" && (until == nil || !at.After(*until)) {
+					all = append(all, accepted{at, w.EventType, w.EndpointID, p.Status, e.Revision})
 					break
 				}
 			}
 		}
 	}
+	slices.SortStableFunc(all, func(a, b accepted) int { return b.At.Compare(a.At) })
 	return all
 }
 

@@ -46,6 +46,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("accessible", o.testAccessible)
 	t.Run("connection lost", o.testConnectionLost)
 	t.Run("keyboard", o.testKeyboard)
+	t.Run("travel", o.testTravel)
 	t.Run("session over", o.testSessionOver)
 }
 

@@ -2,7 +2,12 @@
 
 package browser
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
 
 // testSessionOver: a page that is watched while its session ends says so in sight, at its next
 // refresh, also if the focus is in the part that is refreshed. After a sign-in in another tab it
@@ -28,4 +33,37 @@ func (o *office) testSessionOver(t *testing.T) {
 	}
 	w.until(`document.getElementById("connection").hidden`)
 	w.untilText("[data-live-state]", "Refreshes every 5 seconds.")
+}
+
+// testTravel: the arrow keys on the slider show the payment of each revision without a new page:
+// the focus stays, and heading, label and buttons follow. A drag changes the label before its end.
+func (o *office) testTravel(t *testing.T) {
+	for _, width := range widths() {
+		w := o.browser.tab(t, width, expected...)
+		o.signIn(w, "/dashboard/payments/"+o.payment)
+		w.load(o.app.Ready().API + "/dashboard/payments/" + o.payment)
+		w.untilText("main .heading", "Partially settled")
+		last := w.value("#at")
+		eval[string](w, `window.same = "page"; ""`)
+		w.focus("#at")
+		w.keys(kb.Home)
+		w.untilText("main .heading", "After revision 1")
+		w.keys(kb.ArrowRight)
+		w.untilText("main .heading", "After revision 2")
+		w.untilText("main .heading", "Authorized")
+		w.untilText("label[for=at]", "After revision 2 of "+last)
+		if !eval[bool](w, `window.same === "page" && document.activeElement.id === "at" && location.search === "?at=2" && !document.querySelector('a[href$="/refund"]')`) {
+			t.Error("the page was loaded again, lost the focus, or has the buttons of now")
+		}
+		w.picture(fmt.Sprintf("dashboard-travel-%d", width))
+		eval[string](w, `const slider = document.getElementById("at"); slider.value = 1; slider.dispatchEvent(new Event("input", {bubbles: true})); ""`)
+		if label := w.text("label[for=at]"); label != "After revision 1 of "+last {
+			t.Errorf("during the drag the label is %q", label)
+		}
+		w.keys(kb.End)
+		w.until(`document.querySelector('a[href$="/refund"]') !== null && location.search === ""`)
+		if !eval[bool](w, `window.same === "page" && document.activeElement.id === "at"`) {
+			t.Error("the way to now loads the page again, or loses the focus")
+		}
+	}
 }

@@ -148,6 +148,7 @@ async function refresh() {
 // prepare gives a part of the page what it needs.
 function prepare(part) {
   for (const field of part.querySelectorAll('[data-apply]')) field.addEventListener('change', () => field.form.requestSubmit())
+  for (const field of part.querySelectorAll('[data-travel]')) travel(field)
   for (const button of part.querySelectorAll('[data-copy]')) {
     button.hidden = false
     button.addEventListener('click', async () => {
@@ -157,6 +158,40 @@ function prepare(part) {
   }
   for (const box of part.querySelectorAll('[data-saved-views]')) savedViews(box)
   for (const field of part.querySelectorAll('[data-check]')) liveCheck(field)
+}
+
+// A slider with data-travel shows the page of its value: the label at once, then the parts of that page. The slider stays, with its focus.
+let travelled = 0
+function travel(slider) {
+  const plain = slider.form.querySelector('[data-plain]')
+  if (plain) plain.hidden = true
+  let timer
+  const go = async () => {
+    const mine = ++travelled
+    const to = new URL(slider.form.action)
+    if (slider.value !== slider.max) to.searchParams.set('at', slider.value)
+    try {
+      const page = parse(await (await fetch(to, { headers: { Accept: 'text/html' } })).text())
+      const fresh = [...page.querySelectorAll('[data-part]')]
+      if (mine !== travelled || !slider.isConnected) return
+      if (fresh.length === 0) { location.assign(to); return }
+      for (const part of fresh) {
+        const shown = document.querySelector(`[data-part="${part.dataset.part}"]`)
+        const open = [...shown.querySelectorAll('details[open][id]')].map((d) => d.id)
+        shown.replaceWith(part)
+        for (const id of open) { const d = document.getElementById(id); if (d) d.open = true }
+        prepare(part)
+      }
+      history.replaceState(null, '', to)
+    } catch {
+      say('There is no connection. The page shows another moment than the slider.')
+    }
+  }
+  slider.addEventListener('input', () => {
+    slider.form.querySelector('output').textContent = slider.value
+    clearTimeout(timer)
+    timer = setTimeout(go, 150)
+  })
 }
 
 // A field with data-check is checked while it is edited: the form is sent as by its button "check", which saves nothing, and the part
