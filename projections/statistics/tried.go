@@ -9,8 +9,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// ByTries selects payments by the outcomes of their authorizations at all processors. A field without
-// a value does not select.
+// ByTries selects payments by the outcomes of their authorizations at all processors. An empty
+// field does not select.
 type ByTries struct {
 	Processors []string // names
 	Results    []string // APPROVED, DECLINED, FAILED
