@@ -92,3 +92,30 @@ func TestTriesOnHome(t *testing.T) {
 	s.open("/dashboard/payments?tried=BANK&result=MAYBE")
 	s.shows(422, "There is no processor BANK.", "There is no result MAYBE.")
 }
+
+// TestSearchSaysItsLimits: a search with more results than it shows says so, and leads to the whole
+// list. One without a result says what it compares, and that names are sealed.
+func TestSearchSaysItsLimits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.open("/dashboard/search")
+	s.shows(200, "a customer's e-mail address", "Names cannot be searched: they are sealed")
+	s.open("/dashboard/search?q=Ada+Lovelace")
+	s.shows(200, "Nothing has the id “Ada Lovelace”", "compares whole ids and e-mail addresses, not parts of them", "Names cannot be searched: they are sealed")
+	for n := range 21 {
+		s.paid(goodCard, "")
+		if n == 18 {
+			s.open("/dashboard/search?q=order-1")
+			s.shows(200, "orderId")
+			s.lacks("There may be more.")
+		}
+	}
+	s.open("/dashboard/search?q=order-1")
+	s.shows(200, "The search shows the first 20 results. There may be more. All payments of this order.")
+	s.holds(`<a href="/dashboard/payments?order=order-1">`)
+	s.open("/dashboard/payments?order=order-1")
+	if n := strings.Count(s.now.text, `class="id" href="/dashboard/payments/`); n != 21 {
+		t.Errorf("the list has %d payments", n)
+	}
+}

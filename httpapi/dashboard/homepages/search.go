@@ -2,6 +2,7 @@ package homepages
 
 import (
 	"net/url"
+	"slices"
 	"time"
 
 	"payledger/domain"
@@ -20,6 +21,33 @@ type hit struct {
 type searchView struct {
 	Query string
 	Hits  []hit
+}
+
+// most is the greatest number of results of a search (D20).
+const most = 20
+
+// Full reports whether there may be more results than the page shows.
+func (s searchView) Full() bool { return len(s.Hits) >= most }
+
+type allOf struct{ Text, Address string }
+
+// wholeLists are the filters of the list of payments that take a searched text, by the field that
+// has it.
+var wholeLists = map[string]allOf{
+	"orderId": {"All payments of this order.", "order"}, "customerId": {"All payments of this customer.", "customer"},
+	"emailAddress": {"All payments with this e-mail address.", "email"},
+}
+
+// All returns the lists without a limit that have the results.
+func (s searchView) All() (all []allOf) {
+	for _, h := range s.Hits {
+		list, known := wholeLists[h.Matched]
+		list.Address = frame.Address("/dashboard/payments", url.Values{list.Address: {s.Query}})
+		if known && !slices.Contains(all, list) {
+			all = append(all, list)
+		}
+	}
+	return all
 }
 
 // pages are the addresses of what a search finds, by its kind. A kind without a page of its own is
