@@ -24,8 +24,8 @@ const (
 		AND (since < ? OR EXISTS (SELECT 1 FROM payments WHERE id = reference)) ORDER BY since, reference LIMIT ?`
 	selectAttempts = `SELECT decided_at, id, account FROM attempts INDEXED BY attempts_decided WHERE (decided_at, id) > (?, ?)
 		AND decided_at <= ? ORDER BY decided_at, id LIMIT ?`
-	selectPending = `SELECT due_kind, due_state, count(*), min(due_at), min((due_slot - ? + ?) % ?) FROM payments INDEXED BY payments_slot
-		WHERE due_slot IS NOT NULL GROUP BY due_kind, due_state`
+	selectPending = `SELECT processor, due_kind, due_state, count(*), min(due_at), min((due_slot - ? + ?) % ?) FROM payments INDEXED BY payments_slot
+		WHERE due_slot IS NOT NULL GROUP BY processor, due_kind, due_state`
 )
 
 // OpenOperations lists the payments with an operation at a processor that has no outcome (D8); see
@@ -62,13 +62,14 @@ func (p *Projections) items(ctx context.Context, what, query string, args ...any
 	}, query, args...)
 }
 
-// PendingOperations counts the open operations of one kind and state.
+// PendingOperations counts the open operations of one kind and state at one processor.
 type PendingOperations struct {
-	Kind  processor.Kind
-	State payment.OperationState
-	Count int
-	Since time.Time // of the oldest request
-	Next  time.Time // the first of their slots after now
+	Processor processor.Name
+	Kind      processor.Kind
+	State     payment.OperationState
+	Count     int
+	Since     time.Time // of the oldest request
+	Next      time.Time // the first of their slots after now
 }
 
 // PendingOperations counts the operations without an outcome in this node's views. It reads an
@@ -77,7 +78,7 @@ func (p *Projections) PendingOperations(ctx context.Context, now time.Time) ([]P
 	round := pending.Cycle.Microseconds()
 	return rowsOf(ctx, p, "pending operations", func(scan sqlitefile.Scan) (o PendingOperations, err error) {
 		var since, wait int64
-		err = scan(&o.Kind, &o.State, &o.Count, &since, &wait)
+		err = scan(&o.Processor, &o.Kind, &o.State, &o.Count, &since, &wait)
 		o.Since, o.Next = time.UnixMicro(since).UTC(), now.Add(time.Duration(wait)*time.Microsecond)
 		return o, err
 	}, selectPending, pending.Slot(now), round, round)

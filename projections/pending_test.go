@@ -151,7 +151,7 @@ func TestPendingOperations(t *testing.T) {
 			}
 		}
 	}
-	if got := list[0]; got.Kind != processor.Authorize || got.State != payment.StateRequested || got.Count != count ||
+	if got := list[0]; got.Processor != processor.Adyen || got.Kind != processor.Authorize || got.State != payment.StateRequested || got.Count != count ||
 		!got.Since.Equal(states[1].Operations[0].RequestedAt) || !got.Next.Equal(next) {
 		t.Errorf("%+v, not %d, next %s", got, count, next)
 	}

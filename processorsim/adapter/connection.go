@@ -22,6 +22,9 @@ type Connection struct {
 	// Calls bounds the operations at once, and the questions at once; further calls wait for a
 	// place. 0: no bound.
 	Calls int
+	// Timeout bounds one call, from its place on, except a list by time, which has any length.
+	// After it the outcome is unknown. 0: only the caller's context bounds it.
+	Timeout time.Duration
 	// Exchanged gets the end of each exchange over the connection: nil for an answer, a refusal
 	// included. An exchange that the caller gave up is not one. nil: nobody does.
 	Exchanged func(error)
@@ -59,7 +62,7 @@ func Open(c Connection) (*Adapter, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("the processor URL is not an http or https address without query and fragment") // it may hold a password
 	}
-	a := &Adapter{http: newHTTPClient(c.CAs), exchanged: c.Exchanged, unfit: c.Unfit, token: c.Token, user: u.User}
+	a := &Adapter{http: newHTTPClient(c.CAs), exchanged: c.Exchanged, unfit: c.Unfit, timeout: c.Timeout, token: c.Token, user: u.User}
 	u.User = nil
 	a.base, a.path = strings.TrimSuffix(u.String(), "/"), strings.TrimSuffix(u.EscapedPath(), "/")
 	if c.Calls > 0 {
@@ -111,9 +114,9 @@ func (p places) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// exchange sends r once, and calls read with the response. The places bound operations apart from
-// questions: look-ups go on while operations hang.
-func (c *Adapter) exchange(r *http.Request, read func(*http.Response) error) error {
+// exchange sends r once, and calls read with the response. It takes at most limit; 0: no bound. The
+// places bound operations apart from questions: look-ups go on while operations hang.
+func (c *Adapter) exchange(r *http.Request, limit time.Duration, read func(*http.Response) error) error {
 	places := c.questions
 	if r.Header.Get(protocol.HeaderIdempotencyKey) != "" {
 		places = c.operations
@@ -123,8 +126,17 @@ func (c *Adapter) exchange(r *http.Request, read func(*http.Response) error) err
 		return err // no exchange: the processor may be well
 	}
 	defer leave()
-	err = c.sendOnce(r, read)
+	own := r
+	if limit > 0 {
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
+		defer cancel()
+		own = r.WithContext(ctx)
+	}
+	err = c.sendOnce(own, read)
 	given := r.Context().Err()
+	if err != nil && given == nil && own.Context().Err() != nil {
+		err = unknown("%s: no answer within %s: %w", c.call(r), limit, own.Context().Err())
+	}
 	if c.exchanged != nil && (err == nil || !errors.Is(given, context.Canceled)) {
 		c.exchanged(err)
 	}

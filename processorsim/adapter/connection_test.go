@@ -99,6 +99,43 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
+// TestTimeLimit: a call without an answer ends after the time of its connection, with an unknown
+// outcome, and counts as one without an answer. A list by time goes on, and the caller's own end is
+// still its own.
+func TestTimeLimit(t *testing.T) {
+	var ends []error
+	release := make(chan struct{})
+	a := connect(t, adapter.Connection{URL: "http://server", Timeout: time.Millisecond, Exchanged: func(err error) { ends = append(ends, err) }}, func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("from") {
+			_, _ = io.Copy(io.Discard, r.Body)
+			select {
+			case <-r.Context().Done():
+			case <-release:
+			}
+		}
+	})
+	defer close(release)
+	_, sent := a.Send(t.Context(), op)
+	_, found := a.Lookup(t.Context(), processor.Adyen, "01a.2")
+	for _, err := range []error{sent, found} {
+		if !errors.Is(err, processor.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 1ms") {
+			t.Errorf("%v", err)
+		}
+	}
+	from := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	if err := a.Operations(t.Context(), processor.Adyen, from, from, func(processor.Record) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if len(ends) != 3 || ends[0] == nil || ends[1] == nil || ends[2] != nil {
+		t.Errorf("%v", ends)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := a.Send(gone, op); strings.Contains(err.Error(), "within") || len(ends) != 3 {
+		t.Errorf("%v %v", err, ends)
+	}
+}
+
 // TestNoSecretInErrors: no error has the token, the user, the password or the path of the address,
 // even if the processor repeats them.
 func TestNoSecretInErrors(t *testing.T) {

@@ -85,7 +85,7 @@ func readList[T any](ctx context.Context, c *Adapter, path, what string, handle 
 		return err
 	}
 	var handled error
-	err = c.exchange(r, func(response *http.Response) error {
+	err = c.exchange(r, 0, func(response *http.Response) error {
 		if response.StatusCode != http.StatusOK {
 			text, _ := io.ReadAll(io.LimitReader(response.Body, protocol.MaxBody)) // for the error text only
 			return c.refused(c.call(r), response.StatusCode, text)

@@ -34,24 +34,24 @@ const (
 
 var (
 	waitingCount = prometheus.NewDesc("payledger_operations_waiting",
-		"Operations at processors without an outcome, by operation and state.", []string{"operation", "state"}, nil)
+		"Operations at processors without an outcome, by operation, processor and state.", []string{"operation", "processor", "state"}, nil)
 	waitingSince = prometheus.NewDesc("payledger_operations_waiting_since_seconds",
-		"Unix time of the request that has waited longest, by operation and state.", []string{"operation", "state"}, nil)
+		"Unix time of the request that has waited longest, by operation, processor and state.", []string{"operation", "processor", "state"}, nil)
 	waitingNext = prometheus.NewDesc("payledger_operations_next_lookup_seconds",
-		"Unix time at which a processor is asked next, by operation and state.", []string{"operation", "state"}, nil)
+		"Unix time at which a processor is asked next, by operation, processor and state.", []string{"operation", "processor", "state"}, nil)
 )
 
 func (c *waitingOperations) collect(out chan<- prometheus.Metric) {
-	type label struct{ operation, state string }
+	type label struct{ operation, processor, state string }
 	soon := map[label]time.Time{}
 	for _, w := range c.Lookups() {
-		at := label{string(w.Kind), string(w.State)}
+		at := label{string(w.Kind), string(w.Processor), string(w.State)}
 		soon[at] = earlier(soon[at], w.NextLookup)
 	}
 	for _, g := range c.counted() {
-		next := earlier(soon[label{string(g.Kind), string(g.State)}], g.Next)
+		next := earlier(soon[label{string(g.Kind), string(g.Processor), string(g.State)}], g.Next)
 		metric := func(of *prometheus.Desc, value float64) {
-			out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, string(g.Kind), string(g.State))
+			out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, string(g.Kind), string(g.Processor), string(g.State))
 		}
 		metric(waitingCount, float64(g.Count))
 		metric(waitingSince, unixSeconds(g.Since))

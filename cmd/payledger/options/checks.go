@@ -96,7 +96,12 @@ func (o Options) KeyFaults() []string {
 
 // processorFaults returns the faults of the connections to processors.
 func (o Options) processorFaults() []string {
-	_, faults := o.Targets(&o.ProcessorSecrets)
+	targets, faults := o.Targets(&o.ProcessorSecrets)
+	for _, name := range processor.Names {
+		if t := targets[name]; t.Timeout > o.PaymentTimeout {
+			faults = append(faults, fmt.Sprintf("--processor-timeout of %s is %s, longer than --payment-timeout %s: a caller does not wait so long", name, t.Timeout, o.PaymentTimeout))
+		}
+	}
 	return faults
 }
 

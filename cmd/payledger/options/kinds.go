@@ -36,7 +36,7 @@ var kinds = map[string]kind{
 	"currency": text, "status": text, "processor": text, "type": text, "events": text,
 
 	// Any text: it is compared, or sent as it is.
-	"account": text, "payment": text, "order": text, "customer": text, "path": text, "api-key": text, "signing-secret": text, "processor-secret": text, "processor-token": text,
+	"account": text, "payment": text, "order": text, "customer": text, "path": text, "api-key": text, "signing-secret": text, "processor-secret": text, "processor-token": text, "processor-timeout": text,
 	"nats-placement-tags": text, "nats-placement-cluster": text,
 }
 

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"payledger/domain/processor"
 )
@@ -20,6 +21,7 @@ type Processors struct {
 	Processor          []string `name:"processor" sep:"none" help:"Address of one processor; repeatable, in a variable with blanks between them. Without --processor-url, the others have none." placeholder:"NAME=URL"`
 	ProcessorToken     []string `name:"processor-token" sep:"none" help:"Sent with every call of the processors, as Authorization: Bearer; for one of them NAME=TEXT, repeatable." placeholder:"TEXT"`
 	ProcessorTokenFile string   `help:"File that holds the processor token, or a line NAME=TEXT for each processor." type:"path"`
+	ProcessorTimeout   []string `name:"processor-timeout" sep:"none" help:"How long one call of a processor may take, 1s to --payment-timeout (default: that); for one of them NAME=DURATION, repeatable." placeholder:"DURATION"`
 	ProcessorCA        string   `name:"processor-ca" help:"File with the certificates of the authorities that sign the processors' certificates, instead of the system's." type:"path"`
 }
 
@@ -32,8 +34,9 @@ type ProcessorSecrets struct {
 // Target is the connection to one processor.
 type Target struct {
 	URL, Token string
-	Secret     string // signs its notifications; "": none was given
-	flag       string // that gave the address
+	Secret     string        // signs its notifications; "": none was given
+	Timeout    time.Duration // of one call; 0: none was given
+	flag       string        // that gave the address
 }
 
 // InProcess reports whether the processors are the simulator of this process.
@@ -44,6 +47,8 @@ func (p Processors) InProcess() bool { return p.ProcessorURL == "" && len(p.Proc
 func (p Processors) Targets(s *ProcessorSecrets) (map[processor.Name]Target, []string) {
 	addresses, faults := pairs("--processor", p.Processor)
 	tokens, more := pairs("--processor-token", p.ProcessorToken)
+	faults = append(faults, more...)
+	timeouts, more := pairs("--processor-timeout", p.ProcessorTimeout)
 	faults = append(faults, more...)
 	secrets := map[processor.Name]string{}
 	if s != nil {
@@ -62,9 +67,15 @@ func (p Processors) Targets(s *ProcessorSecrets) (map[processor.Name]Target, []s
 		if t.URL == "" {
 			faults = append(faults, p.unused(name, "--processor-token", tokens)...)
 			faults = append(faults, p.unused(name, "--processor-secret", secrets)...)
+			faults = append(faults, p.unused(name, "--processor-timeout", timeouts)...)
 			continue
 		}
 		t.Token, t.Secret = of(tokens, name), of(secrets, name)
+		if text := of(timeouts, name); text != "" {
+			if t.Timeout, more = callTimeout(name, text); len(more) > 0 {
+				faults = append(faults, more...)
+			}
+		}
 		faults = append(faults, t.faults(name)...)
 		if s != nil && t.Secret == "" && addresses[name] != "" {
 			faults = append(faults, fmt.Sprintf("the secret of the notifications of %s is missing: set PAYLEDGER_PROCESSOR_SECRET, or --processor-secret-file", name))
@@ -74,8 +85,23 @@ func (p Processors) Targets(s *ProcessorSecrets) (map[processor.Name]Target, []s
 	if tokens[everyName] != "" && p.InProcess() {
 		faults = append(faults, "--processor-token is for --processor or --processor-url: the simulator in this process needs none")
 	}
+	if timeouts[everyName] != "" && p.InProcess() {
+		faults = append(faults, "--processor-timeout is for --processor or --processor-url: the simulator in this process has the time of --payment-timeout")
+	}
 	_, wrong := p.Authorities()
 	return targets, unique(append(faults, append(wrong, p.unusedAuthorities(targets)...)...))
+}
+
+// MinCallTimeout is the shortest time that --processor-timeout takes. A connector needs a call of
+// its vendor for its answer.
+const MinCallTimeout = time.Second
+
+func callTimeout(name processor.Name, text string) (time.Duration, []string) {
+	took, err := time.ParseDuration(text)
+	if err != nil || took < MinCallTimeout {
+		return 0, []string{fmt.Sprintf("--processor-timeout of %s must be a duration of %s or more, such as 20s", name, MinCallTimeout)}
+	}
+	return took, nil
 }
 
 // everyName stands for all processors in the pairs of a flag.
@@ -94,7 +120,7 @@ func (p Processors) unused(name processor.Name, flag string, values map[processo
 	case values[name] == "":
 		return nil
 	case p.InProcess():
-		return []string{fmt.Sprintf("%s names %s, and no processor has an address: the simulator in this process has one secret for all", flag, name)}
+		return []string{fmt.Sprintf("%s names %s, and no processor has an address: the simulator in this process has one secret for all, and no token and time of its own", flag, name)}
 	default:
 		return []string{fmt.Sprintf("%s names %s, which has no address: add --processor %[2]s=URL", flag, name)}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/cmd/payledger/options"
 	"payledger/domain/account"
@@ -20,7 +21,7 @@ func TestTargets(t *testing.T) {
 	type targets = map[processor.Name]options.Target
 	strip := func(found targets) targets {
 		for name, target := range found {
-			found[name] = options.Target{URL: target.URL, Token: target.Token, Secret: target.Secret}
+			found[name] = options.Target{URL: target.URL, Token: target.Token, Secret: target.Secret, Timeout: target.Timeout}
 		}
 		return found
 	}
@@ -45,6 +46,8 @@ func TestTargets(t *testing.T) {
 			targets{adyen: {URL: "http://a", Token: "ta", Secret: "1"}, stripe: {URL: "http://s", Token: "ts", Secret: "2"}}},
 		"one of its own": {options.Processors{ProcessorURL: "http://p", Processor: []string{"STRIPE=http://s"}, ProcessorToken: []string{"STRIPE=ts", "t"}}, []string{"s", "ADYEN=sa"},
 			with(with(all(options.Target{URL: "http://p", Token: "t", Secret: "s"}), stripe, options.Target{URL: "http://s", Token: "ts", Secret: "s"}), adyen, options.Target{URL: "http://p", Token: "t", Secret: "sa"})},
+		"times": {options.Processors{Processor: []string{"STRIPE=http://s", "ADYEN=http://a"}, ProcessorTimeout: []string{"20s", "ADYEN=1s"}}, []string{"s"},
+			targets{adyen: {URL: "http://a", Secret: "s", Timeout: time.Second}, stripe: {URL: "http://s", Secret: "s", Timeout: 20 * time.Second}}},
 		"two with one address": {options.Processors{Processor: []string{"STRIPE=http://s", "ADYEN=http://s"}}, []string{"s"},
 			targets{adyen: {URL: "http://s", Secret: "s"}, stripe: {URL: "http://s", Secret: "s"}}},
 	} {
@@ -99,6 +102,11 @@ func TestTargetFaults(t *testing.T) {
 		"a token of another":       {flags{options.Processors{Processor: []string{"STRIPE=http://s"}, ProcessorToken: []string{"ADYEN=S3CRET"}}, []string{"S3CRET"}}, "--processor-token names ADYEN, which has no address"},
 		"a token and a user":       {flags{options.Processors{Processor: []string{"STRIPE=http://me:S3CRET@s"}, ProcessorToken: []string{"S3CRET"}}, []string{"S3CRET"}}, "--processor STRIPE has a user, and a token is set"},
 		"a token with a blank":     {flags{options.Processors{ProcessorURL: "http://p", ProcessorToken: []string{"S3CRET S3CRET"}}, nil}, "has a character that no header can have"},
+		"a time that is none":      {flags{options.Processors{ProcessorURL: "http://p", ProcessorTimeout: []string{"ADYEN=S3CRET"}}, nil}, "--processor-timeout of ADYEN must be a duration of 1s or more, such as 20s"},
+		"too short a time":         {flags{options.Processors{ProcessorURL: "http://p", ProcessorTimeout: []string{"999ms"}}, nil}, "--processor-timeout of ADYEN must be a duration of 1s or more"},
+		"a time of another":        {flags{options.Processors{Processor: []string{"STRIPE=http://s"}, ProcessorTimeout: []string{"ADYEN=2s"}}, []string{"S3CRET"}}, "--processor-timeout names ADYEN, which has no address"},
+		"a time, no processor":     {flags{options.Processors{ProcessorTimeout: []string{"2s"}}, nil}, "--processor-timeout is for --processor or --processor-url"},
+		"two times":                {flags{options.Processors{ProcessorURL: "http://p", ProcessorTimeout: []string{"2s", "3s"}}, nil}, "--processor-timeout has a value for all processors twice"},
 		"no file of authorities":   {flags{options.Processors{ProcessorURL: "https://p", ProcessorCA: filepath.Join(dir, "none")}, nil}, "--processor-ca: open "},
 		"no authority in the file": {flags{options.Processors{ProcessorURL: "https://p", ProcessorCA: empty}, nil}, "has no certificate in PEM"},
 		"authorities for http":     {flags{options.Processors{ProcessorURL: "http://p", ProcessorCA: empty}, nil}, "--processor-ca is for processors with an https URL"},
@@ -130,6 +138,17 @@ func TestProductionProcessors(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "hidden") || strings.Contains(text, "processor secret of ADYEN") {
+		t.Error(text)
+	}
+}
+
+// TestProcessorTimeLimit: no call of a processor takes longer than a caller waits.
+func TestProcessorTimeLimit(t *testing.T) {
+	t.Parallel()
+	o := options.Options{PaymentTimeout: 30 * time.Second}
+	o.ProcessorURL, o.ProcessorTimeout = "http://p", []string{"30s", "STRIPE=31s"}
+	text := strings.Join(o.Faults(), "; ")
+	if !strings.Contains(text, "--processor-timeout of STRIPE is 31s, longer than --payment-timeout 30s") || strings.Contains(text, "timeout of ADYEN") {
 		t.Error(text)
 	}
 }

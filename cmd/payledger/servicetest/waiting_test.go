@@ -25,7 +25,7 @@ func TestWaitingMetrics(t *testing.T) {
 	app := apptest.StartApp(t, o)
 	m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)
 	count := func(operation string, n int) string {
-		return fmt.Sprintf("\npayledger_operations_waiting{operation=\"%s\",state=\"PENDING\"} %d\n", operation, n)
+		return fmt.Sprintf("\npayledger_operations_waiting{operation=\"%s\",processor=\"ADYEN\",state=\"PENDING\"} %d\n", operation, n)
 	}
 	var before time.Time
 	text := ""
@@ -53,7 +53,7 @@ func TestWaitingMetrics(t *testing.T) {
 	for name, bounds := range map[string][2]time.Time{
 		"waiting_since_seconds": {before, time.Now()}, "next_lookup_seconds": {before, time.Now().Add(time.Hour)},
 	} {
-		line := regexp.MustCompile(`(?m)^payledger_operations_` + name + `\{operation="capture",state="PENDING"\} (\S+)$`).FindStringSubmatch(text)
+		line := regexp.MustCompile(`(?m)^payledger_operations_` + name + `\{operation="capture",processor="ADYEN",state="PENDING"\} (\S+)$`).FindStringSubmatch(text)
 		if line == nil {
 			t.Fatalf("no %s in\n%s", name, text)
 		}

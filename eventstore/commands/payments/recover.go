@@ -139,6 +139,7 @@ func (s *Payments) expiryLookup(p payment.State) *lookup {
 
 // Waiting is an operation without an outcome that this process asks about (D8).
 type Waiting struct {
+	Processor  processor.Name
 	Kind       processor.Kind
 	State      payment.OperationState
 	NextLookup time.Time // zero: a look-up is under way
@@ -150,11 +151,11 @@ func (s *Payments) Waiting() []Waiting {
 	for _, f := range s.inFlight.all() {
 		state := f.newest()
 		op, _ := state.Operation(f.revision)
-		list = append(list, Waiting{Kind: op.Kind, State: op.State, NextLookup: s.byClock(f.nextLookup())})
+		list = append(list, Waiting{Processor: op.Target.Processor, Kind: op.Kind, State: op.State, NextLookup: s.byClock(f.nextLookup())})
 	}
 	for _, l := range s.inFlight.scheduled.all() {
 		if l.state.Open() {
-			list = append(list, Waiting{Kind: l.kind, State: l.state, NextLookup: s.byClock(l.next)})
+			list = append(list, Waiting{Processor: l.processor, Kind: l.kind, State: l.state, NextLookup: s.byClock(l.next)})
 		}
 	}
 	return list
