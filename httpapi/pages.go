@@ -13,6 +13,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/session"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/checkout/locale"
 	"payledger/httpapi/clienttoken"
 	"payledger/httpapi/payments"
 	"payledger/httpapi/proofpage"
@@ -24,7 +25,7 @@ import (
 func getCheckoutPage(c *call) (any, error) {
 	token := c.r.URL.Query().Get("clientToken")
 	if token == "" {
-		return c.api.pages.Restore()
+		return c.api.pages.Restore(c.locale())
 	}
 	merchant, id, err := c.sessionOf(token)
 	if err != nil {
@@ -43,7 +44,7 @@ func getCheckoutPage(c *call) (any, error) {
 		return nil, err
 	}
 	if !open.Exists() && (s.Total() == nil || s.Currency == "" || s.OrderID == "") {
-		return c.api.pages.Notice(http.StatusBadRequest, checkout.Incomplete)
+		return c.api.pages.Notice(c.locale(), http.StatusBadRequest, checkout.Incomplete)
 	}
 	view := c.paymentView(s, open)
 	if view.AttemptID, err = c.openAttempt(s); err != nil {
@@ -52,7 +53,7 @@ func getCheckoutPage(c *call) (any, error) {
 	if view.Saved, err = c.savedCards(s); err != nil {
 		return nil, err
 	}
-	return c.api.pages.Payment(view)
+	return c.api.pages.Payment(c.locale(), view)
 }
 
 func (c *call) paymentView(s session.State, open payment.State) checkout.Payment {
@@ -69,6 +70,9 @@ func (c *call) paymentView(s session.State, open payment.State) checkout.Payment
 	}
 	return view
 }
+
+// locale returns the language of the customer (D12).
+func (c *call) locale() *locale.Locale { return c.api.pages.Locale(c.r) }
 
 // unnamed is the name of an account that has not been named.
 const unnamed = "default"
@@ -89,29 +93,29 @@ func getChallengePage(c *call) (any, error) {
 	token := c.r.URL.Query().Get("clientToken")
 	sandbox := c.api.Environment == account.Sandbox
 	if token == "" && sandbox {
-		return c.api.pages.Restore()
+		return c.api.pages.Restore(c.locale())
 	}
 	found, err := c.waitingPayment(token)
 	switch {
 	case errorTable[reasonOf(err)].status == http.StatusBadRequest && sandbox:
-		return c.api.pages.ChallengeOver()
+		return c.api.pages.ChallengeOver(c.locale())
 	case errorTable[reasonOf(err)].status == http.StatusBadRequest:
-		return c.api.pages.Notice(http.StatusNotFound, checkout.Missing)
+		return c.api.pages.Notice(c.locale(), http.StatusNotFound, checkout.Missing)
 	case err != nil:
 		return nil, err
 	}
 	address, err := c.api.Commands.ActionPage(c.Ctx, found, *found.RequiredAction())
 	if err != nil { // the processor does not answer
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
-		return c.api.pages.Failure(http.StatusServiceUnavailable)
+		return c.api.pages.Failure(c.locale(), http.StatusServiceUnavailable)
 	}
 	if c.opens(address) {
-		return c.api.pages.Leave(address)
+		return c.api.pages.Leave(c.locale(), address)
 	}
 	if !sandbox {
-		return c.api.pages.Notice(http.StatusNotFound, checkout.Missing)
+		return c.api.pages.Notice(c.locale(), http.StatusNotFound, checkout.Missing)
 	}
-	return c.api.pages.Challenge(checkout.Challenge{
+	return c.api.pages.Challenge(c.locale(), checkout.Challenge{
 		Merchant: merchantName(c.Merchant), Amount: found.Amount, Currency: found.Currency,
 		Network: found.Method.Card.Network, Last4: found.Method.Card.Last4Digits,
 	})
@@ -126,7 +130,7 @@ func (c *call) opens(address string) bool {
 
 // getReturnPage serves GET /checkout/challenge/return, to which a processor sends the customer
 // after an action on its own page.
-func getReturnPage(c *call) (any, error) { return c.api.pages.Return() }
+func getReturnPage(c *call) (any, error) { return c.api.pages.Return(c.locale()) }
 
 func (c *call) waitingPayment(token string) (payment.State, error) {
 	if err := c.enterAction(token); err != nil {
@@ -158,7 +162,7 @@ func getProofAsset(c *call) (any, error) {
 
 func (c *call) pageOf(err error, n checkout.Notice) (any, error) {
 	if status := errorTable[reasonOf(err)].status; status == http.StatusBadRequest {
-		return c.api.pages.Notice(status, n)
+		return c.api.pages.Notice(c.locale(), status, n)
 	}
 	return nil, err
 }
@@ -172,7 +176,7 @@ func (c *call) failPage(err error) outcome {
 	if status == http.StatusServiceUnavailable {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	}
-	page, broken := c.api.pages.Failure(status)
+	page, broken := c.api.pages.Failure(c.locale(), status)
 	if broken != nil {
 		return outcome{status: status, failure: err, cut: broken}
 	}

@@ -64,7 +64,7 @@ func (c *call) unavailablePage(why passing.Refusal) {
 	if why.Unknown {
 		notice = checkout.Unknown
 	}
-	page, err := c.api.pages.Notice(http.StatusServiceUnavailable, notice)
+	page, err := c.api.pages.Notice(c.locale(), http.StatusServiceUnavailable, notice)
 	if err != nil {
 		c.api.Logger.Error().Err(err).Str("requestId", why.ID).Msg("a page cannot be made")
 		c.w.WriteHeader(http.StatusServiceUnavailable)

@@ -1,6 +1,10 @@
 package checkout
 
-import "net/http"
+import (
+	"net/http"
+
+	"payledger/httpapi/checkout/locale"
+)
 
 // Notice is a page with a text only.
 type Notice struct{ Title, Text string }
@@ -43,14 +47,14 @@ var (
 )
 
 // Notice returns the page of a notice.
-func (p *Pages) Notice(status int, n Notice) (Document, error) {
-	return p.render(status, "notice.html", n.Title, n)
+func (p *Pages) Notice(l *locale.Locale, status int, n Notice) (Document, error) {
+	return p.render(l, status, "notice.html", l.Say(n.Title), n)
 }
 
 // Failure returns the page for an error status.
-func (p *Pages) Failure(status int) (Document, error) {
+func (p *Pages) Failure(l *locale.Locale, status int) (Document, error) {
 	if status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
-		return p.Notice(status, Missing)
+		return p.Notice(l, status, Missing)
 	}
-	return p.Notice(status, Broken)
+	return p.Notice(l, status, Broken)
 }

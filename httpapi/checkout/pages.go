@@ -3,10 +3,15 @@ package checkout
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
+	"regexp"
+	"slices"
+	"strings"
 
+	"payledger/httpapi/checkout/locale"
 	"payledger/httpapi/style"
 )
 
@@ -31,10 +36,15 @@ type Document struct {
 
 // Pages makes the pages.
 type Pages struct {
-	templates map[string]*template.Template // by file, each with the layout
+	locales   *locale.Locales
+	templates map[place]*template.Template // each with the layout
+	words     map[string]string            // JSON of the scripts' messages, by language
 	assets    style.Files
 	policy    string
 }
+
+// place is a page in a language.
+type place struct{ tag, file string }
 
 var scripts = map[string]string{
 	"pay.html": "checkout.js", "challenge.html": "challenge.js", "restore.html": "restore.js", "notice.html": "",
@@ -47,28 +57,87 @@ func New(frameAncestors []string) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pages{templates: map[string]*template.Template{}, policy: policy}
+	p := &Pages{templates: map[place]*template.Template{}, words: map[string]string{}, policy: policy}
+	if p.locales, err = locale.Load(); err != nil {
+		return nil, err
+	}
 	if p.assets, err = style.Load(assetFiles, "assets", false); err != nil {
 		return nil, fmt.Errorf("checkout: assets: %w", err)
 	}
-	for file := range scripts {
-		p.templates[file], err = template.New("layout.html").Funcs(template.FuncMap{"testCards": func() []TestCard { return TestCards }}).ParseFS(templateFiles, "templates/layout.html", "templates/states.html", "templates/"+file)
+	messages := spoken(p.assets)
+	for _, l := range p.locales.All() {
+		words, err := json.Marshal(l.Words(messages))
 		if err != nil {
 			return nil, fmt.Errorf("checkout: %w", err)
+		}
+		p.words[l.Tag] = string(words)
+		for file := range scripts {
+			p.templates[place{l.Tag, file}], err = template.New("layout.html").Funcs(functions(l)).ParseFS(templateFiles, "templates/layout.html", "templates/states.html", "templates/"+file)
+			if err != nil {
+				return nil, fmt.Errorf("checkout: %w", err)
+			}
 		}
 	}
 	return p, nil
 }
 
-type frame struct {
-	Title, Assets, Script string
-	View                  any
+// Locale returns the language of a request: that of ?locale=, or else one that the browser takes.
+func (p *Pages) Locale(r *http.Request) *locale.Locale {
+	return p.locales.Choose(r.URL.Query().Get("locale"), r.Header.Get("Accept-Language"))
 }
 
-func (p *Pages) render(status int, file, title string, view any) (Document, error) {
+// said matches the messages of the scripts.
+var said = regexp.MustCompile(`\b(?:t|say)\("([^"]+)"`)
+
+// spoken returns the messages of all scripts.
+func spoken(assets style.Files) (messages []string) {
+	for name, body := range assets.Contents {
+		if strings.HasSuffix(name, ".js") {
+			for _, found := range said.FindAllSubmatch(body, -1) {
+				messages = append(messages, string(found[1]))
+			}
+		}
+	}
+	slices.Sort(messages)
+	return slices.Compact(messages)
+}
+
+func functions(l *locale.Locale) template.FuncMap {
+	return template.FuncMap{
+		"t":         l.Say,
+		"shop":      func(v Payment, named, unnamed string) string { return shop(l, v, named, unnamed) },
+		"action":    func(v Payment) string { return action(l, v) },
+		"money":     l.Amount,
+		"testCards": func() []TestCard { return TestCards },
+	}
+}
+
+// shop returns a message with the shop's name, or another one if the shop has none.
+func shop(l *locale.Locale, v Payment, named, unnamed string) string {
+	if v.Merchant == "" {
+		named = unnamed
+	}
+	return l.Say(named, "shop", string(v.Merchant), "total", l.Amount(v.Amount, v.Currency))
+}
+
+// action returns the label of the button. An amount of 0 only verifies the card (D5.9).
+func action(l *locale.Locale, v Payment) string {
+	if v.Amount == 0 {
+		return l.Say("Verify card")
+	}
+	return l.Say("Pay {total}", "total", l.Amount(v.Amount, v.Currency))
+}
+
+type frame struct {
+	Locale                       *locale.Locale
+	Title, Assets, Script, Words string
+	View                         any
+}
+
+func (p *Pages) render(l *locale.Locale, status int, file, title string, view any) (Document, error) {
 	var body bytes.Buffer
-	f := frame{Title: title, Assets: PathAssets + "/" + p.assets.Version, Script: scripts[file], View: view}
-	if err := p.templates[file].ExecuteTemplate(&body, "layout.html", f); err != nil {
+	f := frame{Locale: l, Words: p.words[l.Tag], Title: title, Assets: PathAssets + "/" + p.assets.Version, Script: scripts[file], View: view}
+	if err := p.templates[place{l.Tag, file}].ExecuteTemplate(&body, "layout.html", f); err != nil {
 		return Document{}, fmt.Errorf("checkout: %s: %w", file, err)
 	}
 	return Document{Status: status, ContentType: "text/html; charset=utf-8", Cache: keepNever, Body: body.Bytes()}, nil

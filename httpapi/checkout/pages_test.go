@@ -42,23 +42,23 @@ func every(t *testing.T, p *Pages) map[string]Document {
 		}
 		made[name] = d
 	}
-	d, err := p.Payment(Payment{
+	d, err := p.Payment(english, Payment{
 		Merchant: hostile, Amount: 1234, Currency: "EUR", OrderID: hostile, Order: order, Saved: saved, Sandbox: true,
 		ReturnURL: "javascript:alert(1)", PaymentID: hostile,
 	})
 	add("payment", d, err)
-	d, err = p.Challenge(Challenge{Merchant: hostile, Amount: 1, Currency: "JPY", Last4: hostile})
+	d, err = p.Challenge(english, Challenge{Merchant: hostile, Amount: 1, Currency: "JPY", Last4: hostile})
 	add("challenge", d, err)
-	d, err = p.Leave("https://bank.example/check?" + hostile)
+	d, err = p.Leave(english, "https://bank.example/check?"+hostile)
 	add("leave", d, err)
-	d, err = p.Return()
+	d, err = p.Return(english)
 	add("return", d, err)
-	d, err = p.Restore()
+	d, err = p.Restore(english)
 	add("restore", d, err)
-	d, err = p.ChallengeOver()
+	d, err = p.ChallengeOver(english)
 	add("challenge over", d, err)
 	for _, n := range []Notice{Expired, Incomplete, Missing, Broken} {
-		d, err = p.Notice(http.StatusBadRequest, n)
+		d, err = p.Notice(english, http.StatusBadRequest, n)
 		add(n.Title, d, err)
 	}
 	return made
@@ -67,7 +67,7 @@ func every(t *testing.T, p *Pages) map[string]Document {
 // TestOldestMonth checks that the page has the oldest month of expiry that the service takes: its
 // script knows no other (D12).
 func TestOldestMonth(t *testing.T) {
-	d, err := newPages(t).Payment(Payment{OldestMonth: domain.OldestMonth(time.Date(2026, 12, 1, 11, 59, 59, 0, time.UTC))})
+	d, err := newPages(t).Payment(english, Payment{OldestMonth: domain.OldestMonth(time.Date(2026, 12, 1, 11, 59, 59, 0, time.UTC))})
 	if err != nil || !strings.Contains(string(d.Body), ` data-oldest="2026-11"`) {
 		t.Errorf("%v %s", err, d.Body)
 	}
@@ -95,7 +95,7 @@ func TestPages(t *testing.T) {
 		if strings.Contains(text, "<img") || strings.Contains(text, "alert(1)</script>") {
 			t.Errorf("%s takes a text for code:\n%s", name, text)
 		}
-		if !strings.HasPrefix(text, "<!doctype html>\n<html lang=\"en\">") || strings.Count(text, "<h1") == 0 || !strings.Contains(text, "<main") {
+		if !strings.HasPrefix(text, "<!doctype html>\n<html lang=\"en\" dir=\"ltr\"") || strings.Count(text, "<h1") == 0 || !strings.Contains(text, "<main") {
 			t.Errorf("%s is no whole page:\n%s", name, text)
 		}
 	}
@@ -129,7 +129,7 @@ func TestLabels(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	p := newPages(t)
 	asset, _ := p.Asset("", "checkout.js")
-	missing, err := p.Failure(http.StatusNotFound)
+	missing, err := p.Failure(english, http.StatusNotFound)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,12 +204,12 @@ func TestTotals(t *testing.T) {
 	}}
 	var got []string
 	for _, l := range v.Lines() {
-		got = append(got, l.Name+" "+l.Amount)
+		got = append(got, l.Name+" "+Money(l.Amount, "EUR"))
 	}
 	if want := "Pen €14.00, gift €0.00, Tax €0.38, Shipping €4.90, Fee €0.25"; strings.Join(got, ", ") != want {
 		t.Errorf("the page lists %v, want %s", got, want)
 	}
-	if free := (Payment{Currency: "EUR"}).Action(); free != "Verify card" {
+	if free := action(english, Payment{Currency: "EUR"}); free != "Verify card" {
 		t.Errorf("an amount of 0: %q", free)
 	}
 }
@@ -222,7 +222,7 @@ func TestTestCards(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sandbox := range []bool{true, false} {
-		d, err := newPages(t).Payment(Payment{Merchant: "Kiosk", Amount: 1234, Currency: "EUR", OrderID: "o", Sandbox: sandbox})
+		d, err := newPages(t).Payment(english, Payment{Merchant: "Kiosk", Amount: 1234, Currency: "EUR", OrderID: "o", Sandbox: sandbox})
 		if err != nil {
 			t.Fatal(err)
 		}

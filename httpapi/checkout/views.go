@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/httpapi/checkout/locale"
 )
 
 // Payment is the content of the payment page (D12).
@@ -33,11 +34,8 @@ type Payment struct {
 // Merchant is the merchant's name for customers; "" for none.
 type Merchant string
 
-// Shop returns the name or "The shop", for the beginning of a sentence.
+// Shop returns the name or "The shop".
 func (m Merchant) Shop() string { return cmp.Or(string(m), "The shop") }
-
-// ShopWithin returns the name or "the shop", for use within a sentence.
-func (m Merchant) ShopWithin() string { return cmp.Or(string(m), "the shop") }
 
 // SavedCard is a vaulted card of the customer; the default comes first.
 type SavedCard struct {
@@ -51,23 +49,13 @@ type SavedCard struct {
 // Line is a position of the order.
 type Line struct {
 	Name     string
+	Extra    bool // the name is a message of the page, and not the merchant's
 	Quantity int64
-	Amount   string
+	Amount   domain.Amount
 }
-
-// Total returns the amount for customers.
-func (v Payment) Total() string { return Money(v.Amount, v.Currency) }
 
 // Minor returns the amount for the page's script, in minor units.
 func (v Payment) Minor() string { return strconv.FormatInt(int64(v.Amount), 10) }
-
-// Action returns the label of the button. An amount of 0 only verifies the card (D5.9).
-func (v Payment) Action() string {
-	if v.Amount == 0 {
-		return "Verify card"
-	}
-	return "Pay " + v.Total()
-}
 
 // Lines returns the order's positions and extras.
 func (v Payment) Lines() (lines []Line) {
@@ -83,15 +71,15 @@ func (v Payment) Lines() (lines []Line) {
 		if !fits {
 			continue
 		}
-		lines = append(lines, Line{cmp.Or(item.Name, item.Description, item.ItemID, "Item"), quantity, Money(sum-item.DiscountAmount, v.Currency)})
+		lines = append(lines, line("Item", sum-item.DiscountAmount, quantity, item.Name, item.Description, item.ItemID))
 	}
 	return append(lines, v.extras()...)
 }
 
 func (v Payment) extras() (lines []Line) {
-	add := func(name string, a domain.Amount) {
+	add := func(usual string, a domain.Amount, names ...string) {
 		if a != 0 {
-			lines = append(lines, Line{name, 1, Money(a, v.Currency)})
+			lines = append(lines, line(usual, a, 1, names...))
 		}
 	}
 	tax := domain.Amount(0)
@@ -100,12 +88,19 @@ func (v Payment) extras() (lines []Line) {
 	}
 	add("Tax", tax)
 	if v.Order.Shipping != nil {
-		add(cmp.Or(v.Order.Shipping.MethodName, "Shipping"), v.Order.Shipping.Amount)
+		add("Shipping", v.Order.Shipping.Amount, v.Order.Shipping.MethodName)
 	}
 	for _, fee := range v.Order.Fees {
-		add(cmp.Or(fee.Description, "Fee"), fee.Amount)
+		add("Fee", fee.Amount, fee.Description)
 	}
 	return lines
+}
+
+// line returns a position by the first name that the merchant has given it, or else by its usual
+// one.
+func line(usual string, a domain.Amount, quantity int64, names ...string) Line {
+	name := cmp.Or(names...)
+	return Line{cmp.Or(name, usual), name == "", quantity, a}
 }
 
 // Takes lists the card networks that can pay; "" for all.
@@ -117,10 +112,8 @@ func (v Payment) Takes() string {
 	return strings.Join(names, ", ")
 }
 
-// Brand returns the network's name for customers.
-func (c SavedCard) Brand() string {
-	return cmp.Or(brands[c.Network], "Card")
-}
+// Brand returns the network's name for customers; "" if it has none.
+func (c SavedCard) Brand() string { return brands[c.Network] }
 
 // Expiry returns the expiry as printed on the card: "03 / 30".
 func (c SavedCard) Expiry() string {
@@ -135,11 +128,11 @@ var brands = map[domain.Network]string{
 }
 
 // Payment returns the page with the card form, the steps that follow it, and their result.
-func (p *Pages) Payment(v Payment) (Document, error) {
+func (p *Pages) Payment(l *locale.Locale, v Payment) (Document, error) {
 	if u, err := url.Parse(v.ReturnURL); err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		v.ReturnURL = "" // the script must open web addresses only
 	}
-	return p.render(http.StatusOK, "pay.html", v.Action()+" · "+v.Shop(), v)
+	return p.render(l, http.StatusOK, "pay.html", action(l, v)+" · "+shop(l, v, "{shop}", "The shop"), v)
 }
 
 // Challenge is the content of the sandbox's 3-D Secure page.
@@ -151,26 +144,24 @@ type Challenge struct {
 	Last4    string
 }
 
-// Total returns the amount for customers.
-func (v Challenge) Total() string { return Money(v.Amount, v.Currency) }
-
 // Brand returns the network's name.
-func (v Challenge) Brand() string { return SavedCard{Network: v.Network}.Brand() }
+func (v Challenge) Brand() string { return cmp.Or(brands[v.Network], "Card") }
 
-// Challenge returns the page that simulates the issuer's check of the customer (D13).
-func (p *Pages) Challenge(v Challenge) (Document, error) {
-	return p.render(http.StatusOK, "challenge.html", "3-D Secure check · "+v.Shop(), v)
+// Challenge returns the page that simulates the issuer's check of the customer (D13). It is for
+// those who try the sandbox, in English.
+func (p *Pages) Challenge(l *locale.Locale, v Challenge) (Document, error) {
+	return p.render(l, http.StatusOK, "challenge.html", "3-D Secure check · "+v.Shop(), v)
 }
 
 // Leave returns the page that sends the customer to the processor's page of an action. address is a
 // web address.
-func (p *Pages) Leave(address string) (Document, error) {
-	return p.render(http.StatusOK, "leave.html", "3-D Secure check", struct{ Address string }{address})
+func (p *Pages) Leave(l *locale.Locale, address string) (Document, error) {
+	return p.render(l, http.StatusOK, "leave.html", l.Say("3-D Secure check"), struct{ Address string }{address})
 }
 
 // Return returns the page to which the processor sends the customer back after an action.
-func (p *Pages) Return() (Document, error) {
-	return p.render(http.StatusOK, "return.html", "3-D Secure check", nil)
+func (p *Pages) Return(l *locale.Locale) (Document, error) {
+	return p.render(l, http.StatusOK, "return.html", l.Say("3-D Secure check"), nil)
 }
 
 // restored is a page that opens another page of the same tab; its notice is for a tab without one.
@@ -180,11 +171,11 @@ type restored struct {
 }
 
 // Restore returns the page for a reload: its script opens the address with the token of the tab.
-func (p *Pages) Restore() (Document, error) {
-	return p.render(http.StatusOK, "restore.html", "Checkout", restored{Notice: lost})
+func (p *Pages) Restore(l *locale.Locale) (Document, error) {
+	return p.render(l, http.StatusOK, "restore.html", l.Say("Checkout"), restored{Notice: lost})
 }
 
 // ChallengeOver returns the page of a check that has ended: its script opens the payment.
-func (p *Pages) ChallengeOver() (Document, error) {
-	return p.render(http.StatusBadRequest, "restore.html", done.Title, restored{done, true})
+func (p *Pages) ChallengeOver(l *locale.Locale) (Document, error) {
+	return p.render(l, http.StatusBadRequest, "restore.html", l.Say(done.Title), restored{done, true})
 }

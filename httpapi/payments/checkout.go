@@ -1,6 +1,8 @@
 package payments
 
 import (
+	"slices"
+
 	"payledger/domain"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
@@ -63,6 +65,20 @@ type checkoutPayment struct {
 	ID             domain.PaymentID            `json:"id"`
 	Status         payment.Status              `json:"status"`
 	RequiredAction *paymentjson.RequiredAction `json:"requiredAction,omitempty"`
+	DeclineReason  string                      `json:"declineReason,omitempty"`
+}
+
+// tellable are the reasons of a decline that a customer may learn, and can do something about: an
+// issuer wants no other one told to the holder of the card (D13).
+var tellable = []string{"INSUFFICIENT_FUNDS", "EXPIRED_CARD"}
+
+// declineReason returns why a payment was declined; "" if that is not for its customer.
+func declineReason(p payment.State) string {
+	reason := p.StatusReason()
+	if p.Status() != payment.StatusDeclined || reason == nil || !slices.Contains(tellable, reason.Decline.Code) {
+		return ""
+	}
+	return reason.Decline.Code
 }
 
 type checkoutPaymentRequest struct {
@@ -128,7 +144,7 @@ func (h *Handlers) answerCheckout(p payment.State, err error) (any, error) {
 		return nil, err
 	}
 	token, err := h.Tokens.SignAction(p)
-	return checkoutPayment{p.ID, p.Status(), paymentjson.RenderAction(p.RequiredAction(), token)}, err
+	return checkoutPayment{p.ID, p.Status(), paymentjson.RenderAction(p.RequiredAction(), token), declineReason(p)}, err
 }
 
 type actionRequest struct {

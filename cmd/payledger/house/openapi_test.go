@@ -23,6 +23,7 @@ var ownEnums = map[string]string{
 	"MISSING_DATA":               "their one code",
 	"LIST":                       "the one type of a list's warnings, D22",
 	"SPLIT_AT_COMMAS":            "their one code",
+	"INSUFFICIENT_FUNDS":         "the reasons of a decline that a customer learns, D12",
 	"REFUND":                     "the one type of a refund's warnings, D22",
 	"REFUND_OF_DISPUTED_PAYMENT": "their codes",
 	"VAULT":                      "the one paymentFlow, D5",

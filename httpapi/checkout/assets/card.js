@@ -19,7 +19,21 @@ const brands = [
 ];
 const unknown = { name: "", lengths: [14, 15, 16, 17, 18, 19] };
 
-export const digitsOf = (text) => text.replace(/[^0-9]/g, "");
+// say marks a message; whoever shows it writes it in the page's language.
+const say = (message) => message;
+
+// latin writes the digits of every script as 0 to 9: "٤١", "４１", "४१". In Unicode the ten digits of a script follow
+// each other, from a code that ends with 0 or 6.
+function latin(text) {
+  return text.normalize("NFKC").replace(/\p{Nd}/gu, (digit) => {
+    const code = digit.codePointAt(0);
+    const row = code - (code % 16);
+    const zero = /\p{Nd}/u.test(String.fromCodePoint(row)) ? row : row + 6;
+    return String(code - zero);
+  });
+}
+
+export const digitsOf = (text) => latin(text).replace(/[^0-9]/g, "");
 
 const usual = { cvv: 3, groups: [4, 4, 4, 4, 3] };
 
@@ -74,15 +88,16 @@ export function luhn(digits) {
 // numberProblem says what is wrong with a card number, or "".
 export function numberProblem(digits) {
   const brand = brandOf(digits);
-  if (!digits) return "Enter the card number.";
-  if (brandOfWhole(digits)) return luhn(digits) ? "" : "Check the card number: a digit seems to be wrong.";
-  if (digits.length < Math.min(...brand.lengths)) return "The card number is too short.";
-  return brand.name ? "Check the card number: it has too many or too few digits." : "Enter a card number: this one is of no brand that we know.";
+  if (!digits) return say("Enter the card number.");
+  if (brandOfWhole(digits)) return luhn(digits) ? "" : say("Check the card number: a digit seems to be wrong.");
+  if (digits.length < Math.min(...brand.lengths)) return say("The card number is too short.");
+  return brand.name ? say("Check the card number: it has too many or too few digits.") : say("Enter a card number: this one is of no brand that we know.");
 }
 
 // expiryDigits reads what is typed, pasted or filled in: "3/30", "03 / 2030", "2030-03", "0330". It gives MMYY as
 // far as it goes, and a year that is being written out as it stands.
-export function expiryDigits(text) {
+export function expiryDigits(typed) {
+  const text = latin(typed);
   const turned = /^\s*(20[0-9]{2})\D+([0-9]{1,2})\s*$/.exec(text);
   if (turned) return turned[2].padStart(2, "0") + turned[1].slice(2);
   const [month, year] = text.split(/\D+/).filter(Boolean);
@@ -95,15 +110,16 @@ export function expiryDigits(text) {
 // expiryProblem says what is wrong with MMYY, or "". oldest is the oldest month with which the service still takes a card, as YYYY-MM: the
 // service decides when a card has expired, not this browser's clock.
 export function expiryProblem(digits, oldest) {
-  if (!digits) return "Enter the expiry date.";
-  if (digits.length !== 4) return "Enter month and year: MM / YY.";
+  if (!digits) return say("Enter the expiry date.");
+  if (digits.length !== 4) return say("Enter month and year: MM / YY.");
   const month = Number(digits.slice(0, 2));
-  if (month < 1 || month > 12) return "The month is between 01 and 12.";
-  return `20${digits.slice(2)}-${digits.slice(0, 2)}` < oldest ? "The card has expired." : "";
+  if (month < 1 || month > 12) return say("The month is between 01 and 12.");
+  return `20${digits.slice(2)}-${digits.slice(0, 2)}` < oldest ? say("The card has expired.") : "";
 }
 
 // cvvProblem says what is wrong with a security code of so many digits, or "".
 export function cvvProblem(digits, length) {
-  if (!digits) return "Enter the security code.";
-  return digits.length === length ? "" : `The security code has ${length} digits.`;
+  if (!digits) return say("Enter the security code.");
+  if (digits.length === length) return "";
+  return length === 4 ? say("The security code has 4 digits.") : say("The security code has 3 digits.");
 }

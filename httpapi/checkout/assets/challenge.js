@@ -1,11 +1,12 @@
 // The sandbox's stand-in for the issuer's page: the customer passes or fails, and goes back to the payment.
 import { Client } from "./api.js";
 import { keep, keepAction, kept, paymentAddress, takeToken } from "./store.js";
+import { t } from "./words.js";
 
 const buttons = document.querySelectorAll("[data-outcome]");
 const problem = document.getElementById("problem");
 
-function say(text) {
+function tell(text) {
   problem.textContent = text;
   problem.hidden = !text;
 }
@@ -16,20 +17,20 @@ function enable(on) {
 
 function back() {
   if (kept().clientToken) location.replace(paymentAddress());
-  else say("Go back to the page of your payment to go on.");
+  else tell(t("Go back to the page of your payment to go on."));
 }
 
 async function complete(client, outcome) {
   enable(false);
-  say("");
-  document.getElementById("announcer").textContent = "One moment…";
+  tell("");
+  document.getElementById("announcer").textContent = t("One moment…");
   try {
     keep({ resumeToken: (await client.complete(outcome)).resumeToken });
     back();
   } catch (error) {
     if (error.status) return back(); // the check is over: the payment's page shows how it went
     document.getElementById("announcer").textContent = "";
-    say("No connection. Nothing was decided; try again.");
+    tell(t("No connection. Nothing was decided; try again."));
     enable(true);
   }
 }

@@ -3,6 +3,7 @@ import { Client, Unknown } from "./api.js";
 import { Flow } from "./flow.js";
 import * as form from "./form.js";
 import { keep, kept, nothing, takeToken } from "./store.js";
+import { t } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const sections = document.querySelectorAll("[data-state]");
@@ -27,7 +28,7 @@ function trouble(text) {
 // busy locks the form while a payment is under way.
 function busy(on) {
   button.disabled = on;
-  button.textContent = on ? "Paying…" : action;
+  button.textContent = on ? t("Paying…") : action;
   for (const input of $("card-form").elements) if (input !== button) input.disabled = on;
 }
 
@@ -47,6 +48,12 @@ function leave(payment) {
   location.assign(back(payment));
 }
 
+// because says why a payment was declined, where an issuer allows that.
+const because = {
+  INSUFFICIENT_FUNDS: t("You have not been charged: the account of this card has too little money for this payment. Another card may work."),
+  EXPIRED_CARD: t("You have not been charged: this card has expired. Use another card."),
+};
+
 function show(state, payment) {
   const section = document.querySelector(`[data-state="${state}"]`);
   if (settings.return) for (const link of document.querySelectorAll("[data-back]")) link.href = back(payment);
@@ -55,6 +62,7 @@ function show(state, payment) {
   for (const other of sections) other.hidden = other !== section;
   // An authorization reserves the money: nothing is paid yet.
   if (payment?.status === "AUTHORIZED") for (const text of section.querySelectorAll("[data-reserved]")) text.textContent = text.dataset.reserved;
+  for (const text of section.querySelectorAll("[data-because]")) text.textContent = because[payment?.declineReason] ?? text.textContent;
   const heading = section.querySelector("h1");
   document.title = state === "form" ? title : `${heading.textContent} · ${$("merchant").textContent}`;
   heading.focus();
@@ -67,8 +75,8 @@ async function tokenize(client) {
     return (await client.tokenize(form.entered())).token;
   } catch (error) {
     if (error.status === 401 || error.id === "ClientSessionValidationError") show("expired");
-    else if (error instanceof Unknown) trouble("No connection to the payment service. You have not been charged; try again.");
-    else if (!form.refused(error.violations ?? [])) trouble("The card was not accepted. You have not been charged.");
+    else if (error instanceof Unknown) trouble(t("No connection to the payment service. You have not been charged; try again."));
+    else if (!form.refused(error.violations ?? [])) trouble(t("The card was not accepted. You have not been charged."));
     return "";
   }
 }
@@ -79,7 +87,7 @@ async function submit(client, flow) {
   const saved = form.chosen();
   if (!saved && form.check(announce) > 0) return;
   busy(true);
-  announce("Paying…");
+  announce(t("Paying…"));
   const token = saved || await tokenize(client);
   if (token) {
     form.forget();
@@ -120,7 +128,7 @@ function begin() {
 // tellChange says, on the page as it is now, why nothing was paid on the page as it was.
 function tellChange() {
   if (button.disabled) return; // there is nothing to pay any more
-  trouble(`The amount has changed: it is ${$("amount").textContent} now. You have not been charged; check it and pay again.`);
+  trouble(t("The amount has changed: it is {total} now. You have not been charged; check it and pay again.", { total: $("amount").textContent }));
 }
 
 begin();

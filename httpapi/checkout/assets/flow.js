@@ -3,6 +3,7 @@
 // the next step, a reload, a lost answer and the usual way are the same code.
 import { Client, Unknown } from "./api.js";
 import { challengeAddress, keep, kept, nothing, paymentAddress } from "./store.js";
+import { t } from "./words.js";
 
 const paid = ["AUTHORIZED", "SETTLING", "PARTIALLY_SETTLED", "SETTLED"];
 const ends = { DECLINED: "declined", FAILED: "failed", CANCELLED: "cancelled" };
@@ -31,7 +32,7 @@ export class Flow {
           this.refused(error);
           break;
         }
-        this.view.trouble("No connection to the payment service. Do not pay again: this page is finding out what happened.");
+        this.view.trouble(t("No connection to the payment service. Do not pay again: this page is finding out what happened."));
         await until(Math.min(1000 * 2 ** failures++, 15_000));
       }
     }

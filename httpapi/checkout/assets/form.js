@@ -1,5 +1,6 @@
 // The card form: groups what is typed, tells the brand, and says beside a field what is wrong with it.
 import * as card from "./card.js";
+import { t } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const fields = ["number", "expiry", "cvv", "name"];
@@ -23,7 +24,7 @@ function onNumber() {
   if ($("brand").textContent !== brand.name) $("brand").textContent = brand.name;
   $("cvv").maxLength = brand.cvv;
   $("cvv").placeholder = brand.cvv === 4 ? "1234" : "123";
-  $("cvv-hint").textContent = brand.cvv === 4 ? "4 digits on the front" : "3 digits on the back";
+  $("cvv-hint").textContent = brand.cvv === 4 ? t("4 digits on the front") : t("3 digits on the back");
 }
 
 function onExpiry(event) {
@@ -46,13 +47,15 @@ function values() {
   };
 }
 
-function problemOf(field) {
+const problemOf = (field) => t(problem(field));
+
+function problem(field) {
   const v = values();
   switch (field) {
     case "number": return card.numberProblem(v.number);
     case "expiry": return card.expiryProblem(v.expiry, document.body.dataset.oldest);
     case "cvv": return card.cvvProblem(v.cvv, v.brand.cvv);
-    default: return v.name ? "" : "Enter the name on the card.";
+    default: return v.name ? "" : t("Enter the name on the card.");
   }
 }
 
@@ -88,7 +91,7 @@ const places = { number: "number", cvv: "cvv", expirationMonth: "expiry", expira
 // refused shows what the service found wrong; false when none of it belongs to a field.
 export function refused(violations) {
   const named = violations.map((v) => places[v.path.split(".").pop()]).filter(Boolean);
-  for (const field of named) tell(field, "Check this: it was not accepted.");
+  for (const field of named) tell(field, t("Check this: it was not accepted."));
   if (named.length > 0) $(named[0]).focus();
   return named.length > 0;
 }

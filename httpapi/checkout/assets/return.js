@@ -2,6 +2,7 @@
 // processor knows.
 import { Client } from "./api.js";
 import { action, keep, kept, paymentAddress } from "./store.js";
+import { t } from "./words.js";
 
 const problem = document.getElementById("problem");
 const again = document.getElementById("again");
@@ -13,23 +14,23 @@ function stay(heading, text) {
 
 function back() {
   if (kept().clientToken) location.replace(paymentAddress());
-  else stay("The check is over", "Go back to the page of your payment to go on.");
+  else stay(t("The check is over"), t("Go back to the page of your payment to go on."));
 }
 
 async function complete() {
   problem.hidden = again.hidden = true;
-  document.getElementById("announcer").textContent = "One moment…";
+  document.getElementById("announcer").textContent = t("One moment…");
   try {
     keep({ resumeToken: (await new Client(action()).complete("AUTHENTICATED")).resumeToken });
     back();
   } catch (error) {
     if (error.status) return back(); // the check is over: the payment's page shows how it went
     document.getElementById("announcer").textContent = "";
-    problem.textContent = "No connection. Nothing was decided; try again.";
+    problem.textContent = t("No connection. Nothing was decided; try again.");
     problem.hidden = again.hidden = false;
   }
 }
 
 again.addEventListener("click", complete);
 if (action()) complete();
-else stay("The check is over", "Go back to the page of your payment to go on.");
+else stay(t("The check is over"), t("Go back to the page of your payment to go on."));

@@ -1,6 +1,7 @@
 // What this tab keeps of a payment: the client token, and how far it got. Never a card.
 const key = "payledger.checkout";
 const actionKey = "payledger.action";
+const languageKey = "payledger.language";
 
 function read(name) {
   try {
@@ -38,12 +39,27 @@ export function keepAction(clientToken) {
   }
 }
 
+// keepLanguage keeps the language that the shop has chosen, for the pages that follow. Without it they have the browser's.
+function keepLanguage(locale) {
+  try {
+    sessionStorage.setItem(languageKey, JSON.stringify({ locale }));
+  } catch {
+    // the pages that follow have the browser's language
+  }
+}
+
 // takeToken takes the client token out of the address.
 export function takeToken() {
-  const token = new URL(location.href).searchParams.get("clientToken") ?? "";
+  const { searchParams } = new URL(location.href);
+  const token = searchParams.get("clientToken") ?? "";
+  if (searchParams.has("locale")) keepLanguage(searchParams.get("locale"));
   return { token, hide: () => history.replaceState(null, "", location.pathname) };
 }
 
-const address = (path, token) => `${path}?clientToken=${encodeURIComponent(token)}`;
+function address(path, token) {
+  const { locale } = read(languageKey);
+  return `${path}?clientToken=${encodeURIComponent(token)}${locale ? `&locale=${encodeURIComponent(locale)}` : ""}`;
+}
+
 export const paymentAddress = () => address("/checkout", kept().clientToken);
 export const challengeAddress = (token) => address("/checkout/challenge", token);

@@ -34,6 +34,10 @@ var checkoutCases = []checkoutCase{
 	{"amount changed", false, till.testAmountChanged},
 	{"amount changed while it was asked", false, till.testAmountChangedUnseen},
 
+	{"languages", false, till.testLanguages},
+	{"digits of another script", false, till.testDigits},
+	{"no funds", false, till.testNoFunds},
+
 	{"form: amounts", false, till.testAmounts},
 	{"form: cards", false, till.testCards},
 	{"form: typing", false, till.testTyping},
