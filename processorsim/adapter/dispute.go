@@ -10,27 +10,23 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/processorsim/dialects"
 	"payledger/processorsim/protocol"
 )
 
-type disputeFields struct {
-	processor.DisputeUpdate
-	currency string // as the processor spells it
-	amount   int64  // minor units
-	decimal  string // major units; it counts instead of amount unless it is ""
-	exponent *int   // the processor's number of digits of minor units; nil if absent
-}
+type disputeFields dialects.Fields
 
 const maxWording = 500
 
 // readDispute maps a dispute to the contract's terms. No error text repeats a value of the body.
 func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeUpdate, error) {
-	n, err := dialectFor(name, body).read(body)
+	read, err := dialects.For(name, body).Read(body)
 	if err != nil {
 		return nil, errors.New("its dispute cannot be parsed")
 	}
+	n := disputeFields(read)
 	d := &n.DisputeUpdate
-	d.Currency = domain.Currency(strings.ToUpper(n.currency))
+	d.Currency = domain.Currency(strings.ToUpper(n.Written))
 	d.At, d.ChallengeBy = d.At.UTC(), d.ChallengeBy.UTC()
 	if !years(d.ChallengeBy) {
 		d.ChallengeBy = time.Time{}
@@ -62,11 +58,11 @@ func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeU
 }
 
 func (n disputeFields) minor() (domain.Amount, bool) {
-	amount, fits := domain.Amount(n.amount), true
+	amount, fits := domain.Amount(n.Minor), true
 	switch {
-	case n.decimal != "":
-		amount, fits = parseAmount(n.decimal, n.Currency)
-	case n.exponent != nil && *n.exponent != n.Currency.Digits():
+	case n.Decimal != "":
+		amount, fits = parseAmount(n.Decimal, n.Currency)
+	case n.Exponent != nil && *n.Exponent != n.Currency.Digits():
 		return 0, false // not ISO 4217 minor units
 	}
 	return amount, fits && amount >= 0 && amount <= domain.MaxAmount
@@ -74,24 +70,6 @@ func (n disputeFields) minor() (domain.Amount, bool) {
 
 // years reports whether a time is possible for a dispute and in RFC 3339.
 func years(t time.Time) bool { return t.Year() >= 2000 && t.Year() <= 9999 }
-
-// readTime parses a time of a layout; zero if invalid. An invalid deadline counts as absent; the
-// dispute is still read.
-func readTime(layout, text string) time.Time {
-	at, err := time.Parse(layout, text)
-	if err != nil {
-		return time.Time{}
-	}
-	return at
-}
-
-// endOf returns the last second of a day, for deadlines without a time.
-func endOf(day time.Time) time.Time {
-	if day.IsZero() {
-		return day
-	}
-	return day.Add(24*time.Hour - time.Second)
-}
 
 // parseAmount reads an amount in major units with exactly the currency's digits: "12.50" of EUR,
 // "1250" of JPY.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"payledger/domain/processor"
+	"payledger/processorsim/dialects"
 )
 
 // fields are the fields of an object, or of a list's elements, by name; nil: a string, a number or
@@ -35,9 +36,18 @@ func fieldsFor(name processor.Name, tree any) fields {
 	if object, _ := tree.(map[string]any); object["type"] != string(processor.Dispute) {
 		return operationFields
 	}
-	dispute := dialectFor(name, encoded(tree.(map[string]any)["dispute"]))
-	return fields{"id": nil, "processor": nil, "type": nil, "reference": nil, "dispute": dispute.fields}
+	form := dialects.For(name, encoded(tree.(map[string]any)["dispute"]))
+	return fields{"id": nil, "processor": nil, "type": nil, "reference": nil, "dispute": disputeForms[form.Type]}
 }
+
+// disputeForms are the fields of every form of a dispute.
+var disputeForms = func() map[reflect.Type]fields {
+	all := map[reflect.Type]fields{}
+	for _, form := range dialects.All() {
+		all[form.Type] = fieldsOf(form.Type)
+	}
+	return all
+}()
 
 // splitTree splits a decoded JSON text into the fields of the protocol, which are stored in clear,
 // and all others: they may be personal data. A text without others is returned unchanged. A text

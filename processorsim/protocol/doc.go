@@ -1,6 +1,6 @@
 // Package protocol holds the messages of the processor protocol and of the control API (D14.1),
 // beyond the values of domain/processor: paths, headers, codes, lines of the books, faults,
-// notifications, words of disputes, error bodies. processorsim/PROTOCOL.md explains the protocol,
+// notifications, error bodies. processorsim/PROTOCOL.md explains the protocol,
 // openapi.yaml has its messages for machines; tests compare both with the Go types.
 //
 // It must not know: HTTP servers and clients, files, clocks.

@@ -19,6 +19,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/adapter"
+	"payledger/processorsim/dialects"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/simulator/dialect"
 )
@@ -305,7 +306,7 @@ func TestDisputeNotifications(t *testing.T) {
 func TestDialects(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
 	by := time.Date(2026, 3, 15, 23, 59, 59, 0, time.UTC)
-	for _, name := range append(slices.Sorted(maps.Keys(protocol.Stages)), "ANOTHER") {
+	for _, name := range append(slices.Sorted(maps.Keys(dialects.Stages)), "ANOTHER") {
 		var pages bytes.Buffer
 		for _, typ := range processor.DisputeTypes {
 			for i, status := range processor.DisputeStatuses {

@@ -12,14 +12,13 @@ var vendorNamed = regexp.MustCompile(`(?i)adyen|braintree|paypal|stripe|worldpay
 
 // mayNameVendors lists the files and folders that may name a vendor, each with the reason.
 var mayNameVendors = map[string]string{
-	"domain/processor/processor.go":           "the names of the simulated processors",
-	"processorsim/simulator/":                 "the simulated processors, and their dialects",
-	"processorsim/protocol/words.go":          "the words of the dialects",
-	"processorsim/adapter/dispute_readers.go": "the dialects, beside the protocol's own form",
-	"deploy/":                      "connectors and yardsticks, which the ledger does not link",
-	"projections/list.go":          "paypal_email, a filter of the contract (D21)",
-	"httpapi/payments/payments.go": "paypal_email, a filter of the contract (D21)",
-	"cmd/payledger/demo/crash.go":  "the text of a story",
+	"domain/processor/processor.go": "the names of the simulated processors",
+	"processorsim/simulator/":       "the simulated processors, and their dialects",
+	"processorsim/dialects/":        "the own words of the simulated processors",
+	"deploy/":                       "connectors and yardsticks, which the ledger does not link",
+	"projections/list.go":           "paypal_email, a filter of the contract (D21)",
+	"httpapi/payments/payments.go":  "paypal_email, a filter of the contract (D21)",
+	"cmd/payledger/demo/crash.go":   "the text of a story",
 }
 
 func TestVendors(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/processorsim/dialects"
 	"payledger/processorsim/protocol"
 )
 
@@ -47,8 +48,8 @@ func plain(d protocol.Dispute) object {
 func adyen(d protocol.Dispute) object {
 	o := object{
 		"disputePspReference": d.ID, "merchantAccountCode": d.ProcessorMerchantID, "merchantReference": d.Reference,
-		"paymentPspReference": d.ProcessorTransactionID, "disputeType": protocol.Stages[d.Processor][d.Type],
-		"disputeStatus": protocol.Statuses[d.Processor][d.Status], "reason": wording(d), "reasonCode": d.ReasonCode,
+		"paymentPspReference": d.ProcessorTransactionID, "disputeType": dialects.Stages[d.Processor][d.Type],
+		"disputeStatus": dialects.Statuses[d.Processor][d.Status], "reason": wording(d), "reasonCode": d.ReasonCode,
 		"disputedAmount": object{"value": d.Amount, "currency": d.Currency},
 		"eventDate":      d.UpdatedAt.In(amsterdam).Format(offsetLayout),
 	}
@@ -66,8 +67,8 @@ const offsetLayout = "2006-01-02T15:04:05.000000-07:00"
 func braintree(d protocol.Dispute) object {
 	o := object{
 		"id": d.ID, "merchant_account_id": d.ProcessorMerchantID, "order_id": d.Reference,
-		"transaction": object{"id": d.ProcessorTransactionID}, "kind": protocol.Stages[d.Processor][d.Type],
-		"status": protocol.Statuses[d.Processor][d.Status], "reason": wording(d), "reason_code": strings.ReplaceAll(d.ReasonCode, ".", "_"),
+		"transaction": object{"id": d.ProcessorTransactionID}, "kind": dialects.Stages[d.Processor][d.Type],
+		"status": dialects.Statuses[d.Processor][d.Status], "reason": wording(d), "reason_code": strings.ReplaceAll(d.ReasonCode, ".", "_"),
 		"amount_disputed": decimal(d.Amount, d.Currency), "currency_iso_code": d.Currency, "updated_at": d.UpdatedAt,
 	}
 	if open(d) {
@@ -79,8 +80,8 @@ func braintree(d protocol.Dispute) object {
 func checkout(d protocol.Dispute) object {
 	o := object{
 		"id": d.ID, "entity_id": d.ProcessorMerchantID, "payment_reference": d.Reference,
-		"payment_id": d.ProcessorTransactionID, "stage": protocol.Stages[d.Processor][d.Type],
-		"status": protocol.Statuses[d.Processor][d.Status], "category": wording(d), "reason_code": d.ReasonCode,
+		"payment_id": d.ProcessorTransactionID, "stage": dialects.Stages[d.Processor][d.Type],
+		"status": dialects.Statuses[d.Processor][d.Status], "category": wording(d), "reason_code": d.ReasonCode,
 		"amount": d.Amount, "currency": d.Currency, "last_update": d.UpdatedAt,
 	}
 	if open(d) {
@@ -93,12 +94,12 @@ func paypal(d protocol.Dispute) object {
 	o := object{
 		"dispute_id": d.ID, "seller": object{"merchant_id": d.ProcessorMerchantID},
 		"disputed_transactions":    []object{{"seller_transaction_id": d.ProcessorTransactionID, "invoice_number": d.Reference}},
-		"dispute_life_cycle_stage": protocol.Stages[d.Processor][d.Type], "reason": wording(d),
+		"dispute_life_cycle_stage": dialects.Stages[d.Processor][d.Type], "reason": wording(d),
 		"external_reason_code": "CARD/" + d.ReasonCode, "update_time": d.UpdatedAt,
 		"dispute_amount": object{"value": decimal(d.Amount, d.Currency), "currency_code": d.Currency},
 	}
-	o["status"] = protocol.Statuses[d.Processor][d.Status]
-	if outcome, resolved := protocol.Outcomes[d.Status]; resolved {
+	o["status"] = dialects.Statuses[d.Processor][d.Status]
+	if outcome, resolved := dialects.Outcomes[d.Status]; resolved {
 		o["status"], o["dispute_outcome"] = "RESOLVED", object{"outcome_code": outcome}
 	}
 	if open(d) && d.Type != processor.Retrieval {
@@ -110,7 +111,7 @@ func paypal(d protocol.Dispute) object {
 func stripe(d protocol.Dispute) object {
 	o := object{
 		"id": d.ID, "account": d.ProcessorMerchantID, "metadata": object{"reference": d.Reference},
-		"charge": d.ProcessorTransactionID, "status": protocol.Stages[d.Processor][d.Type] + protocol.Statuses[d.Processor][d.Status],
+		"charge": d.ProcessorTransactionID, "status": dialects.Stages[d.Processor][d.Type] + dialects.Statuses[d.Processor][d.Status],
 		"reason": wording(d), "network_reason_code": d.ReasonCode,
 		"amount": d.Amount, "currency": strings.ToLower(string(d.Currency)), "updated_micros": d.UpdatedAt.UnixMicro(),
 	}
@@ -123,8 +124,8 @@ func stripe(d protocol.Dispute) object {
 func worldpay(d protocol.Dispute) object {
 	o := object{
 		"caseNumber": d.ID, "merchantCode": d.ProcessorMerchantID, "orderCode": d.Reference,
-		"transactionReference": d.ProcessorTransactionID, "stage": protocol.Stages[d.Processor][d.Type],
-		"event": protocol.Statuses[d.Processor][d.Status], "reasonText": wording(d), "reason": "RC-" + d.ReasonCode,
+		"transactionReference": d.ProcessorTransactionID, "stage": dialects.Stages[d.Processor][d.Type],
+		"event": dialects.Statuses[d.Processor][d.Status], "reasonText": wording(d), "reason": "RC-" + d.ReasonCode,
 		"value": object{"amount": d.Amount, "exponent": d.Currency.Digits(), "currencyCode": d.Currency},
 		"date":  d.UpdatedAt.Format("02/01/2006 15:04:05.000000"),
 	}

@@ -13,6 +13,6 @@
 // of a day in UTC. Any stage can have any status, even an impossible one: the service must accept
 // that.
 //
-// It must not know: the service's side. The words for stages and statuses are in package protocol;
+// It must not know: the service's side. The words for stages and statuses are in package dialects;
 // files in testdata hold both sides to the same messages.
 package dialect

@@ -1,28 +1,29 @@
-package adapter
+package dialects
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	"payledger/domain/exactjson"
 	"payledger/domain/processor"
-	"payledger/processorsim/protocol"
 )
 
-// dialects are each processor's own form of a dispute (D16). An unlisted term gives an empty type
+// forms are each processor's own form of a dispute (D16). An unlisted term gives an empty type
 // or status.
-var dialects = map[processor.Name]dialect{
-	processor.Adyen: dialectOf[adyenDispute](), processor.Braintree: dialectOf[braintreeDispute](), processor.Checkout: dialectOf[checkoutDispute](),
-	processor.PayPal: dialectOf[paypalDispute](), processor.Stripe: dialectOf[stripeDispute](), processor.Worldpay: dialectOf[worldpayDispute](),
+var forms = map[processor.Name]Form{
+	processor.Adyen: formOf[adyenDispute](), processor.Braintree: formOf[braintreeDispute](), processor.Checkout: formOf[checkoutDispute](),
+	processor.PayPal: formOf[paypalDispute](), processor.Stripe: formOf[stripeDispute](), processor.Worldpay: formOf[worldpayDispute](),
 }
 
 // types, statuses and outcomes are the meanings of the processors' words (D16).
 var (
-	types    = meanings(protocol.Stages)
-	statuses = meanings(protocol.Statuses)
-	outcomes = meaningsOf(protocol.Outcomes)
+	types    = meanings(Stages)
+	statuses = meanings(Statuses)
+	outcomes = meaningsOf(Outcomes)
 )
 
 func meanings[T ~string](words map[processor.Name]map[T]string) map[processor.Name]map[string]T {
@@ -41,13 +42,23 @@ func meaningsOf[T ~string](words map[T]string) map[string]T {
 	return all
 }
 
-type dialect struct {
-	read   func(json.RawMessage) (disputeFields, error)
-	fields fields
+// Fields are what a dispute states, and its amount as its form writes that.
+type Fields struct {
+	processor.DisputeUpdate        // without the currency and the amount
+	Written                 string // the currency, as the processor spells it
+	Minor                   int64  // minor units
+	Decimal                 string // major units; it counts instead of Minor unless it is ""
+	Exponent                *int   // the processor's number of digits of minor units; nil if absent
 }
 
-func dialectOf[T interface{ fields() disputeFields }]() dialect {
-	return dialect{fields: fieldsOf(reflect.TypeFor[T]()), read: func(body json.RawMessage) (disputeFields, error) {
+// Form is a form of a dispute.
+type Form struct {
+	Type reflect.Type // has the names of its fields
+	Read func(json.RawMessage) (Fields, error)
+}
+
+func formOf[T interface{ fields() Fields }]() Form {
+	return Form{Type: reflect.TypeFor[T](), Read: func(body json.RawMessage) (Fields, error) {
 		var dispute T
 		err := exactjson.Unmarshal(body, &dispute)
 		return dispute.fields(), err
@@ -58,23 +69,26 @@ func dialectOf[T interface{ fields() disputeFields }]() dialect {
 // send it (D14.11).
 type plainDispute processor.DisputeUpdate
 
-func (w plainDispute) fields() disputeFields {
-	return disputeFields{DisputeUpdate: processor.DisputeUpdate(w), amount: int64(w.Amount), currency: string(w.Currency)}
+func (w plainDispute) fields() Fields {
+	return Fields{DisputeUpdate: processor.DisputeUpdate(w), Minor: int64(w.Amount), Written: string(w.Currency)}
 }
 
-var plainDialect = dialectOf[plainDispute]()
+var plain = formOf[plainDispute]()
 
-// dialectFor returns the form in which a processor wrote a dispute. Only the protocol's own form
+// All returns every form.
+func All() []Form { return append(slices.Collect(maps.Values(forms)), plain) }
+
+// For returns the form in which a processor wrote a dispute. Only the protocol's own form
 // has the field processorDisputeId.
-func dialectFor(name processor.Name, body json.RawMessage) dialect {
-	var plain struct {
+func For(name processor.Name, body json.RawMessage) Form {
+	var named struct {
 		ID any `json:"processorDisputeId"`
 	}
-	own, has := dialects[name]
-	if has && (exactjson.Unmarshal(body, &plain) != nil || plain.ID == nil) {
+	own, has := forms[name]
+	if has && (exactjson.Unmarshal(body, &named) != nil || named.ID == nil) {
 		return own
 	}
-	return plainDialect
+	return plain
 }
 
 // unread is an object with the payment's reference. Like the fields Reference it is a name only: no
@@ -102,11 +116,11 @@ type adyenDispute struct {
 	Deadline string    `json:"defensePeriodEndsAt"`
 }
 
-func (w adyenDispute) fields() disputeFields {
-	return disputeFields{DisputeUpdate: processor.DisputeUpdate{
+func (w adyenDispute) fields() Fields {
+	return Fields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Merchant, TransactionID: w.Payment, Type: types[processor.Adyen][w.Type],
 		Status: statuses[processor.Adyen][w.Status], ReasonCode: w.Code, Wording: w.Reason, ChallengeBy: readTime(time.RFC3339Nano, w.Deadline), At: w.Date,
-	}, amount: w.Amount.Value, currency: w.Amount.Currency}
+	}, Minor: w.Amount.Value, Written: w.Amount.Currency}
 }
 
 type braintreeDispute struct {
@@ -126,12 +140,12 @@ type braintreeDispute struct {
 	ReplyBy  string    `json:"reply_by_date"`
 }
 
-func (w braintreeDispute) fields() disputeFields {
-	return disputeFields{DisputeUpdate: processor.DisputeUpdate{
+func (w braintreeDispute) fields() Fields {
+	return Fields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Merchant, TransactionID: w.Transaction.ID, Type: types[processor.Braintree][w.Kind],
 		Status: statuses[processor.Braintree][w.Status], ReasonCode: strings.ReplaceAll(w.Code, "_", "."), Wording: w.Reason,
 		ChallengeBy: endOf(readTime(time.DateOnly, w.ReplyBy)), At: w.Updated,
-	}, decimal: orNone(w.Amount), currency: w.Currency}
+	}, Decimal: orNone(w.Amount), Written: w.Currency}
 }
 
 type checkoutDispute struct {
@@ -149,12 +163,12 @@ type checkoutDispute struct {
 	Deadline  string    `json:"evidence_required_by"`
 }
 
-func (w checkoutDispute) fields() disputeFields {
-	return disputeFields{DisputeUpdate: processor.DisputeUpdate{
+func (w checkoutDispute) fields() Fields {
+	return Fields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Entity, TransactionID: w.Payment, Type: types[processor.Checkout][w.Stage],
 		Status: statuses[processor.Checkout][w.Status], ReasonCode: w.Code, Wording: w.Category,
 		ChallengeBy: readTime(time.RFC3339, w.Deadline), At: w.Updated,
-	}, amount: w.Amount, currency: w.Currency}
+	}, Minor: w.Amount, Written: w.Currency}
 }
 
 type paypalDispute struct {
@@ -181,12 +195,12 @@ type paypalDispute struct {
 	Due     string    `json:"seller_response_due_date"`
 }
 
-func (w paypalDispute) fields() disputeFields {
-	n := disputeFields{DisputeUpdate: processor.DisputeUpdate{
+func (w paypalDispute) fields() Fields {
+	n := Fields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Seller.Merchant, Type: types[processor.PayPal][w.Stage], Status: statuses[processor.PayPal][w.Status],
 		ReasonCode: w.Code[strings.LastIndex(w.Code, "/")+1:], Wording: w.Reason,
 		ChallengeBy: readTime(time.RFC3339Nano, w.Due), At: w.Updated,
-	}, decimal: orNone(w.Amount.Value), currency: w.Amount.Currency}
+	}, Decimal: orNone(w.Amount.Value), Written: w.Amount.Currency}
 	if w.Status == "RESOLVED" {
 		n.Status = outcomes[w.Outcome.Code]
 	}
@@ -212,11 +226,11 @@ type stripeDispute struct {
 	} `json:"evidence_details"`
 }
 
-func (w stripeDispute) fields() disputeFields {
-	n := disputeFields{DisputeUpdate: processor.DisputeUpdate{
+func (w stripeDispute) fields() Fields {
+	n := Fields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Account, TransactionID: w.Charge, Type: processor.Chargeback, ReasonCode: w.Code, Wording: w.Reason,
 		At: time.UnixMicro(w.Updated),
-	}, amount: w.Amount, currency: w.Currency}
+	}, Minor: w.Amount, Written: w.Currency}
 	word := w.Status
 	for prefix, stage := range types[processor.Stripe] {
 		if rest, is := strings.CutPrefix(word, prefix); is && prefix != "" { // without a prefix it is a chargeback
@@ -248,12 +262,12 @@ type worldpayDispute struct {
 	Respond string `json:"respondBy"`
 }
 
-func (w worldpayDispute) fields() disputeFields {
-	return disputeFields{DisputeUpdate: processor.DisputeUpdate{
+func (w worldpayDispute) fields() Fields {
+	return Fields{DisputeUpdate: processor.DisputeUpdate{
 		ID: w.ID, MerchantID: w.Merchant, TransactionID: w.Transaction, Type: types[processor.Worldpay][w.Stage],
 		Status: statuses[processor.Worldpay][w.Event], ReasonCode: strings.TrimPrefix(w.Reason, "RC-"), Wording: w.Text,
 		ChallengeBy: endOf(readTime("02/01/2006", w.Respond)), At: readTime("02/01/2006 15:04:05.999999", w.Date),
-	}, amount: w.Value.Amount, exponent: w.Value.Exponent, currency: w.Value.Currency}
+	}, Minor: w.Value.Amount, Exponent: w.Value.Exponent, Written: w.Value.Currency}
 }
 
 func orNone(decimal string) string {
@@ -261,4 +275,22 @@ func orNone(decimal string) string {
 		return "none"
 	}
 	return decimal
+}
+
+// readTime parses a time of a layout; zero if invalid. An invalid deadline counts as absent; the
+// dispute is still read.
+func readTime(layout, text string) time.Time {
+	at, err := time.Parse(layout, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// endOf returns the last second of a day, for deadlines without a time.
+func endOf(day time.Time) time.Time {
+	if day.IsZero() {
+		return day
+	}
+	return day.Add(24*time.Hour - time.Second)
 }

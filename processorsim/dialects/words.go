@@ -1,4 +1,4 @@
-package protocol
+package dialects
 
 import "payledger/domain/processor"
 
