@@ -74,7 +74,8 @@ func (c RecordAnswer) fact() Answer {
 	return Answer{
 		At: c.At, Request: c.Request, EventID: c.EventID, TransactionID: a.ProcessorTransactionID,
 		ProcessorEventID: a.ProcessorEventID, Code: a.Code, Message: a.Message,
-		AuthorizationCode: a.AuthorizationCode, Bin: a.Bin, Risk: a.Risk, ThreeDS: a.ThreeDS, RawAnswer: a.RawAnswer,
+		AuthorizationCode: a.AuthorizationCode, Bin: a.Bin, Risk: a.Risk, ThreeDS: a.ThreeDS, CardTokenType: a.CardTokenType,
+		RawAnswer: a.RawAnswer,
 	}
 }
 
@@ -190,6 +191,7 @@ func (s State) withAnswerOn(revision uint64, a Answer, to, shown OperationState,
 		op.State = to
 		op.TransactionID = cmp.Or(a.TransactionID, op.TransactionID)
 		op.AuthorizationCode = cmp.Or(a.AuthorizationCode, op.AuthorizationCode)
+		op.CardTokenType = cmp.Or(a.CardTokenType, op.CardTokenType)
 		op.Answers = append(slices.Clone(op.Answers), OperationAnswer{
 			EventID: a.EventID, At: a.At, State: shown, ProcessorEventID: a.ProcessorEventID,
 			Code: a.Code, Message: a.Message, Failure: failure,

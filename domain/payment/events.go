@@ -50,18 +50,19 @@ type Created struct {
 
 // Answer is a processor's answer: the fields that all answers have in common.
 type Answer struct {
-	At                time.Time            `json:"at"`                                 // when it was decided, UTC
-	Request           uint64               `json:"request"`                            // revision of the event that requested the operation
-	EventID           string               `json:"transactionEventId"`                 // uuid of this event, and of its transaction event (D6)
-	TransactionID     string               `json:"processorTransactionId,omitempty"`   // the processor's id of the transaction
-	ProcessorEventID  string               `json:"processorEventId,omitempty"`         // the processor's id of the notification or answer
-	Code              string               `json:"code,omitempty"`                     // raw result code of issuer or processor ("05")
-	Message           string               `json:"message,omitempty"`                  // the processor's own wording
-	AuthorizationCode string               `json:"authorizationCode,omitempty"`        // the issuer's code of a successful authorization (D13)
-	Bin               *processor.BinData   `json:"binData,omitempty"`                  // facts about the card's issuer and product (§2.2)
-	Risk              *processor.Risk      `json:"riskData,omitempty"`                 // the processor's checks (§2.4)
-	ThreeDS           string               `json:"threeDSecureResponseCode,omitempty"` // outcome of 3-D Secure (enums: threeDSecureResponseCode)
-	RawAnswer         *processor.RawAnswer `json:"rawAnswer,omitempty"`                // the answer's body; absent if the answer came in a notification, which its inbox has
+	At                time.Time               `json:"at"`                                 // when it was decided, UTC
+	Request           uint64                  `json:"request"`                            // revision of the event that requested the operation
+	EventID           string                  `json:"transactionEventId"`                 // uuid of this event, and of its transaction event (D6)
+	TransactionID     string                  `json:"processorTransactionId,omitempty"`   // the processor's id of the transaction
+	ProcessorEventID  string                  `json:"processorEventId,omitempty"`         // the processor's id of the notification or answer
+	Code              string                  `json:"code,omitempty"`                     // raw result code of issuer or processor ("05")
+	Message           string                  `json:"message,omitempty"`                  // the processor's own wording
+	AuthorizationCode string                  `json:"authorizationCode,omitempty"`        // the issuer's code of a successful authorization (D13)
+	Bin               *processor.BinData      `json:"binData,omitempty"`                  // facts about the card's issuer and product (§2.2)
+	Risk              *processor.Risk         `json:"riskData,omitempty"`                 // the processor's checks (§2.4)
+	ThreeDS           string                  `json:"threeDSecureResponseCode,omitempty"` // outcome of 3-D Secure (enums: threeDSecureResponseCode)
+	CardTokenType     processor.CardTokenType `json:"cardTokenType,omitempty"`            // with what an authorization was made; absent: CARD_PAN
+	RawAnswer         *processor.RawAnswer    `json:"rawAnswer,omitempty"`                // the answer's body; absent if the answer came in a notification, which its inbox has
 }
 
 // FailedAnswer is a processor's answer that it did nothing.

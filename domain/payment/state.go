@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -106,15 +107,16 @@ func (s OperationState) unconfirmed() bool { return s == StateRequested || s == 
 
 // Operation is one request to a processor with its answers.
 type Operation struct {
-	Revision          uint64            `json:"revision"` // of the event that requested it
-	Kind              processor.Kind    `json:"kind"`
-	Target            Target            `json:"target"`
-	Amount            domain.Amount     `json:"amount"`
-	RequestedAt       time.Time         `json:"requestedAt"`
-	State             OperationState    `json:"state"`
-	TransactionID     string            `json:"processorTransactionId,omitempty"`
-	AuthorizationCode string            `json:"authorizationCode,omitempty"`
-	Answers           []OperationAnswer `json:"answers,omitempty"` // oldest first: pending, then the result
+	Revision          uint64                  `json:"revision"` // of the event that requested it
+	Kind              processor.Kind          `json:"kind"`
+	Target            Target                  `json:"target"`
+	Amount            domain.Amount           `json:"amount"`
+	RequestedAt       time.Time               `json:"requestedAt"`
+	State             OperationState          `json:"state"`
+	TransactionID     string                  `json:"processorTransactionId,omitempty"`
+	AuthorizationCode string                  `json:"authorizationCode,omitempty"`
+	CardTokenType     processor.CardTokenType `json:"cardTokenType,omitempty"` // authorizations, as the processor says; absent: CARD_PAN
+	Answers           []OperationAnswer       `json:"answers,omitempty"`       // oldest first: pending, then the result
 
 	Parent      uint64            `json:"parent,omitempty"`  // revision of the operation acted upon
 	Final       bool              `json:"final,omitempty"`   // captures
@@ -161,6 +163,15 @@ func (s State) Authorization() *Operation {
 		}
 	}
 	return nil
+}
+
+// CardTokenType returns with what an authorization was made; for another operation that of the
+// newest authorization.
+func (s State) CardTokenType(of Operation) processor.CardTokenType {
+	if of.Kind != processor.Authorize {
+		of = s.newestAuthorization()
+	}
+	return cmp.Or(of.CardTokenType, processor.CardPAN)
 }
 
 // newestAuthorization is Authorization by value; the zero value before creation.

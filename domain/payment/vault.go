@@ -18,6 +18,13 @@ func (s State) Vaults() bool {
 	return m.VaultOnSuccess || m.VaultOnAgreement && agreed || m.VaultOn3DS && s.authenticated()
 }
 
+// Stores reports whether the payment method is, or may become, one that is stored for its customer:
+// a token of the processor is then of use.
+func (s State) Stores() bool {
+	m := s.Method
+	return s.CustomerID != "" && (m.Vaulted || m.VaultOnSuccess || m.VaultOn3DS || m.VaultOnAgreement)
+}
+
 // authenticated reports whether the customer passed a challenge: its completion succeeded, or an
 // authorization that required an action was approved without a completion.
 func (s State) authenticated() bool {

@@ -109,7 +109,7 @@ func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (process
 	if errors.Is(err, ErrGone) {
 		return v.keptCard(ctx, ref.keptName())
 	}
-	if err == nil && card.Number == "" {
+	if err == nil && card.Absent() {
 		err = errNoNumber
 	}
 	return card.Card, err

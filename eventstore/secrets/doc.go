@@ -26,6 +26,9 @@
 // a file of the stream, and take 1.7 s. The card with its CVV is destroyed after the
 // authorization's outcome, whether the card is vaulted or not.
 //
+// A processor's token of a vaulted card is a value of its own (cardtoken.go), sealed and destroyed
+// as the card is. It can be lost: the next payment then sends the card's number.
+//
 // A rotation of the master key (rotate.go) seals the values anew one by one, and destroys the old
 // ones. In a cluster it runs beside nodes that have both keys. A stopped data folder has both keys
 // until the rotation is complete: its own keys in two files, and of keys that are kept elsewhere

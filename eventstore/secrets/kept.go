@@ -41,13 +41,14 @@ func readKept(stored []byte) (kept storedKept, err error) {
 		err = codec.Unmarshal(text, &sealed)
 		return storedKept{Sealed: &sealed}, err
 	}
-	if err = codec.Unmarshal(stored, &kept); err == nil && kept.Sealed == nil && kept.Number == "" {
+	if err = codec.Unmarshal(stored, &kept); err == nil && kept.Sealed == nil && kept.Absent() {
 		err = errNoNumber
 	}
 	return kept, err
 }
 
-// errNoNumber means that a stored card has no number. It is not ErrGone, which would end the token.
+// errNoNumber means that a stored card has neither a number nor a processor's token. It is not
+// ErrGone, which would end the token.
 var errNoNumber = errors.New("secrets: a stored card has no number")
 
 // KeepCard copies an entered card, without its CVV, to a vaulted card, which stays until
@@ -83,8 +84,13 @@ func (v *Store) KeepCard(ctx context.Context, ref CardRef, owner domain.SecretID
 	if err != nil {
 		return fmt.Errorf("secrets: card: %w", err)
 	}
+	return v.createOwned(ctx, ref.keptName(), owner, plain)
+}
+
+// createOwned stores a value under the newest of its customer's keys, unless there is one.
+func (v *Store) createOwned(ctx context.Context, name, owner domain.SecretID, plain []byte) error {
 	for {
-		number, err := v.createKept(ctx, ref.keptName(), owner, plain)
+		number, err := v.createKept(ctx, name, owner, plain)
 		if err != nil {
 			return err
 		}
@@ -92,14 +98,14 @@ func (v *Store) KeepCard(ctx context.Context, ref CardRef, owner domain.SecretID
 		if err != nil || now == number {
 			return err
 		}
-		if err := v.Destroy(ctx, ref.keptName()); err != nil { // the customer was erased meanwhile: repeat under the next key
+		if err := v.Destroy(ctx, name); err != nil { // the customer was erased meanwhile: repeat under the next key
 			return err
 		}
 	}
 }
 
-// createKept stores a vaulted card under the newest of its customer's keys, and returns the key's
-// number.
+// createKept stores a vaulted card, or its tokens, under the newest of its customer's keys, and
+// returns the key's number.
 func (v *Store) createKept(ctx context.Context, name, owner domain.SecretID, plain []byte) (number uint64, err error) {
 	key, number, err := v.newestKey(ctx, owner)
 	if err != nil {
@@ -126,21 +132,29 @@ func keptLabel(name domain.SecretID) string { return " " + string(name) }
 // keptCard returns a vaulted card, whose box it caches: a vaulted card pays again and again.
 // ErrGone if there is none, or if its customer was erased.
 func (v *Store) keptCard(ctx context.Context, name domain.SecretID) (processor.Card, error) {
+	stored, err := v.cached(ctx, name)
+	if err != nil {
+		return processor.Card{}, err
+	}
+	return v.openKept(ctx, name, stored)
+}
+
+// cached is Get with a cache of the boxes.
+func (v *Store) cached(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	if box, here := v.boxes.get(name, v.now()); here {
 		if plain, err := v.ring.open(string(name), box); err == nil { // else a rotation of the master key has replaced the box
-			return v.openKept(ctx, name, plain)
+			return plain, nil
 		}
 	}
 	box, err := v.read(ctx, name)
 	if err != nil {
-		return processor.Card{}, err
+		return nil, err
 	}
 	plain, err := v.ring.open(string(name), box)
 	if err != nil {
-		return processor.Card{}, err
+		return nil, err
 	}
-	card, err := v.openKept(ctx, name, plain)
-	return card, errors.Join(remember(v, &v.boxes, name, box, nil), err)
+	return plain, remember(v, &v.boxes, name, box, nil)
 }
 
 func (v *Store) openKept(ctx context.Context, name domain.SecretID, stored []byte) (card processor.Card, err error) {
@@ -148,18 +162,23 @@ func (v *Store) openKept(ctx context.Context, name domain.SecretID, stored []byt
 	if err != nil || kept.Sealed == nil {
 		return kept.Card, err
 	}
-	key, err := v.personKey(ctx, kept.Sealed.Key, kept.Sealed.KeyNumber)
+	plain, err := v.openOwned(ctx, name, *kept.Sealed)
 	if err != nil {
 		return card, err
 	}
-	plain, err := key.open(string(numbered(kept.Sealed.Key, kept.Sealed.KeyNumber))+keptLabel(name), kept.Sealed.Box)
-	if err != nil {
-		return card, err
-	}
-	if err = codec.Unmarshal(plain, &card); err == nil && card.Number == "" {
+	if err = codec.Unmarshal(plain, &card); err == nil && card.Absent() {
 		err = errNoNumber
 	}
 	return card, err
+}
+
+// openOwned decrypts a value that createOwned stored; ErrGone if its customer was erased.
+func (v *Store) openOwned(ctx context.Context, name domain.SecretID, sealed domain.Sealed) ([]byte, error) {
+	key, err := v.personKey(ctx, sealed.Key, sealed.KeyNumber)
+	if err != nil {
+		return nil, err
+	}
+	return key.open(string(numbered(sealed.Key, sealed.KeyNumber))+keptLabel(name), sealed.Box)
 }
 
 // Kept reports whether the vaulted card exists and can be read.
@@ -171,17 +190,16 @@ func (v *Store) Kept(ctx context.Context, ref CardRef) (bool, error) {
 	return err == nil, err
 }
 
-// DestroyKept destroys vaulted cards, with few messages. A card whose customer's key is destroyed
-// cannot be read any more: the server only removes it. The others are overwritten one by one, and
-// each rewrites a file of the stream. A repeat is safe.
+// DestroyKept destroys vaulted cards, and the processors' tokens of them, with few messages. A card
+// whose customer's key is destroyed cannot be read any more: the server only removes it. The others
+// are overwritten one by one, and each rewrites a file of the stream. A repeat is safe.
 func (v *Store) DestroyKept(ctx context.Context, refs ...CardRef) error {
 	if err := v.bytes.Refresh(ctx); err != nil {
 		return fmt.Errorf("secrets: %w", err)
 	}
 	var whole, unreadable []string
 	gone := map[domain.SecretID]bool{} // by the name of a customer's key
-	for _, ref := range refs {
-		name := ref.keptName()
+	for _, name := range keptNames(refs) {
 		switch there, err := v.bytes.Stands(string(name)); {
 		case err != nil:
 			return err

@@ -13,24 +13,24 @@ import (
 // Payment is the Payment JSON of §2.1 and D6. Amounts are minor units of CurrencyCode. Absent
 // optional fields are left out; first6Digits is null instead (§2.2).
 type Payment struct {
-	ID             domain.PaymentID  `json:"id"`
-	Date           Time              `json:"date"`
-	DateUpdated    Time              `json:"dateUpdated"`
-	Status         payment.Status    `json:"status"`
-	StatusReason   *StatusReason     `json:"statusReason,omitempty"`
-	RequiredAction *RequiredAction   `json:"requiredAction,omitempty"`
-	OrderID        string            `json:"orderId,omitempty"`
-	CustomerID     string            `json:"customerId,omitempty"`
-	CurrencyCode   domain.Currency   `json:"currencyCode"`
-	Amount         domain.Amount     `json:"amount"`
-	CardTokenType  string            `json:"cardTokenType,omitempty"`
-	PaymentMethod  PaymentMethod     `json:"paymentMethod"`
-	Processor      *PaymentProcessor `json:"processor,omitempty"`
-	Transactions   []Transaction     `json:"transactions"`
-	Order          *domain.Order     `json:"order,omitempty"`
-	Customer       *Customer         `json:"customer,omitempty"`
-	Metadata       domain.Metadata   `json:"metadata,omitempty"`
-	RiskData       *RiskData         `json:"riskData,omitempty"`
+	ID             domain.PaymentID        `json:"id"`
+	Date           Time                    `json:"date"`
+	DateUpdated    Time                    `json:"dateUpdated"`
+	Status         payment.Status          `json:"status"`
+	StatusReason   *StatusReason           `json:"statusReason,omitempty"`
+	RequiredAction *RequiredAction         `json:"requiredAction,omitempty"`
+	OrderID        string                  `json:"orderId,omitempty"`
+	CustomerID     string                  `json:"customerId,omitempty"`
+	CurrencyCode   domain.Currency         `json:"currencyCode"`
+	Amount         domain.Amount           `json:"amount"`
+	CardTokenType  processor.CardTokenType `json:"cardTokenType,omitempty"`
+	PaymentMethod  PaymentMethod           `json:"paymentMethod"`
+	Processor      *PaymentProcessor       `json:"processor,omitempty"`
+	Transactions   []Transaction           `json:"transactions"`
+	Order          *domain.Order           `json:"order,omitempty"`
+	Customer       *Customer               `json:"customer,omitempty"`
+	Metadata       domain.Metadata         `json:"metadata,omitempty"`
+	RiskData       *RiskData               `json:"riskData,omitempty"`
 }
 
 // StatusReason explains a status that is not a success (D6). DeclineType, Code and the payment
@@ -99,21 +99,21 @@ type PaymentProcessor struct {
 // Transaction is an element of transactions (§2.3, D6). An answer of the API has the kind as type
 // and as transactionType, a webhook as transactionType only (D17).
 type Transaction struct {
-	Type                   string             `json:"type,omitempty"`
-	TransactionType        string             `json:"transactionType"`
-	Date                   Time               `json:"date"`
-	Amount                 domain.Amount      `json:"amount"`
-	CurrencyCode           domain.Currency    `json:"currencyCode"`
-	OrderID                string             `json:"orderId,omitempty"`
-	Reason                 string             `json:"reason,omitempty"` // refunds: the merchant's words
-	ProcessorStatus        payment.Status     `json:"processorStatus"`
-	ProcessorStatusReason  *StatusReason      `json:"processorStatusReason,omitempty"`
-	ProcessorName          processor.Name     `json:"processorName"`
-	ProcessorMerchantID    string             `json:"processorMerchantId"`
-	ProcessorTransactionID string             `json:"processorTransactionId,omitempty"`
-	AuthorizationCode      string             `json:"authorizationCode,omitempty"`
-	CardTokenType          string             `json:"cardTokenType,omitempty"`
-	Events                 []TransactionEvent `json:"events,omitzero"` // [] if requested and there is none
+	Type                   string                  `json:"type,omitempty"`
+	TransactionType        string                  `json:"transactionType"`
+	Date                   Time                    `json:"date"`
+	Amount                 domain.Amount           `json:"amount"`
+	CurrencyCode           domain.Currency         `json:"currencyCode"`
+	OrderID                string                  `json:"orderId,omitempty"`
+	Reason                 string                  `json:"reason,omitempty"` // refunds: the merchant's words
+	ProcessorStatus        payment.Status          `json:"processorStatus"`
+	ProcessorStatusReason  *StatusReason           `json:"processorStatusReason,omitempty"`
+	ProcessorName          processor.Name          `json:"processorName"`
+	ProcessorMerchantID    string                  `json:"processorMerchantId"`
+	ProcessorTransactionID string                  `json:"processorTransactionId,omitempty"`
+	AuthorizationCode      string                  `json:"authorizationCode,omitempty"`
+	CardTokenType          processor.CardTokenType `json:"cardTokenType,omitempty"`
+	Events                 []TransactionEvent      `json:"events,omitzero"` // [] if requested and there is none
 }
 
 // TransactionEvent is an element of a transaction's events (D6), present with

@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	cardTokenPAN      = "CARD_PAN" // enums: cardTokenType
-	transactionSale   = "SALE"     // enums: transactionType
+	transactionSale   = "SALE" // enums: transactionType
 	transactionRefund = "REFUND"
 )
 
@@ -33,7 +32,7 @@ func Render(s payment.State, p domain.Personal, o Options) Payment {
 		ID: s.ID, Date: Time{s.CreatedAt}, DateUpdated: Time{s.UpdatedAt},
 		Status: s.Status(), StatusReason: renderReason(s.StatusReason()),
 		OrderID: s.OrderID, CustomerID: s.CustomerID, CurrencyCode: s.Currency, Amount: s.Amount,
-		CardTokenType: cardTokenType(s), PaymentMethod: renderMethod(s, p.CardholderName, o),
+		CardTokenType: cardTokenType(s, payment.Operation{}), PaymentMethod: renderMethod(s, p.CardholderName, o),
 		Processor: renderProcessor(s), Transactions: renderTransactions(s, o),
 		Customer: RenderCustomer(p.Customer), Metadata: s.Metadata, RiskData: renderRisk(s.Risk),
 	}
@@ -56,12 +55,13 @@ func RenderAction(a *payment.RequiredAction, token string) *RequiredAction {
 	return &RequiredAction{Name: a.Name, Description: actionDescriptions[a.Name], ClientToken: token}
 }
 
-// cardTokenType is set on card payments only (§2.1): the processor receives the card's own number.
-func cardTokenType(s payment.State) string {
+// cardTokenType returns with what an operation's card was charged; without an operation, with what
+// the newest authorization was made. It is set on card payments only (§2.1).
+func cardTokenType(s payment.State, op payment.Operation) processor.CardTokenType {
 	if s.Method.Type != instrument.MethodCard {
 		return ""
 	}
-	return cardTokenPAN
+	return s.CardTokenType(op)
 }
 
 func renderReason(r *payment.Reason) *StatusReason {
@@ -87,6 +87,7 @@ func renderMethod(s payment.State, cardholder string, o Options) PaymentMethod {
 		Descriptor: m.Descriptor, AnalyticsID: m.AnalyticsID, PaymentMethodType: m.Type,
 		PaymentMethodData: RenderCard(c, s.Bin, cardholder, o.First6Digits),
 	}
+	out.PaymentMethodData.IsNetworkTokenized = cardTokenType(s, payment.Operation{}) == processor.NetworkToken
 	if wishes := s.Details().Preferences; wishes != nil {
 		out.OrderedAllowedCardNetworks, out.Options = wishes.AllowedNetworks, wishes.Options
 	}

@@ -143,3 +143,27 @@ func TestTime(t *testing.T) {
 		t.Errorf("yesterday is read as %v, %v", at, err)
 	}
 }
+
+// TestCardTokenType: the payment shows with what its newest authorization was made, and each try
+// its own (§2.1, §2.3).
+func TestCardTokenType(t *testing.T) {
+	of := func(kind processor.CardTokenType) processor.Answer {
+		a := approved()
+		a.CardTokenType = kind
+		return a
+	}
+	for _, row := range []struct {
+		answer    processor.Answer
+		want      processor.CardTokenType
+		tokenized bool
+	}{
+		{of(""), processor.CardPAN, false},
+		{of(processor.ProcessorToken), processor.ProcessorToken, false},
+		{of(processor.NetworkToken), processor.NetworkToken, true},
+	} {
+		p := Render(answered(t, whole(t), row.answer), customer, Options{})
+		if p.CardTokenType != row.want || p.Transactions[0].CardTokenType != row.want || p.PaymentMethod.PaymentMethodData.IsNetworkTokenized != row.tokenized {
+			t.Errorf("%s, %s, %v, want %s", p.CardTokenType, p.Transactions[0].CardTokenType, p.PaymentMethod.PaymentMethodData.IsNetworkTokenized, row.want)
+		}
+	}
+}

@@ -121,7 +121,7 @@ func renderTransaction(s payment.State, op payment.Operation, o Options, kind st
 	t := Transaction{
 		Type: kind, TransactionType: kind, Date: Time{op.RequestedAt}, Amount: op.Amount, CurrencyCode: s.Currency,
 		ProcessorName: op.Target.Processor, ProcessorMerchantID: op.Target.MerchantID,
-		ProcessorTransactionID: op.TransactionID, CardTokenType: cardTokenType(s),
+		ProcessorTransactionID: op.TransactionID, CardTokenType: cardTokenType(s, op),
 	}
 	if o.Webhook {
 		t.Type = ""

@@ -9,6 +9,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/person"
+	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/commandstest"
@@ -199,4 +200,40 @@ func TestCardOfAnErasedCustomer(t *testing.T) {
 	if _, err := s.DeleteInstrument(t.Context(), r.By, later[0]); err != nil || r.kept(later) != 0 {
 		t.Errorf("the deletion of one card: %v, %d left", err, r.kept(later))
 	}
+}
+
+// TestErasedCardTokens: an erasure destroys the processors' tokens of the customer's cards, also
+// one that comes after it.
+func TestErasedCardTokens(t *testing.T) {
+	t.Parallel()
+	r := rig{commandstest.NewRig(t)}
+	s := r.Service(nil)
+	card := r.saved(s, "Ada", 1)[0]
+	ref := secrets.CardRef{Account: r.By.Account, Token: card}
+	token := secrets.CardToken{Processor: processor.Adyen, MerchantID: "shop", Token: "tok_1"}
+	if err := s.KeepToken(t.Context(), r.Instrument(card), token); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := r.Vault.CardToken(t.Context(), ref, token.Processor, token.MerchantID); err != nil || kept != token.Token {
+		t.Fatalf("%q, %v", kept, err)
+	}
+	name := domain.SecretID("card-tokens." + string(r.By.Account) + "." + string(card))
+	erased := func(when string) {
+		t.Helper()
+		if _, err := r.Vault.Get(t.Context(), name); !errors.Is(err, secrets.ErrGone) {
+			t.Errorf("%s the tokens stand: %v", when, err)
+		}
+		if kept, err := r.Vault.CardToken(t.Context(), ref, token.Processor, token.MerchantID); err != nil || kept != "" {
+			t.Errorf("%s: %q, %v", when, kept, err)
+		}
+	}
+	before := r.Instrument(card)
+	if _, err := s.EraseCustomer(t.Context(), r.By, "Ada"); err != nil {
+		t.Fatal(err)
+	}
+	erased("after the erasure")
+	if err := s.KeepToken(t.Context(), before, token); err != nil { // a payment's answer that came late
+		t.Fatal(err)
+	}
+	erased("after a late answer")
 }

@@ -103,6 +103,19 @@ func (s *Instruments) Keep(ctx context.Context, inst instrument.State) error {
 	return s.lose(ctx, tip.State)
 }
 
+// KeepToken stores a processor's token of a vaulted card. A token that was deleted or erased
+// meanwhile loses it again.
+func (s *Instruments) KeepToken(ctx context.Context, inst instrument.State, token secrets.CardToken) error {
+	if err := s.Secrets.KeepCardToken(ctx, CardRef(inst), secrets.PersonalKeyName(inst.Account, inst.CustomerID, inst.Session), token); err != nil {
+		return err
+	}
+	tip, err := s.Log.Instruments.Load(ctx, inst.Account, inst.Token, eventstore.Latest)
+	if err == nil && !tip.State.Good() {
+		err = s.Secrets.DestroyKept(ctx, CardRef(inst))
+	}
+	return err
+}
+
 // KeepVaulted is Keep for a token that was just vaulted. A verified card, as it was entered, is
 // then destroyed.
 func (s *Instruments) KeepVaulted(ctx context.Context, inst instrument.State) error {

@@ -87,6 +87,9 @@ func (s *Payments) send(ctx context.Context, f *operationInFlight) (processor.An
 		s.logNoAnswer(f, err)
 		return processor.Answer{}, false
 	}
+	if op.Card != nil && op.Card.Token != "" && answer.CardTokenType == "" {
+		answer.CardTokenType = processor.ProcessorToken
+	}
 	return answer, true
 }
 
@@ -105,8 +108,8 @@ func (s *Payments) operation(ctx context.Context, f *operationInFlight) (process
 	if s.ReturnURL != nil {
 		op.ReturnURL = s.ReturnURL()
 	}
-	card, err := s.Secrets.Card(ctx, cardOf(p), p.CreatedAt)
-	op.Card = &card
+	card, err := s.cardFor(ctx, p, op)
+	op.Card, op.Tokenize = &card, p.Stores() && card.Token == ""
 	return op, err
 }
 
@@ -202,6 +205,9 @@ func (s *Payments) RecordNotified(ctx context.Context, tip eventstore.Tip[paymen
 func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	wasUnauthorized := tip.State.Status() == payment.StatusPending
 	answer.RawAnswer = s.sealedAnswer(ctx, tip.State, answer.RawAnswer)
+	if answer.Code == processor.CodeNoToken {
+		s.forgetCardToken(ctx, tip.State, revision) // first: if it is recorded, the next payment sends the number
+	}
 	next, err := s.appendEvent(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
 		return payment.DecideAnswer(state, payment.RecordAnswer{
 			At: meta.At, EventID: meta.EventID, Request: revision, Answer: answer,
@@ -216,6 +222,9 @@ func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.
 	}
 	if paid := next.State; err == nil && wasUnauthorized && paid.Status() != payment.StatusPending {
 		s.vaultOrDestroyCard(ctx, paid) // the authorization is over
+	}
+	if err == nil && answer.CardToken != "" {
+		s.keepCardToken(ctx, next.State, revision, answer.CardToken)
 	}
 	return next, err
 }
