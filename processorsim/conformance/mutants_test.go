@@ -28,7 +28,7 @@ func mutants() []mutant {
 	var all []mutant
 	for _, some := range [][]mutant{
 		declarationMutants(), errorMutants(), lookupMutants(), keyMutants(), fenceMutants(), authorizeMutants(), amountMutants(),
-		captureMutants(), refundMutants(), pendingMutants(), disputeMutants(), listMutants(), secretMutants(),
+		captureMutants(), refundMutants(), pendingMutants(), disputeMutants(), listMutants(), tokenMutants(), secretMutants(),
 	} {
 		all = append(all, some...)
 	}
