@@ -34,6 +34,7 @@ func (s *Stripe) state(intent *stripe.PaymentIntent) (processor.Answer, error) {
 	if c := intent.LatestCharge; c != nil && c.Status == stripe.ChargeStatusSucceeded {
 		a.State, a.At = processor.Succeeded, time.Unix(c.Created, 0).UTC()
 		facts(&a, c)
+		charged(&a, intent)
 		return a, nil
 	}
 	switch intent.Status {
@@ -71,6 +72,7 @@ func (s *Stripe) decline(intent *stripe.PaymentIntent, e *stripe.Error) processo
 		a.At = time.Unix(c.Created, 0).UTC()
 		network = c.Outcome.NetworkDeclineCode
 		facts(&a, c)
+		charged(&a, intent)
 		if c.Outcome.Type == "blocked" {
 			a.State, a.Code = processor.Failed, processor.CodeRejected
 			return a

@@ -98,8 +98,6 @@ func (s *Stripe) Declaration() protocol.Declaration {
 			Capability: protocol.CanAdjust,
 			Instead: "Stripe increases some authorizations (of ESTIMATED amounts, where card and account allow it) and is asked; " +
 				"it decreases none: a lower total is FAILED, capture less instead.",
-		}, {
-			Capability: protocol.CanTokenize, Instead: "Each payment of a stored card sends the card's number to Stripe.",
 		}},
 	}
 	if s.Multicapture {

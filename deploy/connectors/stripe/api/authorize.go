@@ -25,12 +25,12 @@ func (s *Stripe) authorize(ctx context.Context, o connector.Order) (connector.Re
 	if o.Card == nil {
 		return connector.Result{}, errors.New("an authorization without a card")
 	}
-	method, err := s.paymentMethod(ctx, o)
+	method, customer, err := s.payer(ctx, o, amount)
 	if err != nil {
 		return s.noPaymentMethod(err)
 	}
 	if amount == 0 {
-		return s.checkCard(ctx, o, method)
+		return s.checkCard(ctx, o, method, customer)
 	}
 	p := &stripe.PaymentIntentCreateParams{
 		Params: params(ctx, o.Key), Amount: &amount, Currency: stripe.String(lower(o.Currency)),
@@ -47,13 +47,22 @@ func (s *Stripe) authorize(ctx context.Context, o connector.Order) (connector.Re
 	if merchantInitiated(o) {
 		p.OffSession = stripe.Bool(true)
 	}
+	if customer != "" {
+		p.Customer = &customer
+	}
+	if o.Card.Token != "" {
+		p.Metadata[cardStamp] = "token"
+	}
+	if o.Tokenize {
+		p.SetupFutureUsage = stripe.String(futureUsage(o))
+	}
 	intent, err := s.client.V1PaymentIntents.Create(ctx, p)
 	if err != nil {
 		err = explain(err)
 		if d, is := errors.AsType[*declined](err); is {
 			return s.declined(ctx, o, d)
 		}
-		return connector.Result{}, err
+		return connector.Result{}, unknownToken(o, err)
 	}
 	return s.authorized(o, intent)
 }
@@ -157,7 +166,7 @@ func (s *Stripe) authorized(o connector.Order, intent *stripe.PaymentIntent) (co
 	if err != nil {
 		return connector.Result{}, err
 	}
-	answer.ProcessorEventID = requestID(intent.LastResponse)
+	answer.ProcessorEventID, answer.CardToken = requestID(intent.LastResponse), tokenOf(intent, answer)
 	result, err := s.sized(intent, answer)
 	if raised(intent) && result.Amount > o.Amount { // by adjustments: it was authorized as ordered
 		result.Amount = o.Amount

@@ -51,6 +51,6 @@ func (s *Stripe) completed(o connector.Order, intent *stripe.PaymentIntent) (con
 	if answer.State == processor.ActionRequired {
 		answer.State, answer.ActionToken, answer.ActionURL, answer.ThreeDS = processor.Pending, "", "", ""
 	}
-	answer.ProcessorEventID = requestID(intent.LastResponse)
+	answer.ProcessorEventID, answer.CardToken = requestID(intent.LastResponse), tokenOf(intent, answer)
 	return s.sized(intent, answer)
 }

@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 			if !several {
 				cannot = []string{"capture.several", "capture.simultaneous", "refund.of-capture", "void.rest", "adjust"}
 			}
-			untried := []string{"capture.fails", "refund.fails", "void.fails", "pending.authorize", "pending.capture", "notification", "notification.repeat"}
+			untried := []string{"capture.fails", "refund.fails", "void.fails", "pending.authorize", "pending.capture", "notification", "notification.repeat", "token.forgotten", "token.network"}
 			if !slices.Equal(left[conformance.Cannot], cannot) || !slices.Equal(left[conformance.NotTried], untried) {
 				t.Errorf("cannot: %v, not tried: %v", left[conformance.Cannot], left[conformance.NotTried])
 			}

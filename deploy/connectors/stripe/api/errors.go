@@ -26,9 +26,10 @@ const (
 type refusal struct {
 	code, message string
 	retryable     bool
-	local         bool // Stripe was not asked: an earlier try was refused in the same way
-	replayed      bool // Stripe's saved answer to the first request under the key
-	declined      bool // because of the card
+	local         bool   // Stripe was not asked: an earlier try was refused in the same way
+	replayed      bool   // Stripe's saved answer to the first request under the key
+	declined      bool   // because of the card
+	param         string // the parameter of the request that Stripe refuses; "": it names none
 }
 
 func (r *refusal) Error() string { return "refused: " + r.code + ": " + r.message }
@@ -70,7 +71,7 @@ func explain(err error) error {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return &refusal{code: codeNotConfigured, message: "Stripe does not accept the key of the connector, or the key lacks a permission", retryable: true, replayed: replayed}
 	case status == http.StatusBadRequest || status == http.StatusNotFound:
-		return &refusal{code: refusalCode(failed), message: safe(failed.Msg), replayed: replayed}
+		return &refusal{code: refusalCode(failed), message: safe(failed.Msg), replayed: replayed, param: failed.Param}
 	case status >= http.StatusInternalServerError && replayed: // the saved answer is no outcome
 		return fmt.Errorf("%w: %w", errSeen, said)
 	}

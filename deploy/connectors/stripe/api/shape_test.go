@@ -107,7 +107,10 @@ func TestShape(t *testing.T) {
 	absent.PaymentType = "SUBSCRIPTION"
 	verify := authorize
 	verify.Amount = 0
-	orders := []connector.Order{authorize, absent, verify}
+	stored := tokenized("4242424242424242")
+	again, verifyAgain := byToken("cus_1:pm_1"), byToken("cus_1:pm_1")
+	verifyAgain.Amount = 0
+	orders := []connector.Order{authorize, absent, verify, stored, again, verifyAgain}
 	for _, kind := range []processor.Kind{processor.Capture, processor.Void, processor.Refund, processor.Adjust, processor.Complete} {
 		o := order(kind, "pi_1")
 		o.Parent = &connector.Parent{Operation: authorize.Operation, Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: "pi_1"}}
@@ -136,7 +139,7 @@ func TestShape(t *testing.T) {
 	}
 	want := []string{
 		"GET /v1/balance_transactions", "GET /v1/disputes/ID", "GET /v1/payment_intents", "GET /v1/payment_intents/ID", "GET /v1/refunds", "GET /v1/refunds/ID", "GET /v1/setup_intents",
-		"POST /v1/payment_intents", "POST /v1/payment_intents/ID/cancel", "POST /v1/payment_intents/ID/capture",
+		"POST /v1/customers", "POST /v1/payment_intents", "POST /v1/payment_intents/ID/cancel", "POST /v1/payment_intents/ID/capture",
 		"POST /v1/payment_intents/ID/increment_authorization", "POST /v1/payment_methods", "POST /v1/refunds", "POST /v1/setup_intents", "POST /v1/setup_intents/ID/cancel",
 	}
 	var got []string

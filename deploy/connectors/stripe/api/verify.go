@@ -17,7 +17,7 @@ import (
 // checkCard authorizes nothing: a SetupIntent asks the issuer whether the card is good. No
 // customer is there during a verification. A SetupIntent that needs the customer is cancelled, and
 // the answer is DECLINED.
-func (s *Stripe) checkCard(ctx context.Context, o connector.Order, method string) (connector.Result, error) {
+func (s *Stripe) checkCard(ctx context.Context, o connector.Order, method, customer string) (connector.Result, error) {
 	p := &stripe.SetupIntentCreateParams{
 		Params: params(ctx, o.Key), PaymentMethod: &method, PaymentMethodTypes: stripe.StringSlice([]string{"card"}),
 		Confirm: stripe.Bool(true), Usage: stripe.String("off_session"), Metadata: metadata(o),
@@ -25,12 +25,15 @@ func (s *Stripe) checkCard(ctx context.Context, o connector.Order, method string
 	if page := cmp.Or(o.ReturnURL, s.ReturnURL); page != "" {
 		p.ReturnURL = &page
 	}
+	if customer != "" {
+		p.Customer = &customer
+	}
 	intent, err := s.client.V1SetupIntents.Create(ctx, p)
 	if err != nil {
 		err = explain(err)
 		d, is := errors.AsType[*declined](err)
 		if !is || d.stated.SetupIntent == nil {
-			return connector.Result{}, err
+			return connector.Result{}, unknownToken(o, err)
 		}
 		intent = d.stated.SetupIntent
 		intent.LastSetupError = d.stated

@@ -6,6 +6,7 @@ type fate struct {
 	code, decline, network string
 	blocked                bool   // by Stripe itself
 	dispute                bool   // after the capture
+	networkToken           bool   // charged with a token of the card scheme
 	refund                 string // the status of a refund after Settle; "": it succeeds for good
 }
 
@@ -19,6 +20,7 @@ var fates = map[string]fate{
 	"4000000000000119": {code: "processing_error", decline: "processing_error"},
 	"4100000000000019": {code: "card_declined", decline: "fraudulent", blocked: true},
 	"4000000000003220": {challenge: true},
+	"4000000000005423": {networkToken: true}, // no card of Stripe's: there the account decides
 	"4000000000000259": {dispute: true},
 	"4000000000007726": {refund: "succeeded"}, // pending first
 	"4000000000005126": {refund: "failed"},    // succeeded first

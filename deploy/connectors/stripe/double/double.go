@@ -27,6 +27,7 @@ type Double struct {
 	mu        sync.Mutex
 	number    int // of objects
 	methods   map[string]*method
+	customers map[string]bool
 	intents   map[string]*intent
 	order     []*intent // by creation
 	refunds   []*refund
@@ -49,7 +50,7 @@ func New(c Config) *Double {
 		c.Now = time.Now
 	}
 	d := &Double{
-		Config: c, mux: http.NewServeMux(), methods: map[string]*method{}, intents: map[string]*intent{}, keys: map[string]*saved{},
+		Config: c, mux: http.NewServeMux(), methods: map[string]*method{}, customers: map[string]bool{}, intents: map[string]*intent{}, keys: map[string]*saved{},
 	}
 	d.routes()
 	return d
@@ -60,6 +61,7 @@ func (d *Double) Handler() http.Handler { return http.HandlerFunc(d.serve) }
 
 func (d *Double) routes() {
 	for pattern, endpoint := range map[string]func(call) answer{
+		"POST /v1/customers":                                    d.postCustomer,
 		"POST /v1/payment_methods":                              d.postMethod,
 		"POST /v1/payment_intents":                              d.postIntent,
 		"GET /v1/payment_intents":                               d.getIntents,

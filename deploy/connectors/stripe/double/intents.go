@@ -12,6 +12,8 @@ import (
 // method is a PaymentMethod.
 type method struct {
 	id, number, cvc string
+	customer        string // attached to this Customer; "": to none
+	used            bool   // it paid without a Customer, and pays no more
 }
 
 // intent is a PaymentIntent and its charge.
@@ -25,6 +27,7 @@ type intent struct {
 	failure                                 object // last_payment_error
 	charge                                  *charge
 	refunded                                int64
+	customer, future                        string // Customer and setup_future_usage
 }
 
 // charge is the charge of an intent that was tried.
@@ -91,12 +94,13 @@ func (d *Double) postIntent(c call) answer {
 		return invalid("The last digit of an amount with three decimals must be 0.")
 	case c.form.Get("capture_method") != "manual" || c.form.Get("confirm") != "true":
 		return invalid("The double confirms at once, and captures by hand.")
-	case d.methods[c.form.Get("payment_method")] == nil:
-		return missing(c.form.Get("payment_method"))
+	}
+	if refused := d.mayPay(c); refused != nil {
+		return *refused
 	}
 	i := &intent{
 		id: d.id("pi"), currency: currency, amount: amount, created: d.seconds(), metadata: map[string]string{}, method: d.methods[c.form.Get("payment_method")],
-		returnURL:    c.form.Get("return_url"),
+		returnURL: c.form.Get("return_url"), customer: c.form.Get("customer"), future: c.form.Get("setup_future_usage"),
 		multicapture: !d.NoMulticapture && c.form.Get("payment_method_options[card][request_multicapture]") == "if_available",
 		increments:   c.form.Get("payment_method_options[card][request_incremental_authorization]") == "if_available",
 	}
@@ -136,6 +140,7 @@ func (d *Double) charge(i *intent, fate fate) {
 	if fate.decline == "" {
 		i.charge.outcome = object{"type": "authorized", "risk_level": "normal", "network_status": "approved_by_network"}
 		i.status, i.capturable = "requires_capture", i.amount
+		i.attach()
 		d.emit("payment_intent.amount_capturable_updated", i.view(d, false))
 		return
 	}

@@ -22,8 +22,10 @@ func (s *setup) view() object {
 func (d *Double) postSetup(c call) answer {
 	s := &setup{id: d.id("seti"), status: "requires_payment_method", created: d.seconds(), metadata: map[string]string{}}
 	m := d.methods[c.form.Get("payment_method")]
-	if c.form.Get("confirm") == "true" && m == nil {
-		return missing(c.form.Get("payment_method"))
+	if c.form.Get("confirm") == "true" {
+		if refused := d.mayPay(c); refused != nil {
+			return *refused
+		}
 	}
 	c.metadata(s.metadata)
 	d.setups = append(d.setups, s)

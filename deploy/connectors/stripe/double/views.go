@@ -19,7 +19,13 @@ func (i *intent) view(d *Double, expanded bool) object {
 	o := object{
 		"id": i.id, "object": "payment_intent", "livemode": false, "amount": i.amount, "amount_capturable": i.capturable, "amount_received": i.received,
 		"currency": i.currency, "status": i.status, "created": i.created, "metadata": i.metadata, "capture_method": "manual",
-		"client_secret": i.id + "_secret_double", "latest_charge": nil, "last_payment_error": i.failure, "next_action": nil, "cancellation_reason": nil,
+		"client_secret": i.id + "_secret_double", "payment_method": i.method.id, "latest_charge": nil, "last_payment_error": i.failure, "next_action": nil, "cancellation_reason": nil,
+	}
+	if i.customer != "" {
+		o["customer"] = i.customer
+	}
+	if i.future != "" {
+		o["setup_future_usage"] = i.future
 	}
 	if i.reason != "" {
 		o["cancellation_reason"] = i.reason
@@ -43,6 +49,7 @@ func (i *intent) chargeView(of any) object {
 	card := object{
 		"brand": brand(i.method.number), "country": "US", "funding": "credit", "checks": i.charge.checks, "three_d_secure": i.charge.threeDS,
 		"network_transaction_id": "ntx_" + i.id, "authorization_code": "123456",
+		"network_token": object{"used": fates[i.method.number].networkToken},
 	}
 	return object{
 		"id": i.charge.id, "object": "charge", "livemode": false, "amount": i.amount, "amount_captured": i.charge.captured, "amount_refunded": i.refunded,

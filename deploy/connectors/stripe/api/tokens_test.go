@@ -1,0 +1,124 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"payledger/deploy/connectors/stripe/api"
+	"payledger/deploy/connectors/stripe/double"
+	"payledger/domain/processor"
+	"payledger/processorsim/connector"
+	"payledger/processorsim/protocol"
+)
+
+func tokenized(number string) connector.Order {
+	o := authorization(number)
+	o.Tokenize = true
+	return o
+}
+
+func byToken(token string) connector.Order {
+	o := order(processor.Authorize, "")
+	o.Card = &processor.Card{Token: token}
+	return o
+}
+
+// TestTokens: an approved card with tokenize is attached to a Customer of its own, and pays again
+// with both of their ids; the second payment makes no PaymentMethod.
+func TestTokens(t *testing.T) {
+	r := newRig(t)
+	first := r.send(tokenized("4242424242424242")).Answer
+	if !strings.HasPrefix(first.CardToken, "cus_") || !strings.Contains(first.CardToken, ":pm_") {
+		t.Fatalf("%+v", first)
+	}
+	before := len(r.double.Calls())
+	again := byToken(first.CardToken)
+	paid := r.send(again).Answer
+	if paid.State != processor.Succeeded || paid.CardTokenType != processor.ProcessorToken || paid.CardToken != "" {
+		t.Errorf("%+v", paid)
+	}
+	if made := r.double.Calls()[before:]; len(made) != 1 {
+		t.Errorf("%q", made)
+	}
+	again.Card = nil
+	found, err := r.vendor.Find(t.Context(), again)
+	if err != nil || found.Result == nil || found.Result.Answer.CardTokenType != processor.ProcessorToken {
+		t.Errorf("%+v, %v", found, err)
+	}
+	captured := upon(again, connector.Result{Answer: paid}, processor.Capture)
+	captured.Final = true
+	if a := r.send(captured).Answer; a.State != processor.Succeeded {
+		t.Errorf("%+v", a)
+	}
+	if a := r.send(authorization("4242424242424242")).Answer; a.CardToken != "" {
+		t.Errorf("a token that nobody wants: %+v", a)
+	}
+	if a := r.send(tokenized("4000000000000002")).Answer; a.CardToken != "" || a.State != processor.Declined {
+		t.Errorf("a token of a declined card: %+v", a)
+	}
+}
+
+// TestTokensRefused: Stripe's refusal of a PaymentMethod or Customer is token_unknown, without a
+// word of the token.
+func TestTokensRefused(t *testing.T) {
+	r := newRig(t)
+	given := r.send(tokenized("4242424242424242")).Answer.CardToken
+	_, method, _ := strings.Cut(given, ":")
+	entered := r.double.Entered("4242424242424242")
+	if a := r.send(byToken(entered)).Answer; a.State != processor.Succeeded { // it pays once
+		t.Fatalf("%+v", a)
+	}
+	for _, token := range []string{"pm_none", "cus_none:" + method, method, entered, "tok_1", "cus_1:", "4242"} {
+		a := r.send(byToken(token)).Answer
+		if a.State != processor.Failed || a.Code != protocol.CodeTokenUnknown || !a.Retryable || strings.Contains(a.Message, token) {
+			t.Errorf("%s: %+v", token, a)
+		}
+	}
+	r.double.Detach()
+	if a := r.send(byToken(given)).Answer; a.Code != protocol.CodeTokenUnknown {
+		t.Errorf("a PaymentMethod that was detached: %+v", a)
+	}
+}
+
+// TestEnteredToken: a PaymentMethod of the vendor's own form pays, and is stored with tokenize.
+func TestEnteredToken(t *testing.T) {
+	r := newRig(t)
+	o := byToken(r.double.Entered("4242424242424242"))
+	o.Tokenize = true
+	first := r.send(o).Answer
+	if first.State != processor.Succeeded || first.CardToken == "" || first.CardTokenType != processor.ProcessorToken {
+		t.Fatalf("%+v", first)
+	}
+	for range 2 {
+		if a := r.send(byToken(first.CardToken)).Answer; a.State != processor.Succeeded {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// TestTokenAfterCheck: a card whose customer had to act is stored with the end of the check.
+func TestTokenAfterCheck(t *testing.T) {
+	r := newRig(t)
+	o := tokenized("4000000000003220")
+	waits := r.send(o)
+	if waits.Answer.State != processor.ActionRequired || waits.Answer.CardToken != "" {
+		t.Fatalf("%+v", waits.Answer)
+	}
+	r.double.Act("", true)
+	complete := upon(o, waits, processor.Complete)
+	complete.Outcome = processor.Authenticated
+	if a := r.send(complete).Answer; a.State != processor.Succeeded || a.CardToken == "" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestNetworkToken: Stripe used a token of the card scheme, whatever it got.
+func TestNetworkToken(t *testing.T) {
+	r := newRig(t, func(*api.Config, *double.Config) {})
+	first := r.send(tokenized("4000000000005423")).Answer
+	for _, a := range []processor.Answer{first, r.send(byToken(first.CardToken)).Answer} {
+		if a.CardTokenType != processor.NetworkToken || a.Bin.AccountNumberType != "NETWORK_TOKEN" {
+			t.Errorf("%+v", a)
+		}
+	}
+}
