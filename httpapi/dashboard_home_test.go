@@ -94,7 +94,7 @@ func TestTriesOnHome(t *testing.T) {
 }
 
 // TestSearchSaysItsLimits: a search with more results than it shows says so, and leads to the whole
-// list. One without a result says what it compares, and that names are sealed.
+// list. One without a result names the compared fields, and says that names are sealed.
 func TestSearchSaysItsLimits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
