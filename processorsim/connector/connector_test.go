@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -81,6 +82,71 @@ func TestKeys(t *testing.T) {
 	}
 	if a := r.sent(authorization("01p.2", "4000000000000002")); a.State != processor.Declined || a.Code != "05" {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestNotSupported: what the vendor's declaration excludes never gets to the vendor. The refusal is
+// a fact, and stays. Everything else, and what a vendor tries all the same, gets there.
+func TestNotSupported(t *testing.T) {
+	r := newRig(t, time.Hour)
+	for _, c := range []protocol.Capability{protocol.CanAdjust, protocol.CanVoid, protocol.CanCapturePartly, protocol.CanCaptureAgain, protocol.CanRefundPartly} {
+		r.vendor.cannot = append(r.vendor.cannot, protocol.Lack{Capability: c, Instead: "Not by us."})
+	}
+	final := func(o processor.Operation) processor.Operation { o.Final = true; return o }
+	sale := r.sent(authorization("01p.1", "4242424242424242")).ProcessorTransactionID
+	whole := authorization("", "").Amount
+	calls := r.vendor.calls
+	for i, op := range []processor.Operation{
+		following(processor.Adjust, "01p.2", sale, whole+1), following(processor.Void, "01p.3", sale, 0),
+		final(following(processor.Capture, "01p.4", sale, whole-1)), following(processor.Capture, "01p.5", sale, whole-1),
+	} {
+		for range 2 {
+			if a := r.sent(op); a.State != processor.Failed || a.Code != protocol.CodeNotSupported || a.Message != "Not by us." {
+				t.Errorf("%d: %+v", i, a)
+			}
+		}
+		if l := r.lookup(op.Key); l.State != processor.Known || l.Answer.Code != protocol.CodeNotSupported {
+			t.Errorf("%d: %+v", i, l)
+		}
+	}
+	capture := r.sent(following(processor.Capture, "01p.6", sale, whole))
+	for i, parent := range []string{sale, capture.ProcessorTransactionID} {
+		if a := r.sent(following(processor.Refund, fmt.Sprintf("01p.%d", 7+i), parent, whole-1)); a.Code != protocol.CodeNotSupported {
+			t.Errorf("a part of %s: %+v", parent, a)
+		}
+	}
+	if r.vendor.calls != calls+1 {
+		t.Errorf("the vendor got %d operations", r.vendor.calls-calls)
+	}
+	if a := r.sent(following(processor.Refund, "01p.9", sale, whole)); a.State != processor.Succeeded {
+		t.Errorf("the whole: %+v", a)
+	}
+	r.vendor.cannot = []protocol.Lack{{Capability: protocol.CanAdjust, Tried: true}}
+	if a := r.sent(following(processor.Adjust, "01p.10", sale, whole+1)); a.State != processor.Succeeded {
+		t.Errorf("tried: %+v", a)
+	}
+	if a := r.sent(following(processor.Adjust, "01p.2", sale, whole+1)); a.Code != protocol.CodeNotSupported {
+		t.Errorf("the earlier one: %+v", a)
+	}
+}
+
+// TestAsOrdered: a message without an amount ends an operation with the amount of its order. One
+// with another amount is none, also then.
+func TestAsOrdered(t *testing.T) {
+	success := processor.Answer{State: processor.Succeeded, ProcessorTransactionID: "tx_1"}
+	for _, c := range []struct {
+		of   Result
+		fits bool
+	}{
+		{Result{Answer: success, AsOrdered: true}, true},
+		{Result{Answer: success}, false},
+		{Result{Answer: success, AsOrdered: true, Amount: 1, Currency: "EUR"}, false},
+		{Result{Answer: success, AsOrdered: true, Currency: "USD"}, false},
+		{Result{Answer: processor.Answer{State: processor.Succeeded}, AsOrdered: true}, false},
+	} {
+		if err := fits(&book.Operation{Operation: authorization("01p.1", "")}, c.of); (err == nil) != c.fits {
+			t.Errorf("%+v: %v", c.of, err)
+		}
 	}
 }
 

@@ -49,6 +49,18 @@
 // gone. If it can undo one that it may have, or may get ("time-out reversal", "technical cancel"),
 // Find says Undo, as soon as no request can be on its way any more.
 //
+// # For the author of a connector
+//
+//   - Declare what the vendor cannot do: the kit refuses it (Vendor.Declaration).
+//   - Send must answer a repeat of Order.Key as the first, or Find must find the first. If neither
+//     is possible, the vendor must be able to undo.
+//   - A message states the amount as the vendor does: Result.Amount, in the minor units of
+//     ISO 4217. If the vendor's messages have none, set Result.AsOrdered; a store of amounts is not
+//     needed.
+//   - A request can arrive after its connection was cut. Find says Nothing only when Order.Tried is
+//     longer ago than the vendor, and the network, can hold a request back.
+//   - An error is "not known". Wrap ErrNothing only if the vendor certainly did nothing.
+//
 // # Rules
 //
 //   - The request is durable before the vendor gets it, the result before anybody sees it. A crash

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +45,8 @@ type double struct {
 	byKey   map[string]Result
 	usedUp  map[string]bool
 	delayed []Order
-	tokens  bool          // it takes tokens of cards
+	tokens  bool // it takes tokens of cards
+	cannot  []protocol.Lack
 	wrong   domain.Amount // added to the amounts of results
 	calls   int
 	told    []Event       // messages of a blind double, not sent yet
@@ -68,9 +70,9 @@ func (d *double) Declaration() protocol.Declaration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.tokens {
-		return protocol.Declaration{Connector: "double"}
+		return protocol.Declaration{Connector: "double", Cannot: d.cannot}
 	}
-	return protocol.Declaration{Connector: "double", Cannot: []protocol.Lack{{Capability: protocol.CanTokenize, Instead: "Numbers travel."}}}
+	return protocol.Declaration{Connector: "double", Cannot: append(slices.Clone(d.cannot), protocol.Lack{Capability: protocol.CanTokenize, Instead: "Numbers travel."})}
 }
 
 func (d *double) KeyLife() time.Duration { return d.life }

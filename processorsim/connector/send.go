@@ -80,13 +80,7 @@ func (k *Connector) send(ctx context.Context, op processor.Operation) (processor
 	case o != nil && !o.Same(op):
 		return processor.Answer{}, protocol.ErrKeyReused
 	case o == nil:
-		if err := k.crash("before the request is recorded"); err != nil {
-			return processor.Answer{}, err
-		}
-		if o, err = k.book.Accept(ctx, op, k.now()); err != nil {
-			return processor.Answer{}, err
-		}
-		err = k.attempt(ctx, o, op.Card, certain)
+		o, err = k.first(ctx, op)
 	case o.Phase == book.Sent || o.Phase == book.Undo:
 		err = k.resolve(ctx, o, op.Card)
 	}
@@ -97,6 +91,26 @@ func (k *Connector) send(ctx context.Context, op processor.Operation) (processor
 		return processor.Answer{}, err
 	}
 	return *o.Answer, k.crash("before the answer leaves")
+}
+
+// first records an operation that the book does not have, and sends it, unless the vendor's
+// declaration excludes it.
+func (k *Connector) first(ctx context.Context, op processor.Operation) (*book.Operation, error) {
+	if err := k.crash("before the request is recorded"); err != nil {
+		return nil, err
+	}
+	refusal, err := k.notSupported(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	if refusal != nil {
+		return k.book.Refuse(ctx, op, *refusal, k.now())
+	}
+	o, err := k.book.Accept(ctx, op, k.now())
+	if err != nil {
+		return nil, err
+	}
+	return o, k.attempt(ctx, o, op.Card, certain)
 }
 
 // again sends an Idle operation, under a new key of the vendor if the present one is too old.
@@ -272,6 +286,9 @@ func fits(o *book.Operation, r Result) error {
 		}
 		if o.Kind == processor.Complete || o.Kind == processor.Void {
 			return nil // they concern the whole authorization, whatever its amount
+		}
+		if r.AsOrdered && r.Amount == 0 && r.Currency == "" {
+			return nil
 		}
 		if r.Amount != o.Amount || r.Currency != o.Currency {
 			return fmt.Errorf("the vendor did %d %s instead of %d %s", r.Amount, r.Currency, o.Amount, o.Currency)

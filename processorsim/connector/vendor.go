@@ -23,11 +23,14 @@ var ErrLater = errors.New("the message comes too early")
 // return when the context ends.
 type Vendor interface {
 	// Declaration returns the connector's name, what it cannot do, and its test cards. The kit sets
-	// Protocol and Processor.
+	// Protocol and Processor. It answers not_supported, and calls no other method, for operations
+	// that need adjust, void, partial_capture, several_captures or partial_refund, if Cannot has
+	// that without Tried.
 	Declaration() protocol.Declaration
 
 	// KeyLife is the time in which the vendor does nothing twice under one Order.Key, and answers a
-	// repeat as it answered the first. 0: the vendor knows no keys.
+	// repeat as it answered the first. 0: the vendor knows no keys. A vendor that keeps keys for
+	// ever has a long life, for example 100 years.
 	KeyLife() time.Duration
 
 	// Send carries out an order, or returns the result of the order with the same Key. A refusal
@@ -51,7 +54,9 @@ type Lister interface {
 	// returns an error. known are the transactions of the authorizations in the book if f names a
 	// payment; else it is empty. IdempotencyKey is the ledger's if the vendor kept it. The kit
 	// leaves out the operations of its book: they have that key, or the same kind and
-	// ProcessorTransactionID.
+	// ProcessorTransactionID. Reference is that of the payment: if the vendor has only the
+	// transaction, look it up among known; an operation of no payment has its own transaction
+	// there.
 	List(ctx context.Context, f protocol.Filter, known []string, yield func(protocol.Entry) error) error
 }
 
@@ -61,7 +66,7 @@ type Order struct {
 
 	Key      string            // the idempotency key for the vendor, at most 64 visible ASCII characters
 	Began    time.Time         // before the first try under Key, UTC
-	Tried    time.Time         // before the newest try under Key: a request may still be on its way
+	Tried    time.Time         // before the newest try under Key: a request may still be on its way. After Tried and the vendor's longest delay none is
 	Answer   *processor.Answer // the result so far; nil if there is none. With Undo: a success that came too late.
 	Doubtful bool              // an earlier try under Key has an unknown outcome: a request may still be on its way
 	Undo     bool              // Finding.Undo was answered: Send never comes again with Key
@@ -78,11 +83,16 @@ type Parent struct {
 	Answer processor.Answer // the newest
 }
 
-// Result is what the vendor says that it did.
+// Result is what the vendor says that it did. A result other than a refusal must have the requested
+// amount and currency, also in an Event; complete and void excepted.
 type Result struct {
 	Answer   processor.Answer
 	Amount   domain.Amount   // that the vendor took, holds or paid; counts if the operation has an amount and did not fail
 	Currency domain.Currency // of Amount
+	// AsOrdered states that the vendor names no amount in this message, and either does the whole
+	// of an order or nothing: the kit takes the amount and the currency of the order, which its
+	// book has. A vendor that does name them must not set it: a wrong amount would be taken.
+	AsOrdered bool
 }
 
 // Finding is what the vendor knows about an order.

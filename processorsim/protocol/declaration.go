@@ -33,6 +33,10 @@ type Declaration struct {
 type Lack struct {
 	Capability Capability `json:"capability"`
 	Instead    string     `json:"instead"` // the connector's answer to such an operation; one sentence for the merchant
+
+	// Tried states that a connector of the kit sends such operations to the vendor all the same:
+	// the vendor does some of them.
+	Tried bool `json:"-"`
 }
 
 // Can reports whether the connector has a capability.

@@ -134,6 +134,15 @@ func (b *Book) one(ctx context.Context, where string, args ...any) (*Operation, 
 // Accept records a new operation as Sent, before the vendor gets it. Its creation is not before
 // that of any other, also if the clock was set back: lists are in order of creation.
 func (b *Book) Accept(ctx context.Context, op processor.Operation, now time.Time) (*Operation, error) {
+	return b.insert(ctx, op, now, nil)
+}
+
+// Refuse records a new operation that the vendor never gets, with its answer, as one change.
+func (b *Book) Refuse(ctx context.Context, op processor.Operation, answer processor.Answer, now time.Time) (*Operation, error) {
+	return b.insert(ctx, op, now, &answer)
+}
+
+func (b *Book) insert(ctx context.Context, op processor.Operation, now time.Time, answer *processor.Answer) (*Operation, error) {
 	op.Card = nil
 	text, err := json.Marshal(request{op.Processor, op})
 	if err != nil {
@@ -154,8 +163,14 @@ func (b *Book) Accept(ctx context.Context, op processor.Operation, now time.Time
 		if err == nil {
 			o.Number, err = done.LastInsertId()
 		}
+		if err == nil && answer != nil {
+			err = Change{Operation: o, Answer: answer}.write(ctx, tx, now)
+		}
 		return err
 	})
+	if answer != nil {
+		o.Phase, o.Answer = Done, answer
+	}
 	return o, err
 }
 

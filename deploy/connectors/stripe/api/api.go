@@ -95,7 +95,7 @@ func (s *Stripe) Declaration() protocol.Declaration {
 		Connector: name + "/" + version + " Stripe/" + stripe.APIVersion,
 		Live:      s.live(),
 		Cannot: []protocol.Lack{{
-			Capability: protocol.CanAdjust,
+			Capability: protocol.CanAdjust, Tried: true,
 			Instead: "Stripe increases some authorizations (of ESTIMATED amounts, where card and account allow it) and is asked; " +
 				"it decreases none: a lower total is FAILED, capture less instead.",
 		}},

@@ -1,0 +1,86 @@
+package connector
+
+import (
+	"context"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/processorsim/connector/book"
+	"payledger/processorsim/protocol"
+)
+
+// notSupported returns the answer to an operation that the vendor's declaration excludes; nil if
+// the vendor decides. It is recorded before the vendor gets anything, so a repeat has it for ever.
+func (k *Connector) notSupported(ctx context.Context, op processor.Operation) (*processor.Answer, error) {
+	needed, err := k.needs(ctx, op)
+	if needed == "" || err != nil {
+		return nil, err
+	}
+	for _, lack := range k.Vendor.Declaration().Cannot {
+		if lack.Capability == needed && !lack.Tried {
+			return &processor.Answer{State: processor.Failed, At: k.now(), Code: protocol.CodeNotSupported, Message: lack.Instead}, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // the vendor decides
+}
+
+// needs returns the capability that an operation needs beyond those of every connector; "" for
+// none, or if only the vendor can tell.
+func (k *Connector) needs(ctx context.Context, op processor.Operation) (protocol.Capability, error) {
+	switch op.Kind {
+	case processor.Adjust:
+		return protocol.CanAdjust, nil
+	case processor.Void:
+		return protocol.CanVoid, nil
+	case processor.Capture, processor.Refund:
+	default:
+		return "", nil
+	}
+	parent, err := k.book.ByTransaction(ctx, op.ParentID, processor.Capture, processor.Authorize)
+	if err != nil || parent == nil || parent.Reference != op.Reference {
+		return "", err
+	}
+	of, err := k.totals(ctx, parent)
+	switch {
+	case err != nil:
+		return "", err
+	case op.Kind == processor.Refund && op.Amount < of.captured:
+		return protocol.CanRefundPartly, nil
+	case op.Kind == processor.Capture && op.Amount < of.held && !op.Final:
+		return protocol.CanCaptureAgain, nil
+	case op.Kind == processor.Capture && op.Amount < of.held && !of.earlier:
+		return protocol.CanCapturePartly, nil
+	}
+	return "", nil
+}
+
+// totals are the amounts of an authorization, or of one capture.
+type totals struct {
+	held, captured domain.Amount
+	earlier        bool // there is a capture, perhaps without an outcome
+}
+
+func (k *Connector) totals(ctx context.Context, parent *book.Operation) (totals, error) {
+	of := totals{held: parent.Amount}
+	if parent.Kind == processor.Capture {
+		of.captured = parent.Amount
+		return of, nil
+	}
+	transaction := parent.Newest().ProcessorTransactionID
+	err := k.book.Each(ctx, protocol.Filter{Reference: parent.Reference}, func(o *book.Operation) error {
+		newest := o.Newest()
+		succeeded := newest != nil && newest.State == processor.Succeeded
+		switch {
+		case o.ParentID != transaction || newest != nil && undone(*newest):
+		case o.Kind == processor.Adjust && succeeded:
+			of.held = o.Amount
+		case o.Kind == processor.Capture:
+			of.earlier = true
+			if succeeded {
+				of.captured += o.Amount
+			}
+		}
+		return nil
+	})
+	return of, err
+}
