@@ -17,6 +17,7 @@ var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
+	".txt": "text/plain; charset=utf-8",
 }
 
 // ContentType returns the Content-Type of a file by its name.

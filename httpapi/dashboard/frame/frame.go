@@ -79,6 +79,7 @@ type Page struct {
 	Nav    string // the address in the navigation that the page belongs to
 	Status int    // 0: 200
 	Live   bool   // the page's part data-live is refreshed while it is open
+	Charts bool   // the page has charts
 	Data   any
 }
 
@@ -105,6 +106,7 @@ type navItem struct {
 
 var navigation = []navItem{
 	{Path: "/dashboard", Text: "Home"},
+	{Path: "/dashboard/statistics", Text: "Statistics"},
 	{Path: "/dashboard/payments", Text: "Payments"},
 	{Path: "/dashboard/disputes", Text: "Disputes"},
 	{Path: "/dashboard/workflows", Text: "Workflows"},

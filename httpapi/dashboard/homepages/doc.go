@@ -1,5 +1,5 @@
-// Package homepages has the dashboard's start page, with the figures of today, and the search for
-// any id.
+// Package homepages has the dashboard's start page, with the figures of today, the page with the
+// statistics and their charts, and the search for any id.
 package homepages
 
 import (
@@ -20,4 +20,5 @@ var Routes = map[string]frame.Screen{
 	"GET " + pathHome:             home,
 	"GET " + pathHome + "/{$}":    home,
 	"GET " + pathHome + "/search": search,
+	"GET " + pathStatistics:       showStatistics,
 }

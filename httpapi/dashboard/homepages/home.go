@@ -3,7 +3,6 @@ package homepages
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"net/url"
 	"slices"
 	"time"
@@ -13,52 +12,22 @@ import (
 	"payledger/httpapi/dashboard/webhookpages"
 )
 
-// statistics are the counts of some days (D20).
-type statistics struct {
-	Payments   int64
-	Currencies []ofCurrency
-	ByStatus   []struct {
-		Status   string
-		Payments int64
-	}
-	ByProcessor []struct {
-		Processor      string
-		Payments       int64
-		Authorizations struct {
-			Approved, Declined, Failed int64
-			Rate                       *float64
-		}
-	}
-	ByDay []struct {
-		Day        string
-		Payments   int64
-		Currencies []ofCurrency
-	}
-}
-
-type ofCurrency struct {
-	CurrencyCode  domain.Currency
-	Payments      int64
-	Total         *big.Int
-	TotalCaptured *big.Int
-	TotalRefunded *big.Int
-}
-
 type view struct {
-	Today    statistics
-	Days     statistics // the newest ones
-	Count    int
-	First    string // the first of Days
-	Bars     []bar
-	Highest  int64
-	Lag      lag
-	Failing  []webhookpages.Failing // endpoints
-	Waiting  int                    // webhooks that wait for another attempt, at most some
-	MoreWait bool                   // there are more than Waiting
-	Oldest   *delivery
-	GivenUp  []delivery // newest ones
-	Disputes []dispute
-	Endpoint bool // the account has a webhook endpoint
+	Today statistics
+	Days  statistics // the newest ones
+	Count int
+	Hours chart // of today and yesterday
+	Daily chart // of the newest days
+	Lag   lag
+	// Processors are those of today, the worst first.
+	Processors []health
+	Failing    []webhookpages.Failing // endpoints
+	Waiting    int                    // webhooks that wait for another attempt, at most some
+	MoreWait   bool                   // there are more than Waiting
+	Oldest     *delivery
+	GivenUp    []delivery // newest ones
+	Disputes   []dispute
+	Endpoint   bool // the account has a webhook endpoint
 }
 
 type delivery struct {
@@ -81,32 +50,14 @@ type dispute struct {
 	ChallengeRequiredBy *time.Time
 }
 
-type bar struct {
-	Day                 string
-	Payments            int64
-	X, Y, Width, Height float64
-}
-
-// The chart's size in its own units, and its days.
-const (
-	chartWidth, chartHeight = 560.0, 120.0
-	days                    = 14
-)
+// days is the number of days of the chart.
+const days = 14
 
 func home(v *frame.Visit) error {
 	out := view{Count: days}
-	if err := v.Get("/management/statistics", nil, &out.Today); err != nil {
+	if err := out.read(v); err != nil {
 		return err
 	}
-	if _, err := fmt.Sscanf(v.Lag, "events=%d, ms=%d", &out.Lag.Events, &out.Lag.Ms); err != nil {
-		return fmt.Errorf("homepages: the lag %q: %w", v.Lag, err)
-	}
-	first := v.Now().UTC().AddDate(0, 0, 1-days).Format(time.DateOnly)
-	if err := v.Get("/management/statistics", url.Values{"from": {first}}, &out.Days); err != nil {
-		return err
-	}
-	out.First = first
-	out.draw()
 	if err := out.webhooks(v); err != nil {
 		return err
 	}
@@ -115,21 +66,42 @@ func home(v *frame.Visit) error {
 		return err
 	}
 	out.Disputes = mostUrgent(open.Data)
-	return v.Show(frame.Page{Name: "home", Title: "Home", Nav: pathHome, Live: true, Data: out})
+	return v.Show(frame.Page{Name: "home", Title: "Home", Nav: pathHome, Live: true, Charts: true, Data: &out})
 }
 
-func (w *view) draw() {
-	for _, d := range w.Days.ByDay {
-		w.Highest = max(w.Highest, d.Payments)
+// read reads the figures: of today and yesterday by hour, and of the newest days.
+func (w *view) read(v *frame.Visit) (err error) {
+	today := v.Now().UTC().Truncate(24 * time.Hour)
+	if w.Today, err = readStatistics(v, today, today, true); err != nil {
+		return err
 	}
-	width := chartWidth / float64(max(1, len(w.Days.ByDay)))
-	for i, d := range w.Days.ByDay {
-		height := 0.0
-		if w.Highest > 0 {
-			height = float64(d.Payments) / float64(w.Highest) * (chartHeight - 10)
-		}
-		w.Bars = append(w.Bars, bar{d.Day, d.Payments, float64(i)*width + 3, chartHeight - height, width - 6, height})
+	if w.Lag, err = lagOf(v); err != nil {
+		return err
 	}
+	yesterday, err := readStatistics(v, today.AddDate(0, 0, -1), today.AddDate(0, 0, -1), true)
+	if err != nil {
+		return err
+	}
+	if w.Days, err = readStatistics(v, today.AddDate(0, 0, 1-days), today, false); err != nil {
+		return err
+	}
+	hours := timeline{now: w.Today.ByHour, before: yesterday.ByHour, compared: "yesterday", axis: "Hour, UTC"}
+	w.Hours = hours.payments(w.Today.ByStatus)
+	w.Hours.ID, w.Hours.Title = "today-hours", "Today by hour"
+	daily := timeline{now: w.Days.ByDay, axis: "Day, UTC"}
+	w.Daily = daily.payments(w.Days.ByStatus)
+	w.Daily.ID, w.Daily.Title = "days", fmt.Sprintf("Payments a day, %d days", days)
+	last := len(w.Days.ByDay) - 1
+	w.Processors = healths(&w.Days.ByDay[last], w.Days.ByDay[:last])
+	return nil
+}
+
+// lagOf returns the lag of the newest figures that the visit read.
+func lagOf(v *frame.Visit) (l lag, err error) {
+	if _, err := fmt.Sscanf(v.Lag, "events=%d, ms=%d", &l.Events, &l.Ms); err != nil {
+		return l, fmt.Errorf("homepages: the lag %q: %w", v.Lag, err)
+	}
+	return l, nil
 }
 
 func (w *view) webhooks(v *frame.Visit) error {

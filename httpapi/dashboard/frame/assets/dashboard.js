@@ -132,10 +132,10 @@ async function refresh() {
     const page = parse(await answer.text())
     const fresh = page.querySelector('[data-live]')
     if (!answer.ok || !fresh) { showLive('The page could not be refreshed. It shows an earlier state.'); return }
-    if (!paused && !pressed && live.isConnected && !live.contains(document.activeElement) && !window.getSelection()?.toString()) {
+    if (!paused && !pressed && live.isConnected && !live.contains(document.activeElement) && !live.querySelector('.tooltip:not([hidden])') && !window.getSelection()?.toString()) {
       const open = [...live.querySelectorAll('details[open][id]')].map((d) => d.id)
       live.replaceWith(fresh)
-      for (const id of open) { const d = document.getElementById(id); if (d) d.open = true }
+      for (const d of fresh.querySelectorAll('details[id]')) d.open = open.includes(d.id)
       prepare(fresh)
     }
     say('')
@@ -158,6 +158,7 @@ function prepare(part) {
   }
   for (const box of part.querySelectorAll('[data-saved-views]')) savedViews(box)
   for (const field of part.querySelectorAll('[data-check]')) liveCheck(field)
+  document.dispatchEvent(new CustomEvent('dashboard:shown')) // for charts.js
 }
 
 // A slider with data-travel shows the page of its value: the label at once, then the parts of that page. The slider stays, with its focus.

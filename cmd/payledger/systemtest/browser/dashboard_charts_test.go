@@ -1,0 +1,161 @@
+//go:build system && !race
+
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/cmd/payledger/apptest"
+)
+
+// TestCharts: the charts of the dashboard are drawn from the numbers of the API, in light and dark,
+// on a telephone and a desk. Each table has the numbers of the API. axe-core finds nothing, and the
+// browser has nothing to complain of: the content security policy allows the chart library.
+func TestCharts(t *testing.T) {
+	t.Parallel()
+	browser, there := startBrowser(t)
+	if !there {
+		return
+	}
+	source, there := axe(t)
+	if !there {
+		return
+	}
+	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
+	o := office{browser: browser, app: app, merchant: apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey), axe: source}
+	t.Run("without payments", func(t *testing.T) { o.testNoCharts(t) })
+	captured := o.pay(t, approvedCard)
+	o.merchant.Must(t, "POST", "/payments/"+captured+"/capture", o.merchant.Headers(), nil)
+	for range 5 {
+		o.pay(t, rejectedCard)
+	}
+	o.pay(t, approvedCard)
+	for _, width := range []int64{390, 1280} {
+		for _, dark := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d, dark %t", width, dark), func(t *testing.T) {
+				t.Parallel() // axe-core works for the whole time
+				o.testCharts(t, width, dark)
+			})
+		}
+	}
+	t.Run("table", func(t *testing.T) {
+		t.Parallel()
+		o.testChartTables(t)
+	})
+}
+
+func (o *office) testNoCharts(t *testing.T) {
+	w := o.browser.tab(t, 390, unsigned)
+	w.withAxe(o.axe)
+	o.signIn(w, "/dashboard/statistics")
+	w.untilText("main", "There is nothing to show for these days.")
+	w.accessible("statistics without payments")
+	o.fits(w, 390)
+	w.picture("statistics-none")
+}
+
+func (o *office) fits(w *tab, width int64) {
+	w.t.Helper()
+	if wide := eval[int64](w, `document.documentElement.scrollWidth`); wide > width {
+		w.t.Errorf("the page is %d wide", wide)
+	}
+}
+
+// drawn is the condition that each chart has a canvas with more than one colour.
+const drawn = `[...document.querySelectorAll("[data-canvas]")].every((box) => {
+	const canvas = box.querySelector("canvas")
+	if (!canvas || box.hidden) return false
+	const pixels = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer)
+	return new Set(pixels).size > 2
+})`
+
+func (o *office) testCharts(t *testing.T, width int64, dark bool) {
+	w := o.browser.tab(t, width, unsigned)
+	if dark {
+		w.dark()
+	}
+	w.withAxe(o.axe)
+	o.signIn(w, "/dashboard/statistics")
+	for name, path := range map[string]string{
+		"home": "/dashboard", "statistics": "/dashboard/statistics", "statistics-today": "/dashboard/statistics?range=today",
+		"statistics-alone": "/dashboard/statistics?range=7&compare=no",
+	} {
+		w.load(o.app.Ready().API + path)
+		w.until(`document.querySelectorAll("[data-canvas]").length >= 2 && ` + drawn)
+		at := fmt.Sprintf("%s at %d, dark %t", name, width, dark)
+		w.accessible(at)
+		o.fits(w, width)
+		w.picture(fmt.Sprintf("%s-%d-%t", name, width, dark))
+		if open := eval[int](w, `document.querySelectorAll("details[data-numbers][open]").length`); open != 0 {
+			t.Errorf("%s: %d tables are open beside their charts", at, open)
+		}
+		eval[string](w, `for (const table of document.querySelectorAll("[data-numbers]")) table.open = true; ""`)
+		w.accessible(at + " with the tables")
+		o.fits(w, width)
+	}
+	w.load(o.app.Ready().API + "/dashboard/statistics")
+	w.until(drawn)
+	eval[string](w, `const over = document.querySelector("[data-canvas] .u-over"); const at = over.getBoundingClientRect();
+		over.dispatchEvent(new MouseEvent("mousemove", {bubbles: true, clientX: at.right - 8, clientY: at.top + 20})); ""`)
+	w.until(`document.querySelector(".tooltip")?.hidden === false`)
+	if tip := w.text(".tooltip"); !strings.Contains(tip, "5") {
+		t.Errorf("at the newest bar the chart shows %q", tip)
+	}
+}
+
+// testChartTables compares the table of the payments with the answer of the API.
+func (o *office) testChartTables(t *testing.T) {
+	w := o.browser.tab(t, 1280, unsigned)
+	o.signIn(w, "/dashboard/statistics?range=7&compare=no")
+	w.until(drawn)
+	type row struct {
+		At     string
+		Values []string
+	}
+	var shown []row
+	text := eval[string](w, `JSON.stringify([...document.querySelectorAll("#payments-table tbody tr")].map((row) => ({at: row.dataset.at, values: [...row.querySelectorAll("td")].map((td) => td.dataset.value)})))`)
+	if err := json.Unmarshal([]byte(text), &shown); err != nil {
+		t.Fatal(err)
+	}
+	heads := strings.Split(eval[string](w, `[...document.querySelectorAll("#payments-table thead th.amount")].map((th) => th.textContent).join("|")`), "|")
+	from := time.Now().UTC().AddDate(0, 0, -6).Format(time.DateOnly)
+	var report struct {
+		ByDay []struct {
+			Day      string
+			Statuses []struct {
+				Status   string
+				Payments int
+			}
+		}
+	}
+	m := o.merchant
+	m.Must(t, "GET", "/management/statistics?from="+from, m.Headers(), nil).Decode(t, &report)
+	if len(shown) != len(report.ByDay) || len(shown) != 7 {
+		t.Fatalf("the table has %d rows, the API %d days", len(shown), len(report.ByDay))
+	}
+	for i, day := range report.ByDay {
+		at, err := time.Parse(time.DateOnly, day.Day)
+		if err != nil || shown[i].At != fmt.Sprint(at.Unix()) {
+			t.Errorf("row %d is at %s, the day is %s, %v", i, shown[i].At, day.Day, err)
+		}
+		numbers := map[string]string{}
+		for n, head := range heads {
+			numbers[strings.ToUpper(strings.ReplaceAll(head, " ", "_"))] = shown[i].Values[n]
+		}
+		for _, of := range day.Statuses {
+			if numbers[of.Status] != fmt.Sprint(of.Payments) {
+				t.Errorf("%s: %s payments are %s, the API has %d", day.Day, of.Status, numbers[of.Status], of.Payments)
+			}
+			delete(numbers, of.Status)
+		}
+		for status, n := range numbers {
+			if n != "0" {
+				t.Errorf("%s: the table has %s payments %s", day.Day, n, status)
+			}
+		}
+	}
+}

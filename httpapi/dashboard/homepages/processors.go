@@ -1,0 +1,114 @@
+package homepages
+
+import (
+	"cmp"
+	"slices"
+)
+
+// health is the state of a processor today, by all authorizations that were sent to it.
+type health struct {
+	Processor string
+	Today     authorizations
+	Rate      *float64
+	Usual     *float64 // its rate on the days before
+	Tone      string   // bad, warn or good; "": too few authorizations
+	Words     string
+}
+
+// The limits between a processor that works and one that fails.
+const (
+	fewDecided = 5    // authorizations, below which nothing is concluded
+	badFailed  = 0.2  // failed among all decided
+	warnFailed = 0.05 //
+	badDrop    = 0.2  // of the rate, in points
+	warnDrop   = 0.1
+)
+
+// healths returns the processors of today, the worst first. before are the days before today.
+func healths(today *bucket, before []bucket) (all []health) {
+	usual := map[string]authorizations{}
+	for i := range before {
+		for _, of := range before[i].Processors {
+			usual[of.Processor] = usual[of.Processor].plus(of.Authorizations)
+		}
+	}
+	for _, of := range today.Processors {
+		all = append(all, healthOf(of.Processor, of.Authorizations, usual[of.Processor].share()))
+	}
+	order := []string{"bad", "warn", "", "good"}
+	slices.SortStableFunc(all, func(a, b health) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Tone), slices.Index(order, b.Tone)), cmp.Compare(b.failed(), a.failed()), cmp.Compare(b.drop(), a.drop()))
+	})
+	return all
+}
+
+func (h health) failed() float64 {
+	if share := ratio(h.Today.Failed, h.Today.decided()); share != nil {
+		return *share
+	}
+	return 0
+}
+
+func (h health) drop() float64 {
+	if h.Rate == nil || h.Usual == nil {
+		return 0
+	}
+	return *h.Usual - *h.Rate
+}
+
+func healthOf(name string, today authorizations, usual *float64) health {
+	h := health{Processor: name, Today: today, Rate: today.share(), Usual: usual}
+	failed, drop := h.failed(), h.drop()
+	switch {
+	case today.decided() < fewDecided:
+		h.Words = "Too few to tell"
+	case failed >= badFailed:
+		h.Tone, h.Words = "bad", "Fails"
+	case drop >= badDrop:
+		h.Tone, h.Words = "bad", "Declines far more than before"
+	case failed >= warnFailed:
+		h.Tone, h.Words = "warn", "Fails now and then"
+	case drop >= warnDrop:
+		h.Tone, h.Words = "warn", "Declines more than before"
+	default:
+		h.Tone, h.Words = "good", "Works"
+	}
+	return h
+}
+
+// Before is the number of days with which today is compared.
+func (w *view) Before() int { return w.Count - 1 }
+
+// Fails reports whether a processor fails today.
+func (w *view) Fails() bool { return len(w.Processors) > 0 && w.Processors[0].Tone == "bad" }
+
+// Answer returns the sentence about the processors that fail today.
+func (w *view) Answer() string {
+	var bad []string
+	for _, h := range w.Processors {
+		if h.Tone == "bad" {
+			bad = append(bad, h.Processor)
+		}
+	}
+	switch {
+	case len(w.Processors) == 0:
+		return "No processor has decided anything today."
+	case len(bad) == 0:
+		return "No processor fails today."
+	case len(bad) == 1:
+		return bad[0] + " fails today."
+	}
+	return "Processors that fail today: " + join(bad) + "."
+}
+
+func join(names []string) string {
+	text := names[0]
+	for i, name := range names[1:] {
+		if i == len(names)-2 {
+			text += " and " + name
+		} else {
+			text += ", " + name
+		}
+	}
+	return text
+}
