@@ -25,6 +25,7 @@ import (
 type demoCommand struct {
 	Once          bool   `help:"Exit after the story: 0 if every step had the expected result, 1 if not."`
 	Crash         bool   `help:"Play the story of crashes instead: the server is killed in the middle of a payment, a capture and a refund, and started again."`
+	Processor     string `help:"Play the story at this connector instead of the simulated processors: a program on PATH, or a path of one. It is started with the story." env:"-" placeholder:"PROGRAM"`
 	Listen        string `help:"Address of the API." default:"127.0.0.1:0"`
 	URL           string `name:"url" help:"Play the story against a running server of the sandbox on this machine, and exit." placeholder:"URL"`
 	APIKey        string `name:"api-key" help:"With --url: the API key." placeholder:"KEY"`
@@ -48,13 +49,15 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args option
 	std.Out = output{terminal.Colours(std.Out), unread}
 	switch {
 	case c.Crash:
-		for _, flag := range []string{"--url", "--api-key", "--signing-secret"} {
+		for _, flag := range []string{"--url", "--api-key", "--signing-secret", "--processor"} {
 			if args.Has(flag) {
-				return options.Usage(fmt.Errorf("--crash kills the server, so it starts one of its own: leave %s out", flag))
+				return options.Usage(fmt.Errorf("--crash kills the server, so it starts one of its own, with a simulated processor: leave %s out", flag))
 			}
 		}
 		return inFolder(std, func(dir string) error { return c.playCrashes(ctx, std, dir) })
-	case c.URL != "" && (c.Once || args.Has("--url")): // PAYLEDGER_URL alone, which the demo itself advises to set, does not redirect it
+	case c.Processor != "" && args.Has("--url"):
+		return options.Usage(errors.New("--processor starts a server of its own: leave --url out"))
+	case c.URL != "" && c.Processor == "" && (c.Once || args.Has("--url")): // PAYLEDGER_URL alone, which the demo itself advises to set, does not redirect it
 		return c.playThere(ctx, std)
 	default:
 		return inFolder(std, func(dir string) error { return c.playHere(ctx, std, dir) })
@@ -93,13 +96,18 @@ func (c *demoCommand) playHere(ctx context.Context, std terminal.Streams, dir st
 	if err != nil {
 		return err
 	}
+	at, end, err := c.connect(ctx, std, &options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	app, err := app.Start(ctx, options, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, app.Stop()) }()
 	stage := demo.Stage{
-		API: app.API.URL, APIKey: app.Credentials.APIKey, SigningSecret: app.Credentials.SigningSecret, Out: std.Out,
+		API: app.API.URL, APIKey: app.Credentials.APIKey, SigningSecret: app.Credentials.SigningSecret, Out: std.Out, Connector: at,
 	}
 	story, err := demo.Play(ctx, stage)
 	if err != nil {
@@ -107,12 +115,15 @@ func (c *demoCommand) playHere(ctx context.Context, std terminal.Streams, dir st
 	}
 	c.passed(std, story)
 	r := app.Ready()
-	return c.stay(ctx, std, stage, demo.Outlook{Payment: story.Paid, Data: dir, API: r.API, Admin: r.Admin, Simulator: r.Simulator, Credentials: *app.Credentials}, func() error {
+	outlook := demo.Outlook{Payment: story.Paid, Data: dir, API: r.API, Admin: r.Admin, Simulator: r.Simulator, Connector: at, Credentials: *app.Credentials}
+	return c.stay(ctx, std, stage, outlook, func() error {
 		select {
 		case <-ctx.Done():
 			return nil
 		case err := <-app.Failed:
 			return err
+		case <-gone(at):
+			return fmt.Errorf("the connector has ended: %w", at.Reason())
 		}
 	})
 }
@@ -160,6 +171,9 @@ func unfinished(ctx context.Context, err error) error {
 
 func (c *demoCommand) passed(std terminal.Streams, story demo.Result) {
 	fmt.Fprintf(std.Out, "\nEverything as expected: %s of %s.\n", terminal.Count(story.Events, "event"), terminal.Count(story.Payments, "payment"))
+	if story.LeftOut > 0 {
+		fmt.Fprintf(std.Out, "Left out: %s, for which this processor has no test card or no capability.\n", terminal.Count(story.LeftOut, "chapter"))
+	}
 }
 
 // playThere plays the story against a running server, which must allow webhooks to this machine,
@@ -239,6 +253,6 @@ Try, in another terminal:
 
   reference %[1]s/docs
   metrics   %[4]s/metrics
-  the processors' own books  %[5]s/sim/books
-`, o.API, o.Credentials.APIKey, o.Payment, o.Admin, o.Simulator, shop, o.Credentials.DashboardUser, o.Credentials.DashboardPassword, o.Credentials.SigningSecret, terminal.Program(), o.Data)
+  %[5]s
+`, o.API, o.Credentials.APIKey, o.Payment, o.Admin, books(o), shop, o.Credentials.DashboardUser, o.Credentials.DashboardPassword, o.Credentials.SigningSecret, terminal.Program(), o.Data)
 }

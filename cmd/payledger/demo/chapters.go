@@ -104,11 +104,14 @@ func (s *story) refund(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.operate(ctx, "/payments/"+s.paid.ID+"/refund", "return-2", map[string]any{
-		"transactionEventId": newest(now, "CAPTURE_SUCCEEDED"), "reason": "returned",
-	})
-	if err == nil && processorOf(p).AmountRefunded != 1500 {
-		err = fmt.Errorf("%s was refunded, expected 15.00 EUR", euros(processorOf(p).AmountRefunded))
+	return s.refundOf(ctx, 1500, map[string]any{"transactionEventId": newest(now, "CAPTURE_SUCCEEDED"), "reason": "returned"})
+}
+
+// refundOf refunds an amount of the first payment.
+func (s *story) refundOf(ctx context.Context, amount int64, body map[string]any) error {
+	p, err := s.operate(ctx, "/payments/"+s.paid.ID+"/refund", "return-2", body)
+	if err == nil && processorOf(p).AmountRefunded != amount {
+		err = fmt.Errorf("%s was refunded, expected %s", euros(processorOf(p).AmountRefunded), euros(amount))
 	}
 	return s.then(ctx, err, p, "SETTLED", []string{"payment.refund_requested", "payment.refunded"},
 		hook{"PAYMENT.REFUND", "SETTLED"})
@@ -134,7 +137,12 @@ func (s *story) resume(ctx context.Context) error {
 }
 
 func (s *story) timeout(ctx context.Context) error {
-	p, err := s.checkout(ctx, order{"order-1005", "Bicycle bell", 1900, "4000000000006470"})
+	return s.payWithoutAnswer(ctx, "4000000000006470")
+}
+
+// payWithoutAnswer pays with a card, and expects that the processor's answer does not arrive.
+func (s *story) payWithoutAnswer(ctx context.Context, card string) error {
+	p, err := s.checkout(ctx, order{"order-1005", "Bicycle bell", 1900, card})
 	if err == nil && (p.Status != "PENDING" || reasonOf(p).Type != "GATEWAY_TIMEOUT") {
 		err = fmt.Errorf("the payment is %s, expected PENDING with GATEWAY_TIMEOUT", note(p))
 	}

@@ -4,6 +4,9 @@
 // package feed, and asks the exported tables a question in SQL. Each chapter has its expected
 // results, and the story fails where the service answers differently.
 //
+// At a connector (Stage.Connector) the story pays with the cards that the connector declares for
+// tests, and leaves out the chapters for which it has no card or no capability.
+//
 // Crashes is a second story: the service is a child process, which the story kills in the middle of
 // a request and starts again (D8, D9). The moment of a kill depends on the processor's books and on
 // the calls that reach the processors, not on time. The verdict is computed from the log on the

@@ -62,6 +62,8 @@ func (p *printer) differs(difference error) { p.line("   ✗ %s", oneLine(differ
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
+func (p *printer) leftOut(reason string) { p.line("   – left out: %s", reason) }
+
 func (p *printer) passed() { p.line("   ✓ as expected") }
 
 func shorten(s string, n int) string {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"payledger/cmd/payledger/demo/connector"
 	"payledger/eventstore/commands/accounts"
 	"payledger/httpapi/client"
 )
@@ -20,6 +21,8 @@ type Stage struct {
 	// Run, if set, is a text that no other story on this service has had: orders and idempotency
 	// keys end with it. The story then ignores the webhooks of other payments.
 	Run string
+	// Connector, if set, is the only processor, in the place of the simulated ones.
+	Connector *connector.Connector
 }
 
 // Result is the result of the story.
@@ -28,6 +31,7 @@ type Result struct {
 	Payments int
 	Events   int // events of the story's payments
 	Webhooks int // about them
+	LeftOut  int // chapters that the connector cannot play
 }
 
 // Outlook is what a newcomer can look at after a story.
@@ -35,6 +39,7 @@ type Outlook struct {
 	Payment               string // id
 	Data                  string // folder
 	API, Admin, Simulator string
+	Connector             *connector.Connector // nil: the simulator is there
 	Credentials           accounts.Credentials
 }
 
@@ -48,6 +53,8 @@ type story struct {
 	now      client.Payment // of the chapter
 	paid     client.Payment // of the first chapter, for the later ones
 	result   Result
+
+	connector *connector.Connector // nil: the processors are simulated
 }
 
 // chapter is a part of a story S; play returns an error for an unexpected result.
@@ -56,15 +63,27 @@ type chapter[S any] struct {
 	play  func(S, context.Context) error
 }
 
-func perform[S any](ctx context.Context, out *printer, s S, chapters []chapter[S]) error {
+// leftOut is the reason why a chapter is not played. It is no failure.
+type leftOut string
+
+func (l leftOut) Error() string { return string(l) }
+
+// perform plays chapters, and returns the number of those that were left out.
+func perform[S any](ctx context.Context, out *printer, s S, chapters []chapter[S]) (left int, err error) {
 	for i, c := range chapters {
 		out.chapter(i+1, c.title)
-		if err := c.play(s, ctx); err != nil {
-			return fmt.Errorf("chapter %d: %w", i+1, err)
+		err := c.play(s, ctx)
+		if without, is := errors.AsType[leftOut](err); is {
+			out.leftOut(string(without))
+			left++
+			continue
+		}
+		if err != nil {
+			return left, fmt.Errorf("chapter %d: %w", i+1, err)
 		}
 		out.passed()
 	}
-	return nil
+	return left, nil
 }
 
 // Play plays the whole story. Its error is the first unexpected result.
@@ -75,9 +94,16 @@ func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, inbox.close()) }()
-	s := &story{merchant: &merchant{api: stage.API, apiKey: stage.APIKey, out: out, run: stage.Run}, receiver: inbox, shown: map[string]int{}}
+	s := &story{
+		merchant: &merchant{api: stage.API, apiKey: stage.APIKey, out: out, run: stage.Run}, receiver: inbox, shown: map[string]int{}, connector: stage.Connector,
+	}
 	out.line("Everything below is real: HTTP, a synced JetStream log, SQLite read models, signed webhooks.")
-	if err := perform(ctx, out, s, chapters); err != nil {
+	played := chapters
+	if s.connector != nil {
+		s.introduceConnector()
+		played = connectorChapters
+	}
+	if s.result.LeftOut, err = perform(ctx, out, s, played); err != nil {
 		return s.result, err
 	}
 	if err := s.nothingMore(ctx); err != nil {

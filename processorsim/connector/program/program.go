@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/rs/zerolog"
@@ -22,6 +23,8 @@ type Program struct {
 	Flags *flag.FlagSet // of the vendor, each with a usage
 	// Vendor returns the vendor, or an error for wrong settings. It calls nobody.
 	Vendor func(log zerolog.Logger) (connector.Vendor, error)
+	// Started, if set, gets the ready line before it is printed. The connector answers then.
+	Started func(Ready)
 
 	listen, data    string
 	processor       string
@@ -58,7 +61,7 @@ func (p *Program) Main() {
 		stop()
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", p.Flags.Name(), err)
+		fmt.Fprintf(os.Stderr, "%s: %s\n", p.Flags.Name(), strings.ReplaceAll(err.Error(), "\n", "; "))
 		os.Exit(1)
 	}
 }

@@ -66,9 +66,13 @@ func (p *Program) Run(ctx context.Context, out io.Writer, logs zerolog.Logger) e
 		}
 	}()
 	url := scheme + "://" + listener.Addr().String()
-	line, err := json.Marshal(Ready{
+	ready := Ready{
 		Ready: true, Processor: processor.Name(p.processor), URL: url, Events: url + connector.EventsPath, PID: os.Getpid(), Live: vendor.Declaration().Live,
-	})
+	}
+	if p.Started != nil {
+		p.Started(ready)
+	}
+	line, err := json.Marshal(ready)
 	if err == nil {
 		_, err = fmt.Fprintf(out, "%s\n", line)
 	}

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,17 +19,18 @@ import (
 
 const startPatience = time.Minute
 
-// Program is the program whose commands run as processes.
+// Program is a program whose commands run as processes.
 type Program struct {
 	Path string
 	Env  []string  // of the processes
 	Log  io.Writer // gets the lines of their logs
+	Name string    // begins the line on stderr that has the reason of a failure; "": payledger (I1)
 }
 
 // Init makes the account of a new data folder.
 func (p Program) Init(ctx context.Context, dir string) (made accounts.Credentials, err error) {
 	out := &strings.Builder{}
-	said := &lines{each: p.log}
+	said := p.stderr()
 	command := exec.CommandContext(ctx, p.Path, "init", "--data", dir, "--json") //nolint:gosec // the program is our own
 	command.Env, command.Stdout, command.Stderr, command.SysProcAttr = p.Env, out, said, tied()
 	runtime.LockOSThread() // on Linux the process ends with the thread that started it
@@ -51,6 +53,21 @@ type Addresses struct {
 // Service is a running service.
 type Service struct {
 	Addresses
+	*Process
+}
+
+// Serve starts the service and returns when it is ready. The end of ctx kills it.
+func (p Program) Serve(ctx context.Context, args ...string) (*Service, error) {
+	at := Addresses{}
+	process, err := p.Start(ctx, "the service", &at, append([]string{"serve"}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{Addresses: at, Process: process}, nil
+}
+
+// Process is a running process of a program.
+type Process struct {
 	PID int
 
 	command *exec.Cmd
@@ -59,45 +76,52 @@ type Service struct {
 	err     error         // of its end; to be read after ended
 }
 
-// Serve starts the service and returns when it is ready. The end of ctx kills it.
-func (p Program) Serve(ctx context.Context, args ...string) (*Service, error) {
-	s := &Service{said: &lines{each: p.log}, ended: make(chan struct{})}
-	ready := make(chan Addresses, 1)
-	s.command = exec.CommandContext(ctx, p.Path, append([]string{"serve"}, args...)...) //nolint:gosec // the program is our own
+// Start starts a command of the program, and returns when it has printed its ready line: a JSON
+// object with "ready":true, which is read into ready. what names the process in errors. The end of
+// ctx kills it.
+func (p Program) Start(ctx context.Context, what string, ready any, args ...string) (*Process, error) {
+	s := &Process{said: p.stderr(), ended: make(chan struct{})}
+	said := make(chan string, 1)
+	s.command = exec.CommandContext(ctx, p.Path, args...) //nolint:gosec // our own program, or the user's choice
 	s.command.Env, s.command.Stderr, s.command.SysProcAttr = p.Env, s.said, tied()
 	s.command.Stdout = &lines{each: func(line string) {
 		var state struct {
 			Ready bool `json:"ready"`
-			Addresses
 		}
 		if json.Unmarshal([]byte(line), &state) == nil && state.Ready {
-			ready <- state.Addresses
+			select {
+			case said <- line:
+			default: // a second one
+			}
 		}
 	}}
 	started := make(chan error)
 	go s.run(started)
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("the service does not start: %w", err)
+		return nil, fmt.Errorf("%s does not start: %w", what, err)
 	}
 	s.PID = s.command.Process.Pid
 	late := time.NewTimer(startPatience)
 	defer late.Stop()
 	select {
-	case s.Addresses = <-ready:
+	case line := <-said:
+		if err := json.Unmarshal([]byte(line), ready); err != nil {
+			return nil, errors.Join(fmt.Errorf("the ready line of %s cannot be read: %w", what, err), s.Kill())
+		}
 		return s, nil
 	case <-s.ended:
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("the service does not start: %w", s.said.reason(s.err))
+		return nil, fmt.Errorf("%s does not start: %w", what, s.Reason())
 	case <-late.C:
-		return nil, errors.Join(fmt.Errorf("the service was not ready within %s", startPatience), s.Kill())
+		return nil, errors.Join(fmt.Errorf("%s was not ready within %s", what, startPatience), s.Kill())
 	}
 }
 
 // run starts the process and waits for its end, on one thread: on Linux the process ends with the
 // thread that started it.
-func (s *Service) run(started chan<- error) {
+func (s *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread() // a thread that ended would take the children with it that other goroutines started on it before
 	err := s.command.Start()
@@ -109,13 +133,13 @@ func (s *Service) run(started chan<- error) {
 }
 
 // Ended is closed when the process is gone.
-func (s *Service) Ended() <-chan struct{} { return s.ended }
+func (s *Process) Ended() <-chan struct{} { return s.ended }
 
 // Reason returns the error of a process that has ended.
-func (s *Service) Reason() error { return s.said.reason(s.err) }
+func (s *Process) Reason() error { return s.said.reason(s.err) }
 
 // Kill ends the process at once, as kill -9 does, and returns when it is gone.
-func (s *Service) Kill() error {
+func (s *Process) Kill() error {
 	if err := s.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill: %w", err)
 	}
@@ -123,17 +147,20 @@ func (s *Service) Kill() error {
 	return nil
 }
 
-func (p Program) log(line string) {
-	if !strings.HasPrefix(line, failed) {
-		fmt.Fprintln(p.Log, line)
+// stderr returns where a process writes its log, and the reason of a failure.
+func (p Program) stderr() *lines {
+	l := &lines{failed: cmp.Or(p.Name, "payledger") + ": "}
+	l.each = func(line string) {
+		if !strings.HasPrefix(line, l.failed) {
+			fmt.Fprintln(p.Log, line)
+		}
 	}
+	return l
 }
 
-// failed begins the line on stderr that has the reason of a failure (I1).
-const failed = "payledger: "
-
 type lines struct {
-	each func(string)
+	each   func(string)
+	failed string // begins the line with the reason of a failure
 
 	mu   sync.Mutex
 	part string // of a line without its end
@@ -158,7 +185,7 @@ func (l *lines) Write(text []byte) (int, error) {
 func (l *lines) reason(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if text, found := strings.CutPrefix(l.last, failed); found {
+	if text, found := strings.CutPrefix(l.last, l.failed); found {
 		return errors.New(text)
 	}
 	return err
