@@ -49,6 +49,7 @@ func (b *bank) Declaration() protocol.Declaration {
 			{Capability: protocol.CanReportDisputes, Instead: "Disputes stand in the bank's letters."},
 			{Capability: protocol.CanListByTime, Instead: "A list has the operations of this connector only."},
 			{Capability: protocol.CanListByReference, Instead: "A list has the operations of this connector only."},
+			{Capability: protocol.CanTokenize, Instead: "A card is paid with its number."},
 		},
 	}
 }
