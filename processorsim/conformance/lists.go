@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"payledger/domain"
@@ -28,6 +29,14 @@ var listChecks = []check{
 		meaning: "The ledger misses money that was moved out of band, or counts it twice.",
 		moves:   true,
 		run:     checkPaymentList,
+	},
+	{
+		id:      "list.outside",
+		promise: "The list of a payment has an operation that was made elsewhere once, with a stable key that is not the ledger's; a second capture is FAILED.",
+		meaning: "The ledger does not learn of money that was moved in the vendor's pages, and refunds or captures it again.",
+		moves:   true,
+		needs:   needs{can: []protocol.Capability{protocol.CanListByReference}},
+		run:     checkOutside,
 	},
 	{
 		id:      "list.time",
@@ -89,6 +98,35 @@ func checkPaymentList(p *probe) {
 		r.Answer.RawAnswer = nil
 		p.same("the answer in the list", r.Answer, p.known(op))
 	}
+}
+
+func checkOutside(p *probe) {
+	if p.Outside == nil {
+		p.untried("a person has to capture a payment in the vendor's own pages, and to look at the list")
+	}
+	sale := p.authorize(protocol.CardApproved, 1000)
+	approved := p.succeeds(sale)
+	if err := p.Outside(p.ctx, p.reference, approved.ProcessorTransactionID); err != nil {
+		p.untried("the capture without the ledger failed: %v", err)
+	}
+	outside := func() processor.Record {
+		found := p.listed()
+		if len(found) != 2 || found[0].Key != sale.Key {
+			p.broken("the list has %d operations, want the authorization and the capture", len(found))
+		}
+		return found[1]
+	}
+	first := outside()
+	switch {
+	case first.Kind != processor.Capture || first.State != processor.Succeeded || first.Amount != 1000 || first.Currency != "EUR" || first.Reference != p.reference:
+		p.broken("the capture is listed as %s", encoded(first))
+	case first.Key == "" || first.ID == "" || strings.HasPrefix(string(first.Key), string(p.reference)+"."):
+		p.broken("the capture has the id %q and the key %q: want its own", first.ID, first.Key)
+	}
+	if again := outside(); again.Key != first.Key || again.ID != first.ID {
+		p.broken("a second list has the capture as %s %s, the first as %s %s", again.ID, again.Key, first.ID, first.Key)
+	}
+	p.refused(p.final(approved, 1000), "after a capture elsewhere")
 }
 
 // between returns the list by time.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -417,6 +418,16 @@ func pendingMutants() []mutant {
 			`"state":"SUCCEEDED","processorTransactionId":"`, `"state":"SUCCEEDED","processorTransactionId":"other_`)},
 		{name: "the list stays pending", breaks: breaks("pending.authorize", "pending.capture"), wrap: replaced(listed, `"state":"SUCCEEDED"`, `"state":"PENDING"`)},
 		{name: "a pending operation has no end", breaks: breaks("pending.authorize", "pending.capture"), soon: true, wrap: replaced(lookedUp, `"state":"SUCCEEDED"`, `"state":"PENDING"`)},
+		{name: "a voided authorization has another code", breaks: breaks("void.pending"), wrap: answers(lookedUp, func(a *answer) {
+			if strings.Contains(a.body, `"code":"voided"`) {
+				a.body = strings.Replace(a.body, `"code":"voided"`, `"code":"gateway_rejected"`, 1)
+			}
+		})},
+		{name: "a voided authorization stays open", breaks: breaks("void.pending"), soon: true, wrap: answers(lookedUp, func(a *answer) {
+			if strings.Contains(a.body, `"code":"voided"`) {
+				a.body = strings.Replace(a.body, `"state":"FAILED"`, `"state":"PENDING"`, 1)
+			}
+		})},
 		{name: "no notification comes", breaks: breaks("notification", "notification.repeat", "dispute"), soon: true, notify: func(*http.Request, []byte) []byte { return nil }},
 		{name: "a notification comes once", breaks: breaks("notification.repeat"), soon: true, notify: once()},
 		{name: "notifications without a signature", breaks: breaks("notification", "dispute"), notify: func(r *http.Request, body []byte) []byte {
@@ -531,6 +542,9 @@ func listMutants() []mutant {
 			}
 		})},
 		{name: "the list of a payment loses its last element", breaks: breaks("list.payment", "key.repeat"), wrap: operations(func(all []any) []any { return all[:max(0, len(all)-1)] })},
+		{name: "what is done elsewhere is not listed", breaks: breaks("list.outside"), wrap: operations(func(all []any) []any {
+			return slices.DeleteFunc(all, func(e any) bool { return strings.HasPrefix(fmt.Sprint(e.(map[string]any)["idempotencyKey"]), "sim.") })
+		})},
 		{name: "the list of a payment is the wrong way round", breaks: breaks("list.payment"), wrap: operations(func(all []any) []any {
 			turned := []any{}
 			for _, e := range all {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
@@ -32,7 +33,10 @@ type Config struct {
 
 	Patience time.Duration       // how long an answer or a later fact may take; 0: 30 s
 	Elapse   func(time.Duration) // lets simulated time pass; nil: time passes by itself
-	Found    func(Finding)       // gets each finding when its check has ended; nil: nobody does
+	// Outside captures an authorization of 10.00 EUR in the way of the vendor's own pages, without
+	// the ledger; nil: the check of such operations is not tried.
+	Outside func(ctx context.Context, reference domain.PaymentID, transaction string) error
+	Found   func(Finding) // gets each finding when its check has ended; nil: nobody does
 }
 
 // Result is the result of a check.

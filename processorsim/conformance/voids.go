@@ -61,6 +61,15 @@ var voidChecks = []check{
 		},
 	},
 	{
+		id: "void.pending",
+		promise: "A void of a PENDING authorization ends it: the authorization is FAILED with the code voided, or had its result just before, and a " +
+			"capture is FAILED.",
+		meaning: "A cancelled order is charged when its payment is approved later, or its payment stays open for ever.",
+		moves:   true,
+		needs:   needs{cards: []protocol.TestCase{protocol.CardPending}, can: []protocol.Capability{protocol.CanVoid}},
+		run:     checkPendingVoid,
+	},
+	{
 		id:      "adjust",
 		promise: "An adjustment sets the new total, also a lower one, which limits captures; after a capture it is FAILED.",
 		meaning: "A hotel cannot charge the longer stay, or charges more than was agreed.",
@@ -79,4 +88,24 @@ var voidChecks = []check{
 			p.refused(p.on(sale, processor.Adjust, 1300), "after a capture")
 		},
 	},
+}
+
+func checkPendingVoid(p *probe) {
+	op := p.authorize(protocol.CardPending, 1000)
+	first := p.pending(op)
+	p.succeeds(p.on(first, processor.Void, 0))
+	answer := first
+	p.until("the end of a pending authorization that was voided", func() bool {
+		answer = p.known(op)
+		return answer.State != processor.Pending
+	})
+	switch {
+	case answer.State == processor.Succeeded: // before the void
+	case answer.State != processor.Failed || answer.Code != protocol.CodeVoided:
+		p.broken("the authorization is %s %s after the void, want FAILED %s", answer.State, answer.Code, protocol.CodeVoided)
+	}
+	if r := p.once(op.Key); r.State != answer.State {
+		p.broken("the list has the voided authorization as %s, the look-up as %s", r.State, answer.State)
+	}
+	p.refused(p.on(first, processor.Capture, 1000), "after a void")
 }

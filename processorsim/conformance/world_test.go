@@ -2,6 +2,8 @@ package conformance_test
 
 import (
 	"bytes"
+	"context"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"maps"
@@ -15,8 +17,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	_ "payledger/eventstore/scratchtest"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/conformance"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/simulator"
@@ -123,8 +127,23 @@ func connector(t *testing.T, m mutant, secure bool) *world {
 func (w *world) config() conformance.Config {
 	return conformance.Config{
 		URL: w.server.URL, Processor: processor.Adyen, Token: token, Secret: secret, Destructive: true,
-		Patience: time.Minute, Elapse: w.clock.Advance,
+		Patience: time.Minute, Elapse: w.clock.Advance, Outside: w.outside,
 	}
+}
+
+// outside captures a payment without the ledger.
+func (w *world) outside(ctx context.Context, reference domain.PaymentID, _ string) error {
+	to := adapter.Connection{URL: w.server.URL, Token: token}
+	if of := w.server.Certificate(); of != nil {
+		to.CAs = x509.NewCertPool()
+		to.CAs.AddCert(of)
+	}
+	control, err := adapter.Open(to)
+	if err == nil {
+		defer control.Close()
+		_, err = control.Act(ctx, processor.Capture, reference, new(domain.Amount(1000)))
+	}
+	return err
 }
 
 // relay stands between the simulator and the receiver of notifications, and changes them.

@@ -32,7 +32,7 @@ func (k *Connector) Entries(ctx context.Context, f protocol.Filter, yield func(p
 		if o.Phase == book.Idle { // nothing was done
 			return nil
 		}
-		for len(outside) > 0 && outside[0].CreatedAt.Before(o.CreatedAt) {
+		for len(outside) > 0 && outside[0].CreatedAt.Before(o.CreatedAt) && !(f.Reference != "" && actsUpon(outside[0], o)) {
 			if err := yield(outside[0]); err != nil {
 				return err
 			}
@@ -46,6 +46,13 @@ func (k *Connector) Entries(ctx context.Context, f protocol.Filter, yield func(p
 		}
 	}
 	return err
+}
+
+// actsUpon reports whether an entry of the vendor acts upon an operation of the book. The list of a
+// payment has it behind that, also if the vendor's times are whole seconds.
+func actsUpon(e protocol.Entry, o *book.Operation) bool {
+	newest := o.Newest()
+	return e.ParentID != "" && newest != nil && newest.ProcessorTransactionID == e.ParentID
 }
 
 // settled resolves an operation of unknown outcome. Without success there is no list: one without
