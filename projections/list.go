@@ -54,13 +54,21 @@ type PaymentSummary struct {
 	Date              paymentjson.Time              `json:"date"`
 	DateUpdated       paymentjson.Time              `json:"dateUpdated"`
 	Status            payment.Status                `json:"status"`
+	StatusReason      *paymentjson.StatusReason     `json:"statusReason,omitempty"`
 	OrderID           string                        `json:"orderId,omitempty"`
 	CustomerID        string                        `json:"customerId,omitempty"`
 	CurrencyCode      domain.Currency               `json:"currencyCode"`
 	Amount            domain.Amount                 `json:"amount"`
 	PaymentMethodType string                        `json:"paymentMethodType"`
+	PaymentMethodData *ShortCard                    `json:"paymentMethodData,omitempty"`
 	Processor         *paymentjson.PaymentProcessor `json:"processor,omitempty"`
 	Metadata          domain.Metadata               `json:"metadata,omitempty"`
+}
+
+// ShortCard is what a list shows of a card.
+type ShortCard struct {
+	Network     domain.Network `json:"network"`
+	Last4Digits string         `json:"last4Digits"`
 }
 
 // listTimeout bounds the wait for the read model and the reading of one page.
@@ -236,8 +244,12 @@ func newPage(found []payment.State, from *listing.Place, limit int) PaymentPage 
 // summary takes its fields from paymentjson.Render, so that a list and the payment show the same.
 func summary(s payment.State) PaymentSummary {
 	p := paymentjson.Render(s, domain.Personal{}, paymentjson.Options{})
+	var card *ShortCard
+	if c := s.Method.Card; c.Last4Digits != "" {
+		card = &ShortCard{c.Network, c.Last4Digits}
+	}
 	return PaymentSummary{
-		ID: p.ID, Date: p.Date, DateUpdated: p.DateUpdated, Status: p.Status, OrderID: p.OrderID,
+		ID: p.ID, Date: p.Date, DateUpdated: p.DateUpdated, Status: p.Status, StatusReason: p.StatusReason, PaymentMethodData: card, OrderID: p.OrderID,
 		CustomerID: p.CustomerID, CurrencyCode: p.CurrencyCode, Amount: p.Amount,
 		PaymentMethodType: p.PaymentMethod.PaymentMethodType, Processor: p.Processor, Metadata: p.Metadata,
 	}

@@ -2,9 +2,10 @@ package paymentpages
 
 import (
 	"encoding/csv"
+	"io"
 	"net/http"
 	"strconv"
-	"time"
+	"strings"
 
 	"payledger/domain"
 	"payledger/httpapi/dashboard/frame"
@@ -15,11 +16,22 @@ import (
 const csvMost = 20_000
 
 var csvColumns = []string{
-	"id", "created_utc", "updated_utc", "status", "order_id", "customer_id", "currency", "amount_minor_units", "captured_minor_units",
-	"refunded_minor_units", "payment_method", "processor", "processor_merchant_id",
+	"id", "created_utc", "updated_utc", "status", "reason", "order_id", "customer_id", "currency", "amount", "captured", "refunded",
+	"payment_method", "card", "processor", "processor_merchant_id",
 }
 
+// csvMark is the byte order mark, without which spreadsheets read UTF-8 as another encoding.
+const csvMark = "\ufeff"
+
+// csvTime is a time of constant width that spreadsheets take for a time.
+const csvTime = "2006-01-02 15:04:05"
+
 func amountParameter(a domain.Amount) string { return strconv.FormatInt(int64(a), 10) }
+
+// units writes an amount in units of its currency, which stands in a column of its own.
+func units(a domain.Amount, c domain.Currency) string {
+	return strings.TrimSuffix(a.Format(c), " "+string(c))
+}
 
 // export serves the filtered list as CSV. The file ends with a line that says so if there are more
 // than csvMost payments. An error in its middle cuts the connection, so that nobody takes a part
@@ -67,6 +79,7 @@ func export(v *frame.Visit) error {
 
 func begin(v *frame.Visit) *csv.Writer {
 	v.Download("payments-"+v.Now().UTC().Format("20060102-150405")+".csv", "text/csv; charset=utf-8")
+	_, _ = io.WriteString(v.Writer, csvMark) // Flush has the error
 	w := csv.NewWriter(v.Writer)
 	_ = w.Write(csvColumns) // Flush has the error
 	return w
@@ -74,12 +87,12 @@ func begin(v *frame.Visit) *csv.Writer {
 
 func row(p summary) []string {
 	cells := []string{
-		p.ID, p.Date.UTC().Format(time.RFC3339Nano), p.DateUpdated.UTC().Format(time.RFC3339Nano), p.Status, p.OrderID, p.CustomerID,
-		string(p.CurrencyCode), amountParameter(p.Amount), "0", "0", p.PaymentMethodType, "", "",
+		p.ID, p.Date.UTC().Format(csvTime), p.DateUpdated.UTC().Format(csvTime), p.Status, p.Reason(), p.OrderID, p.CustomerID,
+		string(p.CurrencyCode), units(p.Amount, p.CurrencyCode), units(0, p.CurrencyCode), units(0, p.CurrencyCode), p.PaymentMethodType, p.Card(), "", "",
 	}
 	if p.Processor != nil {
-		cells[8], cells[9] = amountParameter(p.Processor.AmountCaptured), amountParameter(p.Processor.AmountRefunded)
-		cells[11], cells[12] = string(p.Processor.Name), p.Processor.ProcessorMerchantID
+		cells[9], cells[10] = units(p.Processor.AmountCaptured, p.CurrencyCode), units(p.Processor.AmountRefunded, p.CurrencyCode)
+		cells[13], cells[14] = string(p.Processor.Name), p.Processor.ProcessorMerchantID
 	}
 	for i := range cells {
 		cells[i] = csvtext.Escape(cells[i])

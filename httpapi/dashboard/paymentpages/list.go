@@ -1,6 +1,7 @@
 package paymentpages
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,8 +22,14 @@ type summary struct {
 	CustomerID        string    `json:"customerId"`
 	CurrencyCode      domain.Currency
 	Amount            domain.Amount
-	PaymentMethodType string     `json:"paymentMethodType"`
-	Processor         *processed `json:"processor"`
+	PaymentMethodType string `json:"paymentMethodType"`
+	StatusReason      *struct {
+		Type, Code string
+	}
+	PaymentMethodData *struct {
+		Network, Last4Digits string
+	}
+	Processor *processed `json:"processor"`
 }
 
 type processed struct {
@@ -30,6 +37,22 @@ type processed struct {
 	ProcessorMerchantID string `json:"processorMerchantId"`
 	AmountCaptured      domain.Amount
 	AmountRefunded      domain.Amount
+}
+
+// Reason returns the code of a decline, or the type of another failure; "" for none.
+func (s summary) Reason() string {
+	if s.StatusReason == nil {
+		return ""
+	}
+	return cmp.Or(s.StatusReason.Code, s.StatusReason.Type)
+}
+
+// Card returns network and last digits of the card; "" for another payment method.
+func (s summary) Card() string {
+	if s.PaymentMethodData == nil {
+		return ""
+	}
+	return s.PaymentMethodData.Network + " •••• " + s.PaymentMethodData.Last4Digits
 }
 
 // Refunded returns the refunded part of the captured money, for people; "" for nothing.
