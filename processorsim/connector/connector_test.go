@@ -130,6 +130,23 @@ func TestNotSupported(t *testing.T) {
 	}
 }
 
+// TestRestIsNoPart: the last of several captures takes the rest, and is no partial capture, also at
+// a vendor that has one transaction for a payment.
+func TestRestIsNoPart(t *testing.T) {
+	for _, one := range []bool{false, true} {
+		r := newRig(t, time.Hour)
+		r.vendor.oneID, r.vendor.cannot = one, []protocol.Lack{{Capability: protocol.CanCapturePartly, Instead: "Not by us."}}
+		sale := r.sent(authorization("01p.1", "4242424242424242")).ProcessorTransactionID
+		whole := authorization("", "").Amount
+		r.sent(following(processor.Capture, "01p.2", sale, whole-10))
+		rest := following(processor.Capture, "01p.3", sale, 5)
+		rest.Final = true
+		if a := r.sent(rest); a.State != processor.Succeeded {
+			t.Errorf("one transaction %t: %+v", one, a)
+		}
+	}
+}
+
 // TestAsOrdered: a message without an amount ends an operation with the amount of its order. One
 // with another amount is none, also then.
 func TestAsOrdered(t *testing.T) {

@@ -47,6 +47,7 @@ type double struct {
 	delayed []Order
 	tokens  bool // it takes tokens of cards
 	cannot  []protocol.Lack
+	oneID   bool          // captures have the transaction of their authorization
 	wrong   domain.Amount // added to the amounts of results
 	calls   int
 	told    []Event       // messages of a blind double, not sent yet
@@ -124,7 +125,7 @@ func (d *double) do(o Order) (Result, error) {
 	r := Result{Amount: o.Amount + d.wrong, Currency: o.Currency, Answer: processor.Answer{
 		State: processor.Succeeded, ProcessorTransactionID: fmt.Sprintf("tx_%d", len(d.effects)+1), At: d.now(),
 	}}
-	if o.Kind == processor.Void || o.Kind == processor.Complete {
+	if o.Kind == processor.Void || o.Kind == processor.Complete || o.Kind == processor.Capture && d.oneID {
 		r.Answer.ProcessorTransactionID = o.ParentID
 	}
 	if o.Tokenize {

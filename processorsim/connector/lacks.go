@@ -36,7 +36,7 @@ func (k *Connector) needs(ctx context.Context, op processor.Operation) (protocol
 	default:
 		return "", nil
 	}
-	parent, err := k.book.ByTransaction(ctx, op.ParentID, processor.Capture, processor.Authorize)
+	parent, err := k.book.ByTransaction(ctx, op.ParentID, parents(op.Kind)...)
 	if err != nil || parent == nil || parent.Reference != op.Reference {
 		return "", err
 	}

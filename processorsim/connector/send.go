@@ -133,15 +133,20 @@ func (k *Connector) order(ctx context.Context, o *book.Operation, card *processo
 	if o.ParentID == "" {
 		return order, nil
 	}
-	kinds := []processor.Kind{processor.Authorize}
-	if o.Kind == processor.Refund {
-		kinds = []processor.Kind{processor.Capture, processor.Authorize}
-	}
-	parent, err := k.book.ByTransaction(ctx, o.ParentID, kinds...)
+	parent, err := k.book.ByTransaction(ctx, o.ParentID, parents(o.Kind)...)
 	if parent != nil {
 		order.Parent = &Parent{Operation: parent.Operation, Answer: *parent.Newest()}
 	}
 	return order, err
+}
+
+// parents returns the kinds of operations that an operation may act upon. A vendor may use one
+// transaction for an authorization and its captures.
+func parents(kind processor.Kind) []processor.Kind {
+	if kind == processor.Refund {
+		return []processor.Kind{processor.Capture, processor.Authorize}
+	}
+	return []processor.Kind{processor.Authorize}
 }
 
 // vendorKey is derived from the operation's key, which may be longer than a vendor allows, and from
