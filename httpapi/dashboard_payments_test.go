@@ -2,6 +2,8 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"html"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -393,6 +395,26 @@ func TestUnknownFilters(t *testing.T) {
 	if !strings.Contains(s.now.text, id) {
 		t.Error("the payment is not listed")
 	}
+}
+
+// TestListViews: the list has a view of yesterday, marks the view that it shows, and keeps its
+// filters folded, with their number.
+func TestListViews(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.paid(goodCard, "")
+	s.open("/dashboard/payments")
+	s.holds(`<a class="button compact" href="/dashboard/payments" aria-current="page">All</a>`, `<details class="sheet panel" id="filters">`)
+	yesterday := regexp.MustCompile(`href="(/dashboard/payments\?from=[^"]*)">Yesterday<`).FindStringSubmatch(s.now.text)
+	if yesterday == nil {
+		t.Fatalf("there is no view of yesterday: %s", s.now.text)
+	}
+	s.open(html.UnescapeString(yesterday[1]))
+	s.shows(200, "Filters 2 set", "No payment fits these filters")
+	s.holds(` aria-current="page">Yesterday</a>`, `<details class="sheet panel" id="filters">`)
+	s.open("/dashboard/payments?min=x")
+	s.holds(`<details class="sheet panel" open id="filters">`)
 }
 
 // TestHeadlineOfRefund: the headline of a payment has its refunds.

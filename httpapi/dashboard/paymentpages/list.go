@@ -92,16 +92,15 @@ type listView struct {
 	Statuses   []payment.Status
 	Processors []processor.Name
 	Results    []string // of tries
-	Views      []savedView
+	Views      []frame.View
 }
 
-type savedView struct{ Name, Query string }
-
-func views(now time.Time) []savedView {
-	today := now.UTC().Format(time.DateOnly)
-	return []savedView{
-		{"All", ""}, {"Today", "?from=" + today}, {"To capture", "?status=AUTHORIZED&status=PARTIALLY_SETTLED"},
-		{"Waiting", "?status=PENDING&status=SETTLING"}, {"Declined or failed", "?status=DECLINED&status=FAILED"},
+func views(now time.Time) []frame.View {
+	today, yesterday := now.UTC().Format(time.DateOnly), now.UTC().AddDate(0, 0, -1).Format(time.DateOnly)
+	return []frame.View{
+		{Name: "All"}, {Name: "Today", Query: "?from=" + today}, {Name: "Yesterday", Query: "?from=" + yesterday + "&to=" + yesterday},
+		{Name: "To capture", Query: "?status=AUTHORIZED&status=PARTIALLY_SETTLED"}, {Name: "Waiting", Query: "?status=PENDING&status=SETTLING"},
+		{Name: "Declined or failed", Query: "?status=DECLINED&status=FAILED"},
 	}
 }
 
@@ -168,7 +167,7 @@ func list(v *frame.Visit) error {
 	}
 	q := query(&form)
 	view := listView{
-		Statuses: statuses, Processors: processor.Names, Results: results, Views: views(v.Now()), Filtered: len(q) > 0,
+		Statuses: statuses, Processors: processor.Names, Results: results, Views: frame.Views(form.Values, views(v.Now())...), Filtered: len(q) > 0,
 	}
 	var found page
 	if err := v.Filtered(&form, apiPayments, q, &found); err != nil {

@@ -2,6 +2,9 @@ package paymentpages
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"payledger/domain"
@@ -58,4 +61,20 @@ func (w wait) Text() string {
 var nouns = map[processor.Kind]string{
 	processor.Authorize: "authorization", processor.Capture: "capture", processor.Void: "cancel", processor.Refund: "refund",
 	processor.Adjust: "adjustment", processor.Complete: "completion of the authorization",
+}
+
+// Told says to how many endpoints the event's webhooks came: "PAYMENT.STATUS: 4 of 5 endpoints
+// accepted, 1 failed".
+func (e entry) Told() string {
+	counts := map[string]int{}
+	for _, w := range e.Webhooks {
+		counts[w.Outcome]++
+	}
+	text := fmt.Sprintf("%s: %d of %d endpoints accepted", e.Webhooks[0].EventType, counts["SUCCEEDED"], len(e.Webhooks))
+	for _, outcome := range slices.Sorted(maps.Keys(counts)) {
+		if outcome != "SUCCEEDED" {
+			text += fmt.Sprintf(", %d %s", counts[outcome], strings.ToLower(frame.Plain(outcome)))
+		}
+	}
+	return text
 }

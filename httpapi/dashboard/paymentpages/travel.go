@@ -1,6 +1,7 @@
 package paymentpages
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -26,6 +27,25 @@ type accepted struct {
 	EventType, EndpointID string
 	Status                string // the payment's status in the webhook
 	Revision              uint64
+}
+
+// told are the webhooks of one event that had been accepted.
+type told struct {
+	accepted
+	By []accepted
+}
+
+// Told returns the webhooks that had been accepted by event, newest event first.
+func (m moment) Told() (all []told) {
+	for _, a := range m.Accepted {
+		i := slices.IndexFunc(all, func(t told) bool { return t.Revision == a.Revision })
+		if i < 0 {
+			i, all = len(all), append(all, told{accepted: a})
+		}
+		all[i].By = append(all[i].By, a)
+	}
+	slices.SortStableFunc(all, func(a, b told) int { return cmp.Compare(b.Revision, a.Revision) })
+	return all
 }
 
 // travel chooses the moment that the page shows: a revision, or a time with the newest revision of

@@ -38,18 +38,16 @@ type listView struct {
 	Endpoints  []endpoint
 	Outcomes   []string
 	EventTypes []eventType
-	Views      []savedView
+	Views      []frame.View
 	Filtered   bool
 	First      string // the address of the newest page; "" on it
 	Older      string
 	Replay     string // the address of the form that replays the filtered period; "" for none
 }
 
-type savedView struct{ Name, Query string }
-
-var views = []savedView{
-	{"All", ""}, {"Waiting", "?outcome=PLANNED&outcome=FAILED"}, {"Exhausted", "?outcome=EXHAUSTED"}, {"Cancelled", "?outcome=CANCELLED"},
-	{"Succeeded", "?outcome=SUCCEEDED"}, {"Failed at least once", "?everFailed=true"},
+var views = []frame.View{
+	{Name: "All"}, {Name: "Waiting", Query: "?outcome=PLANNED&outcome=FAILED"}, {Name: "Exhausted", Query: "?outcome=EXHAUSTED"},
+	{Name: "Cancelled", Query: "?outcome=CANCELLED"}, {Name: "Succeeded", Query: "?outcome=SUCCEEDED"}, {Name: "Failed at least once", Query: "?everFailed=true"},
 }
 
 // Name returns an endpoint's name in the list.
@@ -113,7 +111,7 @@ func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)
 	checkNames(&form)
-	out := listView{Outcomes: outcomes, EventTypes: eventTypes(), Views: views, Filtered: len(q) > 0}
+	out := listView{Outcomes: outcomes, EventTypes: eventTypes(), Views: frame.Views(form.Values, views...), Filtered: len(q) > 0}
 	var err error
 	if out.Endpoints, err = allEndpoints(v); err != nil {
 		return err

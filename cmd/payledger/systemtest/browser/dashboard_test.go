@@ -47,6 +47,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("connection lost", o.testConnectionLost)
 	t.Run("keyboard", o.testKeyboard)
 	t.Run("travel", o.testTravel)
+	t.Run("room", o.testRoom)
 	t.Run("session over", o.testSessionOver)
 }
 
@@ -86,9 +87,15 @@ func (o *office) fill(t *testing.T) {
 // pay makes a payment with a card.
 func (o *office) pay(t *testing.T, card string) string {
 	t.Helper()
+	return o.payFor(t, card, "order-"+card[12:], 2500)
+}
+
+// payFor makes a payment with a card for an order of an amount in minor units.
+func (o *office) payFor(t *testing.T, card, order string, amount int64) string {
+	t.Helper()
 	var session struct{ ClientToken string }
 	m := o.merchant
-	m.Must(t, "POST", "/client-session", m.Headers(), map[string]any{"orderId": "order-" + card[12:], "currencyCode": "EUR", "amount": 2500}).Decode(t, &session)
+	m.Must(t, "POST", "/client-session", m.Headers(), map[string]any{"orderId": order, "currencyCode": "EUR", "amount": amount}).Decode(t, &session)
 	var tool struct{ Token string }
 	m.Must(t, "POST", "/payment-instruments", map[string]string{"X-Client-Token": session.ClientToken}, map[string]any{
 		"paymentInstrument": map[string]any{"number": card, "cvv": "737", "expirationMonth": "03", "expirationYear": "2031", "cardholderName": "Ada Lovelace"},

@@ -4,8 +4,10 @@ package browser
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -65,5 +67,37 @@ func (o *office) testTravel(t *testing.T) {
 		if !eval[bool](w, `window.same === "page" && document.activeElement.id === "at"`) {
 			t.Error("the way to now loads the page again, or loses the focus")
 		}
+	}
+}
+
+// testRoom: figures stay in their cards, no id of 120 characters takes the link of its payment out
+// of the window, the first rows of a filtered list are in sight, and the times follow the local
+// zone on request.
+func (o *office) testRoom(t *testing.T) {
+	long := strings.Repeat("0123456789abcdef", 7) + "01234567"
+	o.payFor(t, approvedCard, long, 1234567890)
+	for _, width := range widths() {
+		w := o.browser.tab(t, width, expected...)
+		enable(w, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kolkata"})
+		o.signIn(w, "/dashboard")
+		w.load(o.app.Ready().API + "/dashboard")
+		w.until(`document.querySelector(".figure") !== null`)
+		const broken = `[...document.querySelectorAll(".figure")].filter((f) => f.scrollWidth > f.clientWidth).length`
+		if n := eval[int](w, broken); n > 0 {
+			t.Errorf("%d figures break out of their cards at %d", n, width)
+		}
+		w.picture(fmt.Sprintf("dashboard-room-home-%d", width))
+		w.load(o.app.Ready().API + "/dashboard/payments?order=" + long)
+		w.until(`document.querySelector("td a") !== null`)
+		const inSight = `(() => { const r = [...document.querySelectorAll("td a")].filter((a) => a.checkVisibility()).at(-1).getBoundingClientRect(); return r.right <= innerWidth && r.bottom <= innerHeight })()`
+		if !eval[bool](w, inSight) {
+			t.Errorf("the payment's link is out of sight at %d", width)
+		}
+		w.click("[data-zone-toggle]")
+		w.untilText("td time", "GMT+5:30")
+		w.untilText("[data-zone]", "Times are in Asia/")
+		w.picture(fmt.Sprintf("dashboard-room-list-%d", width))
+		w.click("[data-zone-toggle]")
+		w.untilText("td time", "UTC")
 	}
 }

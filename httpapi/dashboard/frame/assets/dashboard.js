@@ -145,8 +145,38 @@ async function refresh() {
   }
 }
 
+// Times are written in UTC. Each has its local time on hover; a button in the footer writes all of them in the local time zone.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+const localTime = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZoneName: 'short' })
+let local = localStorage.getItem('times') === 'local'
+function showTimes(part) {
+  for (const time of part.querySelectorAll('time[datetime]')) {
+    time.dataset.utc ??= time.textContent
+    time.dataset.age ??= time.title
+    const here = localTime.format(new Date(time.dateTime)).replace(',', '')
+    time.textContent = local ? here : time.dataset.utc
+    time.title = [time.dataset.age, local ? time.dataset.utc : here].filter(Boolean).join(' · ')
+  }
+}
+const zoneToggle = document.querySelector('[data-zone-toggle]')
+if (zoneToggle && zone && zone !== 'UTC') {
+  zoneToggle.hidden = false
+  const label = () => {
+    document.querySelector('[data-zone]').textContent = local ? `Times are in ${zone}; filters and times that say UTC are in UTC.` : 'All times are in UTC.'
+    zoneToggle.textContent = local ? 'Show UTC' : `Show ${zone}`
+  }
+  zoneToggle.addEventListener('click', () => {
+    local = !local
+    localStorage.setItem('times', local ? 'local' : 'utc')
+    label()
+    showTimes(document)
+  })
+  label()
+} else local = false
+
 // prepare gives a part of the page what it needs.
 function prepare(part) {
+  showTimes(part)
   for (const field of part.querySelectorAll('[data-apply]')) field.addEventListener('change', () => field.form.requestSubmit())
   for (const field of part.querySelectorAll('[data-travel]')) travel(field)
   for (const button of part.querySelectorAll('[data-copy]')) {
