@@ -243,8 +243,7 @@ Try, in another terminal:
   curl -s $PAYLEDGER_URL/payments -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4' -H 'Content-Type: application/json' \
     -d '{"paymentMethodToken": "x", "currencyCode": "EURO", "amount": -1, "colour": "red", "orderId": "'$(printf 'x%%.0s' $(seq 256))'"}'
 
-  # make something else happen, bring webhooks to a program of yours, or watch the requests
-  %[10]s trigger --list
+  # %[12]s
   %[10]s listen --forward-to http://127.0.0.1:9000/webhooks
   %[10]s logs tail
 
@@ -254,5 +253,5 @@ Try, in another terminal:
   reference %[1]s/docs
   metrics   %[4]s/metrics
   %[5]s
-`, o.API, o.Credentials.APIKey, o.Payment, o.Admin, books(o), shop, o.Credentials.DashboardUser, o.Credentials.DashboardPassword, o.Credentials.SigningSecret, terminal.Program(), o.Data)
+`, o.API, o.Credentials.APIKey, o.Payment, o.Admin, books(o), shop, o.Credentials.DashboardUser, o.Credentials.DashboardPassword, o.Credentials.SigningSecret, terminal.Program(), o.Data, more(o))
 }

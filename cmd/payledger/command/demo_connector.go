@@ -51,3 +51,11 @@ func books(o demo.Outlook) string {
 	}
 	return text
 }
+
+// more returns the hint before listen. The scenarios of trigger are those of the simulator.
+func more(o demo.Outlook) string {
+	if o.Connector != nil {
+		return "bring webhooks to a program of yours, or watch the requests"
+	}
+	return "make something else happen, bring webhooks to a program of yours, or watch the requests\n  " + terminal.Program() + " trigger --list"
+}
