@@ -61,9 +61,9 @@ type key struct {
 	left  bool // the query leaves it out
 }
 
-// bucket has the counts of a day or of an hour, by the number of their key.
+// bucket has the counts of a day or of an hour, by the number of their key; nil: it has none.
 type bucket struct {
-	counts   map[int]*numbers
+	counts   []*numbers
 	disputes int64
 }
 
@@ -80,15 +80,13 @@ type tally struct {
 
 func newTally(q Query) *tally {
 	return &tally{
-		Query: q, numbers: map[string]int{}, all: *newBucket(), days: map[Day]*bucket{}, hours: map[Hour]*bucket{}, disputes: map[string]int64{},
+		Query: q, numbers: map[string]int{}, days: map[Day]*bucket{}, hours: map[Hour]*bucket{}, disputes: map[string]int64{},
 	}
 }
 
-func newBucket() *bucket { return &bucket{counts: map[int]*numbers{}} }
-
 func within[K comparable](all map[K]*bucket, key K) *bucket {
 	if all[key] == nil {
-		all[key] = newBucket()
+		all[key] = new(bucket)
 	}
 	return all[key]
 }
@@ -140,12 +138,22 @@ func (t *tally) know(text string) int {
 }
 
 func (b *bucket) add(number int, n *numbers) {
-	sum := b.counts[number]
-	if sum == nil {
-		sum = new(numbers)
-		b.counts[number] = sum
+	for len(b.counts) <= number {
+		b.counts = append(b.counts, nil)
 	}
-	sum.add(n)
+	if b.counts[number] == nil {
+		b.counts[number] = new(numbers)
+	}
+	b.counts[number].add(n)
+}
+
+// each calls do with the key and the numbers of each count.
+func (t *tally) each(b *bucket, do func(k *key, n *numbers)) {
+	for number, n := range b.counts {
+		if n != nil {
+			do(&t.keys[number], n)
+		}
+	}
 }
 
 func (t *tally) addDisputes(hour Hour, status string, n int64) {

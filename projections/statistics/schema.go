@@ -7,8 +7,8 @@ CREATE TABLE statistics (
 	account TEXT    NOT NULL,
 	hour    INTEGER NOT NULL,
 	counts  BLOB    NOT NULL,
-	UNIQUE (account, hour)
-);
+	PRIMARY KEY (account, hour)
+) WITHOUT ROWID;
 `
 
 // factColumns are the columns of payments that hold its Facts.

@@ -14,7 +14,9 @@ import (
 func (t *tally) report() Report {
 	for _, day := range t.days {
 		for number, n := range day.counts {
-			t.all.add(number, n)
+			if n != nil {
+				t.all.add(number, n)
+			}
 		}
 	}
 	r := Report{From: t.From, To: t.To, ByStatus: []OfStatus{}, ByProcessor: []OfProcessor{}, ByNetwork: []OfNetwork{}, ByCountry: []OfCountry{}, Reasons: []OfReason{}}
@@ -51,8 +53,8 @@ func (t *tally) report() Report {
 
 // fill sets the counts that have no group: reasons, funnel, 3-D Secure, refunds and disputes.
 func (t *tally) fill(r *Report) {
-	for number, n := range t.all.counts {
-		switch k := t.keys[number]; k.kind {
+	t.each(&t.all, func(k *key, n *numbers) {
+		switch k.kind {
 		case kindReason:
 			r.Reasons = append(r.Reasons, OfReason{payment.Status(k.names[0]), k.names[1], n[0]})
 		case kindFunnel:
@@ -66,7 +68,7 @@ func (t *tally) fill(r *Report) {
 			r.Refunds.Captured += n[nCaptured]
 			r.Refunds.Refunded += n[nRefunded]
 		}
-	}
+	})
 	slices.SortFunc(r.Reasons, func(a, b OfReason) int {
 		return cmp.Or(cmp.Compare(b.Payments, a.Payments), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason))
 	})
@@ -80,11 +82,11 @@ func (t *tally) fill(r *Report) {
 // named returns the names at a place of the keys of a kind that the report has, in their order.
 func (t *tally) named(place int, kind byte) []string {
 	all := map[string]bool{}
-	for number := range t.all.counts {
-		if k := t.keys[number]; k.kind == kind {
+	t.each(&t.all, func(k *key, _ *numbers) {
+		if k.kind == kind {
 			all[k.names[place]] = true
 		}
-	}
+	})
 	return slices.Sorted(maps.Keys(all))
 }
 
@@ -98,8 +100,8 @@ func (t *tally) processors() []string {
 // sum adds up the groups that fit.
 func (t *tally) sum(b *bucket, fits func(key) bool) Count {
 	found := map[string]*numbers{}
-	for number, n := range b.counts {
-		if k := t.keys[number]; k.kind == kindGroup && fits(k) {
+	t.each(b, func(k *key, n *numbers) {
+		if k.kind == kindGroup && fits(*k) {
 			to := found[k.names[0]]
 			if to == nil {
 				to = new(numbers)
@@ -107,7 +109,7 @@ func (t *tally) sum(b *bucket, fits func(key) bool) Count {
 			}
 			to.add(n)
 		}
-	}
+	})
 	all := Count{Currencies: make([]OfCurrency, 0, len(found))}
 	for _, currency := range slices.Sorted(maps.Keys(found)) {
 		n := found[currency]
@@ -133,7 +135,7 @@ func (n *numbers) sums() Sums {
 }
 
 func (t *tally) outcomes(b *bucket, kind byte, name string) (of Authorizations) {
-	if number, known := t.numbers[string(kind)+name]; known && b.counts[number] != nil {
+	if number, known := t.numbers[string(kind)+name]; known && number < len(b.counts) && b.counts[number] != nil {
 		of.add(b.counts[number])
 	}
 	return of.rated()
@@ -141,11 +143,11 @@ func (t *tally) outcomes(b *bucket, kind byte, name string) (of Authorizations) 
 
 // tried returns the outcomes at all processors.
 func (t *tally) tried(b *bucket) (all Authorizations) {
-	for number, n := range b.counts {
-		if t.keys[number].kind == kindProcessor {
+	t.each(b, func(k *key, n *numbers) {
+		if k.kind == kindProcessor {
 			all.add(n)
 		}
-	}
+	})
 	return all.rated()
 }
 
@@ -156,8 +158,8 @@ func (t *tally) bucket(b *bucket) Bucket {
 	}
 	out.Count, out.Authorizations, out.Disputes = t.sum(b, func(key) bool { return true }), t.tried(b), b.disputes
 	statuses := map[string]*numbers{}
-	for number, n := range b.counts {
-		switch k := t.keys[number]; k.kind {
+	t.each(b, func(k *key, n *numbers) {
+		switch k.kind {
 		case kindGroup:
 			if statuses[k.names[1]] == nil {
 				statuses[k.names[1]] = new(numbers)
@@ -166,7 +168,7 @@ func (t *tally) bucket(b *bucket) Bucket {
 		case kindProcessor:
 			out.Processors = append(out.Processors, Tried{processor.Name(k.names[0]), t.outcomes(b, kindProcessor, k.names[0])})
 		}
-	}
+	})
 	slices.SortFunc(out.Processors, func(a, b Tried) int { return cmp.Compare(a.Processor, b.Processor) })
 	for _, status := range slices.Sorted(maps.Keys(statuses)) {
 		n := Number{Status: payment.Status(status), Payments: statuses[status][nPayments]}

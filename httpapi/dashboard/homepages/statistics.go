@@ -60,6 +60,7 @@ const (
 // figure is a number on top of the page, with its change.
 type figure struct {
 	Name, Text, Change, Tone string
+	Sum                      bool // of money: it needs room
 }
 
 type rateTable struct {
@@ -243,7 +244,7 @@ func (o *statisticsView) figures(v *frame.Visit, before *statistics) {
 	o.Figures = []figure{{Name: "Payments", Text: frame.Number(o.Now.Payments)}}
 	sums := o.Now.in(o.Currency)
 	if o.Currency != "" {
-		o.Figures = append(o.Figures, figure{Name: "Captured in " + string(o.Currency), Text: frame.Sum(sums.TotalCaptured, o.Currency)})
+		o.Figures = append(o.Figures, figure{Name: "Captured in " + string(o.Currency), Text: frame.Sum(sums.TotalCaptured, o.Currency), Sum: true})
 	}
 	o.Figures = append(o.Figures,
 		figure{Name: "Authorization rate", Text: percentCell(o.Now.Authorizations.Rate).Text},
