@@ -27,7 +27,7 @@
 //	                                              ▼
 //	┌───────────────────────────────────────────────────────────────────────────────────────────┐
 //	│ bytes: frames, groups, checkpoints, proofs; small tools                                   │
-//	│   cache checkpoint codec due fault format proof workers                                   │
+//	│   cache checkpoint codec due fault format proof stored workers                            │
 //	└───────────────────────────────────────────────────────────────────────────────────────────┘
 //
 // # Rules

@@ -20,6 +20,7 @@ import (
 	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
@@ -238,7 +239,7 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 		}
 		_, number, _ := streams.Parse(p.name)
 		options := blocks.Options{Subject: streams.Subject(shard, number), Pace: func(int) error { return ctx.Err() }}
-		options.Handle = blocks.Standing(func(r blocks.Record) error {
+		options.Handle = stored.Standing(func(r stored.Message) error {
 			if r.Seq < from {
 				return nil
 			}
@@ -247,7 +248,7 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 				err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
 			}
 			if err != nil {
-				return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
+				return fmt.Errorf("%w: %w", stored.ErrRefused, err)
 			}
 			return handle(p.name, g)
 		})
@@ -270,10 +271,10 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 			return nil
 		}
 		options := blocks.Options{Pace: func(int) error { return ctx.Err() }}
-		options.Handle = blocks.Standing(func(r blocks.Record) error {
+		options.Handle = stored.Standing(func(r stored.Message) error {
 			c, err := checkpoint.Parse(bytes.Clone(r.Body))
 			if err != nil {
-				return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
+				return fmt.Errorf("%w: %w", stored.ErrRefused, err)
 			}
 			c.Number = r.Seq
 			return handle(name, c)

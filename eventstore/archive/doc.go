@@ -26,5 +26,5 @@
 //	servers     ► archive
 //	servers       remote
 //	streams       blocks, deliverylog, folder, jetapi, secretlog, sidelog and 3 others
-//	bytes         checkpoint, fault, format
+//	bytes         checkpoint, fault, format, stored
 package archive

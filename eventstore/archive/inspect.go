@@ -15,6 +15,7 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
@@ -181,13 +182,14 @@ func (in *inspection) readStream(name string) error {
 	options := blocks.Options{Deletes: sidelog.IsSecrets(name), Pace: in.pace}
 	if ours {
 		options.Subject = streams.Subject(shard, number)
-		options.Handle = func(r blocks.Record) error { return in.see(shard, r) }
+		options.Handle = func(r stored.Message) error { return in.see(shard, r) }
 	}
 	path := blocks.Folder(in.dir, streams.Account, name)
 	if unfinished, err := folder.Unfinished(path, name); unfinished || err != nil {
 		return err
 	}
-	if ours && !in.whole && number < in.newest[shard] && indexed(name, path) && !in.seeksFloor(shard) {
+	closed := ours && number < in.newest[shard]
+	if closed && !in.whole && !in.seeksFloor(shard) && indexed(name, path) {
 		options.Handle = nil
 		files, err := blocks.Files(path)
 		if err != nil {
@@ -268,17 +270,10 @@ func (in *inspection) checkBeginning(name, path string, report blocks.Report, fr
 	return nil
 }
 
-// indexed reports whether index.db of a segment is good and names a message. It may be older than
-// the blocks.
-func indexed(name, path string) bool {
-	index, ok := blocks.ReadIndex(path, name)
-	return ok && index.Last > 0
-}
-
 // see checks the place of a group, and notes its witness, its ends beside the log, its floor and
 // its end of a segment.
-func (in *inspection) see(shard int, r blocks.Record) error {
-	if r.Erased || r.Tombstone {
+func (in *inspection) see(shard int, r stored.Message) error {
+	if !r.Stands() {
 		return nil
 	}
 	g, _, err := format.ParseGroupHeader(r.Body)
@@ -288,7 +283,7 @@ func (in *inspection) see(shard int, r blocks.Record) error {
 		}
 	}
 	if err != nil || g.Seq != r.Seq || g.Shard != shard {
-		return fmt.Errorf("%w: it is not the group of this place", blocks.ErrRefused)
+		return fmt.Errorf("%w: it is not the group of this place", stored.ErrRefused)
 	}
 	if g.Kind == format.KindClosing {
 		in.closed[shard] = max(in.closed[shard], g.Seq)

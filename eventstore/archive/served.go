@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
@@ -17,6 +16,7 @@ import (
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/remote"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
 
@@ -82,7 +82,7 @@ func found(err error, damaged Damaged) error {
 // read calls handle with the messages of streams that follow each other, up to an end. It reports a
 // missing message, and goes on behind it. A dropped segment of deliveries is left out, also if it
 // is dropped while it is read.
-func (s *served) read(ctx context.Context, names []string, from, end uint64, damaged Damaged, handle func(stream string, r blocks.Record) error) error {
+func (s *served) read(ctx context.Context, names []string, from, end uint64, damaged Damaged, handle func(stream string, r stored.Message) error) error {
 	for i, name := range names {
 		_, first, err := s.Log.Description(name)
 		through := end
@@ -109,10 +109,10 @@ func (s *served) read(ctx context.Context, names []string, from, end uint64, dam
 
 // readStream reads a part of one stream. Behind the first missing message, the reader of the groups
 // notices others.
-func (s *served) readStream(ctx context.Context, name string, from, through uint64, damaged Damaged, handle func(stream string, r blocks.Record) error) error {
+func (s *served) readStream(ctx context.Context, name string, from, through uint64, damaged Damaged, handle func(stream string, r stored.Message) error) error {
 	for gaps := false; from <= through; gaps = true {
 		var failed error // of handle
-		err := s.Log.Read(ctx, name, from, through, gaps, func(r blocks.Record) error {
+		err := s.Log.Read(ctx, name, from, through, gaps, func(r stored.Message) error {
 			failed = handle(name, r)
 			return failed
 		})
@@ -132,7 +132,7 @@ func (s *served) readStream(ctx context.Context, name string, from, through uint
 // those of the leader count, and a note names the place.
 func (s *served) Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
 	p := pairs{served: s, shard: shard, handle: handle}
-	err := s.read(ctx, s.Log.Segments(shard), from, s.Ends[shard], damaged, func(stream string, r blocks.Record) error {
+	err := s.read(ctx, s.Log.Segments(shard), from, s.Ends[shard], damaged, func(stream string, r stored.Message) error {
 		g, err := groupOf(shard, r)
 		var bad unreadable
 		if err = p.take(ctx, placed{stream, g}, r.Seq, err); errors.As(err, &bad) {
@@ -149,7 +149,7 @@ func (s *served) Groups(ctx context.Context, shard int, from uint64, damaged Dam
 // unreadable is the error of a message that is not the group of its place.
 type unreadable struct{ error }
 
-func groupOf(shard int, r blocks.Record) (*format.Group, error) {
+func groupOf(shard int, r stored.Message) (*format.Group, error) {
 	g, err := format.ParseGroup(bytes.Clone(r.Body))
 	if err == nil && (g.Seq != r.Seq || g.Shard != shard) {
 		err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
@@ -247,7 +247,7 @@ const maxNotes = 10
 // Checkpoints reads the checkpoints.
 func (s *served) Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
 	names := sidelog.SegmentsOf(checkpoint.Stream, s.Log.Names())
-	return s.read(ctx, names, 1, s.Served.Checkpoints, damaged, func(stream string, r blocks.Record) error {
+	return s.read(ctx, names, 1, s.Served.Checkpoints, damaged, func(stream string, r stored.Message) error {
 		c, err := checkpoint.Parse(bytes.Clone(r.Body))
 		if err != nil && s.Log.Replicated() {
 			if m, readErr := s.Log.AtLeader(ctx, stream, r.Seq); readErr == nil {
@@ -275,7 +275,7 @@ func (s *served) later(ctx context.Context, shard int, handle func(g *format.Gro
 			return err
 		}
 		if next <= end {
-			err = s.read(ctx, s.Log.Segments(shard), next, end, damaged, func(_ string, r blocks.Record) error {
+			err = s.read(ctx, s.Log.Segments(shard), next, end, damaged, func(_ string, r stored.Message) error {
 				g, err := groupOf(shard, r)
 				if next = r.Seq + 1; err == nil && !handle(g) {
 					more, err = false, errEnough

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 )
 
 // Inspect checks that a destruction names each missing record of SECRETS.
@@ -49,7 +49,7 @@ func (s *served) missingSecret(ctx context.Context) (missing uint64, err error) 
 		return 0, err
 	}
 	for {
-		if err := copied.Each(ctx, end, func(blocks.Record) error { return nil }); err != nil {
+		if err := copied.Each(ctx, end, func(stored.Message) error { return nil }); err != nil {
 			return 0, err
 		}
 		missing, whole := copied.Whole()

@@ -68,3 +68,10 @@ func (in *inspection) keepTornOf(name string) error {
 	}
 	return nil
 }
+
+// indexed reports whether index.db of a segment is good and names a message. It may be older than
+// the blocks.
+func indexed(name, path string) bool {
+	index, ok := blocks.ReadIndex(path, name)
+	return ok && index.Last > 0
+}

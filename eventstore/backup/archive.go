@@ -10,11 +10,11 @@ import (
 	"slices"
 
 	"payledger/eventstore/archive"
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
 
@@ -36,7 +36,7 @@ func (c copied) Groups(ctx context.Context, shard int, from uint64, damaged arch
 	end, last, hash, at := c.Newest().end(shard), uint64(0), "", streams.Name(shard, 1)
 	for _, name := range streams.Segments(shard, c.Newest().Streams) {
 		at = name
-		err := c.read(ctx, name, func(r blocks.Record) error {
+		err := c.read(ctx, name, func(r stored.Message) error {
 			g, err := format.ParseGroup(bytes.Clone(r.Body))
 			if err == nil && (g.Seq != r.Seq || g.Shard != shard) {
 				err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
@@ -63,7 +63,7 @@ func (c copied) Groups(ctx context.Context, shard int, from uint64, damaged arch
 func (c copied) Checkpoints(ctx context.Context, damaged archive.Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
 	last := uint64(0)
 	for _, name := range sidelog.SegmentsOf(checkpoint.Stream, c.Newest().Streams) {
-		err := c.read(ctx, name, func(r blocks.Record) error {
+		err := c.read(ctx, name, func(r stored.Message) error {
 			found, err := checkpoint.Parse(bytes.Clone(r.Body))
 			if err != nil {
 				return damaged(name, r.Seq, err.Error())
@@ -82,7 +82,7 @@ func (c copied) Checkpoints(ctx context.Context, damaged archive.Damaged, handle
 }
 
 // read reads the messages of a stream from all its files.
-func (c copied) read(ctx context.Context, name string, each func(blocks.Record) error) error {
+func (c copied) read(ctx context.Context, name string, each func(stored.Message) error) error {
 	files := c.Files(name)
 	if shard, _, _ := streams.Parse(name); len(files) == 0 && shard != deliverylog.ShardNumber {
 		return fmt.Errorf("%w: it has no file of %s", ErrDamaged, name)
@@ -94,7 +94,7 @@ func (c copied) read(ctx context.Context, name string, each func(blocks.Record) 
 				return errors.Join(ErrDamaged, fmt.Errorf("%s holds %s of log %s", path, h.Stream, h.Log))
 			}
 			return nil
-		}, func(r blocks.Record) error {
+		}, func(r stored.Message) error {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}

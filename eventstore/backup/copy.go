@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
+	"payledger/eventstore/stored"
 )
 
 // ErrOther means that the log does not continue the back-up: it is another log, or it lost the end
@@ -167,7 +167,7 @@ func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
 	}
 	empty := r.Source.now != nil && p.last < p.first
 	if !empty && (p.last == 0 || p.last >= t.last) {
-		if err := r.readPart(ctx, t, p, open, func(m blocks.Record) error { return w.add(m) }); err != nil {
+		if err := r.readPart(ctx, t, p, open, func(m stored.Message) error { return w.add(m) }); err != nil {
 			return err
 		}
 	}
@@ -184,8 +184,8 @@ func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
 	return r.step("file " + file.Name)
 }
 
-func (r *run) readPart(ctx context.Context, t *tail, p part, open func() error, add func(blocks.Record) error) error {
-	return r.Source.read(ctx, p, max(p.first, t.last), func(m blocks.Record) error {
+func (r *run) readPart(ctx context.Context, t *tail, p part, open func() error, add func(stored.Message) error) error {
+	return r.Source.read(ctx, p, max(p.first, t.last), func(m stored.Message) error {
 		events := t.head.Events
 		fresh, err := t.accept(m.Seq, m.Body)
 		if errors.Is(err, ErrOther) {
@@ -222,7 +222,7 @@ func (r *run) adopt(t *tail, stream string) error {
 		}
 		delete(r.left, name)
 		trial := *t
-		file, err := Read(filepath.Join(r.Out, name), nil, func(m blocks.Record) error {
+		file, err := Read(filepath.Join(r.Out, name), nil, func(m stored.Message) error {
 			fresh, err := trial.accept(m.Seq, m.Body)
 			if err == nil && !fresh {
 				err = ErrOther

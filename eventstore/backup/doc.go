@@ -135,5 +135,5 @@
 //	servers     ► backup
 //	servers       archive, remote
 //	streams       blocks, deliverylog, secretlog, sidelog, streams
-//	bytes         checkpoint, fault, format
+//	bytes         checkpoint, fault, format, stored
 package backup

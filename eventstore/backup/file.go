@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 
 	"payledger/domain/exactjson"
-	"payledger/eventstore/blocks"
+	"payledger/eventstore/stored"
 )
 
 const (
@@ -92,7 +92,7 @@ func (w *writer) write(parts ...[]byte) error {
 	return nil
 }
 
-func (w *writer) add(m blocks.Record) error {
+func (w *writer) add(m stored.Message) error {
 	length := recordHead + len(m.Subject) + len(m.Header) + len(m.Body) + crc32.Size
 	if length > maxRecord || len(m.Subject) > 1<<16-1 {
 		return fmt.Errorf("backup: the message at sequence %d has %d bytes; %d are the limit", m.Seq, length, maxRecord)
@@ -147,7 +147,7 @@ type reader struct {
 
 // Read calls each with the messages of a file in their order, and returns the description of the
 // file. A message is valid only during the call. ErrDamaged names the file and the place.
-func Read(path string, begin func(Header) error, each func(blocks.Record) error) (File, error) {
+func Read(path string, begin func(Header) error, each func(stored.Message) error) (File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return File{}, fmt.Errorf("%w: %s is missing", ErrDamaged, path)
@@ -230,7 +230,7 @@ func (r *reader) header() (h Header, err error) {
 	return h, nil
 }
 
-func (r *reader) messages(file File, each func(blocks.Record) error) (File, error) {
+func (r *reader) messages(file File, each func(stored.Message) error) (File, error) {
 	for {
 		if err := r.take(4); err != nil {
 			return file, err
@@ -262,7 +262,7 @@ func (r *reader) messages(file File, each func(blocks.Record) error) (File, erro
 	}
 }
 
-func (r *reader) message() (m blocks.Record, ok bool) {
+func (r *reader) message() (m stored.Message, ok bool) {
 	b := r.buffer[:len(r.buffer)-crc32.Size]
 	m.Seq = binary.BigEndian.Uint64(b[4:])
 	subject, header := int(binary.BigEndian.Uint16(b[12:])), int(binary.BigEndian.Uint32(b[14:]))

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 )
 
 // maxTails is how often the end of SECRETS is read again, while the server destroys values.
@@ -54,7 +54,7 @@ func (r *run) copyKeysOnce(ctx context.Context) (err error) {
 	}()
 	through := r.Source.cut.Secrets
 	for try := 0; ; try++ {
-		err := c.Each(ctx, through, func(m blocks.Record) error {
+		err := c.Each(ctx, through, func(m stored.Message) error {
 			if header.Configs[secretlog.StreamOf(m.Subject)] == nil {
 				return errSegment
 			}

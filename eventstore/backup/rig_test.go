@@ -24,6 +24,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/verify"
 )
@@ -241,7 +242,7 @@ func messages(t testing.TB, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		_, err := blocks.Verify(dir, streams.Account, name, blocks.Options{Deletes: true, Handle: func(m blocks.Record) error {
+		_, err := blocks.Verify(dir, streams.Account, name, blocks.Options{Deletes: true, Handle: func(m stored.Message) error {
 			place := fmt.Sprint(name, " ", m.Seq)
 			if delete(all, place); !m.Tombstone && !m.Erased {
 				all[place] = fmt.Sprintf("%s %s %x", m.Subject, m.Header, m.Body)

@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
 
@@ -22,7 +23,7 @@ type storage interface {
 	config(stream string) (json.RawMessage, uint64, error)
 	// read calls handle with the messages of a part, each once and in their order, from an earlier
 	// place than from on. Damage is an error.
-	read(ctx context.Context, p part, from uint64, handle func(blocks.Record) error) error
+	read(ctx context.Context, p part, from uint64, handle func(stored.Message) error) error
 	secrets(ctx context.Context) (secretlog.Reader, []string, error)
 }
 
@@ -49,13 +50,13 @@ func (f files) config(stream string) (json.RawMessage, uint64, error) {
 	return text, max(1, meta.FirstSeq), nil
 }
 
-func (f files) read(ctx context.Context, p part, from uint64, handle func(blocks.Record) error) error {
+func (f files) read(ctx context.Context, p part, from uint64, handle func(stored.Message) error) error {
 	options := blocks.Options{Subject: p.subject, Through: p.last, Deletes: p.deletes, Pace: func(int) error { return ctx.Err() }}
 	var err error
 	if options.From, err = f.block(p.stream, from); err != nil {
 		return err
 	}
-	options.Handle = blocks.Standing(handle)
+	options.Handle = stored.Standing(handle)
 	report, err := blocks.Verify(f.dir, streams.Account, p.stream, options)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (c cluster) config(stream string) (json.RawMessage, uint64, error) {
 	return c.log.Description(stream)
 }
 
-func (c cluster) read(ctx context.Context, p part, from uint64, handle func(blocks.Record) error) error {
+func (c cluster) read(ctx context.Context, p part, from uint64, handle func(stored.Message) error) error {
 	return c.log.Read(ctx, p.stream, from, p.last, p.deletes, handle)
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"payledger/eventstore/stored"
 )
 
 // Kind is the state of a block or a stream.
@@ -22,10 +24,6 @@ const (
 func (k Kind) String() string {
 	return [...]string{"clean", "clean as far as it was judged", "torn at the end", "damaged"}[k]
 }
-
-// ErrRefused marks a record as damaged: Options.Handle returns an error that wraps it. Reading
-// continues.
-var ErrRefused = errors.New("blocks: the record was refused")
 
 // Place is a place between two records of a stream. The zero value is the beginning.
 type Place struct {
@@ -58,8 +56,8 @@ type Options struct {
 	// (Linux). While the cache holds a block, no other read reveals a damaged disk.
 	Uncached bool
 	// Handle is called for each record before the first fault of a block, tombstones included. An
-	// error ends the work, unless it wraps ErrRefused.
-	Handle func(Record) error
+	// error ends the work, unless it wraps stored.ErrRefused: the record is then damaged.
+	Handle func(stored.Message) error
 }
 
 // Result is the state of one block.

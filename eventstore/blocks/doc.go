@@ -13,7 +13,7 @@
 //   - It reports the state of files; the caller decides whether to start, to cut or to stop.
 //
 // The package must not know: what is in a message. Options.Handle can look, and refuse a record
-// with ErrRefused.
+// with stored.ErrRefused.
 //
 // # Byte layout
 //
@@ -116,7 +116,8 @@
 // # Place
 //
 //	log           engine, eventstream
-//	servers       archive, backup, backup/restore, remote
-//	streams       folder, secretlog, sidelog
+//	servers       archive, backup, backup/restore
+//	streams       folder, secretlog
 //	streams     ► blocks
+//	bytes         stored
 package blocks

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"io"
 	"testing"
+
+	"payledger/eventstore/stored"
 )
 
 // encode writes a record as the server does.
@@ -58,18 +60,19 @@ func FuzzBlock(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, deletes bool) {
 		var end int64
 		var records uint64
-		o := Options{Deletes: deletes, Handle: func(r Record) error {
-			if r.Offset != end {
-				t.Errorf("a record at %d, the one before ended at %d", r.Offset, end)
+		var r *reader
+		o := Options{Deletes: deletes, Handle: func(m stored.Message) error {
+			if r.offset != end {
+				t.Errorf("a record at %d, the one before ended at %d", r.offset, end)
 			}
-			end += int64(emptyLen + len(r.Subject) + len(r.Header) + len(r.Body))
-			if r.Header != nil {
+			end += int64(emptyLen + len(m.Subject) + len(m.Header) + len(m.Body))
+			if m.Header != nil {
 				end += 4
 			}
 			records++
 			return nil
 		}}
-		r := newReader(newWindow(bytes.NewReader(b), int64(len(b)), nil), "FUZZ", 1, &o)
+		r = newReader(newWindow(bytes.NewReader(b), int64(len(b)), nil), "FUZZ", 1, &o)
 		err := r.run()
 		got := r.result
 		if err != nil {
@@ -127,20 +130,5 @@ func TestLiteral(t *testing.T) {
 		if literal([]byte(subject)) != want {
 			t.Errorf("%q: %t", subject, !want)
 		}
-	}
-}
-
-func TestSequences(t *testing.T) {
-	s := Sequences{}
-	if s.Lowest() != 0 || s.count() != 0 {
-		t.Error("the empty set")
-	}
-	for _, seq := range []uint64{70, 63, 64, 5000, 1 << 40} {
-		s.Add(seq)
-	}
-	s.Remove(63)
-	s.Remove(9999)
-	if s.Lowest() != 64 || s.count() != 4 || s.Has(63) || !s.Has(1<<40) {
-		t.Errorf("%d, %d", s.Lowest(), s.count())
 	}
 }

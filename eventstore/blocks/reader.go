@@ -3,6 +3,8 @@ package blocks
 import (
 	"errors"
 	"fmt"
+
+	"payledger/eventstore/stored"
 )
 
 type reader struct {
@@ -12,16 +14,16 @@ type reader struct {
 	offset int64
 	last   uint64 // the highest sequence so far; 0 if none
 	next   uint64 // the sequence that must come next; 0 while unknown, unused with Options.Deletes
-	record Record
-	note   func(*Record) // for the accounts of the stream; may be nil
-	budget int64         // bytes that searches may still hash
+	record stored.Message
+	note   func(*stored.Message) // for the accounts of the stream; may be nil
+	budget int64                 // bytes that searches may still hash
 	result Result
 }
 
 func newReader(w *window, stream string, block int, o *Options) *reader {
 	r := &reader{
 		w: w, digest: newDigest(stream, block), o: o, offset: o.From.Offset, last: o.From.Last, budget: searchBudget,
-		record: Record{Block: block}, result: Result{Block: block, End: o.From.Offset},
+		result: Result{Block: block, End: o.From.Offset},
 	}
 	if r.last != 0 {
 		r.next = r.last + 1
@@ -119,20 +121,19 @@ func (r *reader) at(offset int64) (length int, bad *flaw, err error) {
 		return 0, &flaw{reason: "the checksum does not match", length: h.length}, nil
 	}
 	reason := fields(b, h, &r.record)
-	if reason == "" && r.record.message() && r.o.Subject != "" && r.record.Subject != r.o.Subject {
+	if reason == "" && r.record.Stands() && r.o.Subject != "" && r.record.Subject != r.o.Subject {
 		reason = "the subject is not one of the stream's"
 	}
 	if reason != "" {
 		return 0, &flaw{reason: reason, length: h.length, certain: true}, nil
 	}
-	r.record.Offset = offset
 	return h.length, nil, nil
 }
 
 func (r *reader) accept(length int) error {
 	rec := &r.record
 	if r.o.Handle != nil && len(r.result.Faults) == 0 {
-		if err := r.o.Handle(*rec); errors.Is(err, ErrRefused) {
+		if err := r.o.Handle(*rec); errors.Is(err, stored.ErrRefused) {
 			r.fault(Fault{Reason: err.Error()})
 		} else if err != nil {
 			return err
@@ -160,7 +161,7 @@ func (r *reader) accept(length int) error {
 	return nil
 }
 
-func (r *reader) order(rec *Record) {
+func (r *reader) order(rec *stored.Message) {
 	strict, seq := !r.o.Deletes, rec.Seq
 	switch {
 	case rec.Tombstone && strict && r.next != 0 && seq >= r.next:

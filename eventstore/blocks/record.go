@@ -7,6 +7,8 @@ import (
 	"hash"
 	"strconv"
 
+	"payledger/eventstore/stored"
+
 	"github.com/minio/highwayhash"
 )
 
@@ -20,41 +22,6 @@ const (
 	erasedMark  = 1 << 63  // of the sequence: an erased or skipped message
 	tombMark    = 1 << 62  // of the sequence: a tombstone
 )
-
-// Record is one record of a block. Header and Body are valid during the callback only.
-type Record struct {
-	Seq     uint64 // without its marks; 0 for a message that an old server erased
-	Time    int64  // nanoseconds since 1970; 0 for an erased message
-	Subject string // empty for Erased and Tombstone
-	Header  []byte // with the line NATS/1.0 and the empty line at the end; nil without a header
-	Body    []byte
-	Block   int   // the number of the block file
-	Offset  int64 // where the record begins in the block file, in bytes
-	// Erased says that the message was destroyed in place, or never stored: Body is random bytes,
-	// or empty.
-	Erased bool
-	// Tombstone says that the message Seq was deleted; its record may still stand before this one.
-	Tombstone bool
-}
-
-// Standing returns a function for Options.Handle that passes each message once, in order, without
-// erased ones: a file is read again if it changed meanwhile. A message that handle refused comes
-// again.
-func Standing(handle func(Record) error) func(Record) error {
-	seen := uint64(0)
-	return func(r Record) error {
-		if !r.message() || r.Seq <= seen {
-			return nil
-		}
-		err := handle(r)
-		if err == nil {
-			seen = r.Seq
-		}
-		return err
-	}
-}
-
-func (r *Record) message() bool { return !r.Erased && !r.Tombstone }
 
 // head is the fixed part of a record, decoded.
 type head struct {
@@ -136,14 +103,14 @@ var (
 )
 
 // fields cuts the record b into its parts. It returns why they cannot be right, or "".
-func fields(b []byte, h head, r *Record) string {
+func fields(b []byte, h head, r *stored.Message) string {
 	r.Seq, r.Time, r.Erased, r.Tombstone = h.seq, h.time, h.erased, h.tombstone
 	previous := r.Subject
 	r.Subject, r.Header = "", nil
 	subject := b[headLen : headLen+h.subject]
 	rest := b[headLen+h.subject : h.length-sumLen]
 	r.Body = rest
-	if !r.message() {
+	if !r.Stands() {
 		return ""
 	}
 	if string(subject) == previous {

@@ -19,6 +19,7 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/eventstore/blocks"
 	_ "payledger/eventstore/scratchtest"
+	"payledger/eventstore/stored"
 )
 
 const account = "$G"
@@ -122,7 +123,7 @@ func describe(subject string, headers int, at int64, body []byte) string {
 func records(t testing.TB, dir, stream string, o blocks.Options) (map[uint64]string, blocks.Report) {
 	t.Helper()
 	all := map[uint64]string{}
-	o.Handle = func(r blocks.Record) error {
+	o.Handle = func(r stored.Message) error {
 		switch {
 		case r.Tombstone || r.Erased:
 			delete(all, r.Seq)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"payledger/eventstore/stored"
 )
 
 // Report is the state of a stream.
@@ -34,7 +36,7 @@ func Verify(dir, account, stream string, o Options) (Report, error) {
 		return Report{}, err
 	}
 	if o.Deletes {
-		v.live = Sequences{}
+		v.live = stored.Sequences{}
 		v.place = Place{Block: o.From.Block} // the block may be another one by now
 	}
 	index, indexed := ReadIndex(v.folder, stream)
@@ -57,10 +59,10 @@ type verifier struct {
 	folder  string
 	o       Options
 	place   Place
-	live    Sequences // with Deletes only: of messages that stand
-	buffers [2][]byte // of the windows
-	newest  *File     // the last file read
-	before  Place     // where that file was begun
+	live    stored.Sequences // with Deletes only: of messages that stand
+	buffers [2][]byte        // of the windows
+	newest  *File            // the last file read
+	before  Place            // where that file was begun
 	report  Report
 }
 
@@ -201,15 +203,15 @@ func (v *verifier) read(f File, from Place) (*reader, error) {
 	return r, nil
 }
 
-func (v *verifier) note(r *Record) {
-	if r.message() && v.report.First == 0 {
+func (v *verifier) note(r *stored.Message) {
+	if r.Stands() && v.report.First == 0 {
 		v.report.First = r.Seq
 	}
 	v.report.Last = max(v.report.Last, r.Seq)
 	if !v.o.Deletes {
 		return
 	}
-	if r.message() {
+	if r.Stands() {
 		v.live.Add(r.Seq)
 	} else {
 		v.live.Remove(r.Seq)
@@ -249,6 +251,6 @@ func (v *verifier) finish() {
 	}
 	r.Next = v.place
 	if v.o.Deletes {
-		r.Messages, r.First = v.live.count(), v.live.Lowest()
+		r.Messages, r.First = v.live.Count(), v.live.Lowest()
 	}
 }

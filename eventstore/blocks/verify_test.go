@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/stored"
 )
 
 // TestAppendOnly: reading returns all that the server stored, while it runs and after its stop, and
@@ -232,13 +233,8 @@ func TestGrownMeanwhile(t *testing.T) {
 	if err != nil || len(files) < 3 {
 		t.Fatal(len(files), err)
 	}
-	var ends []int64 // of the records of the first block
-	whole := verify(t, r.dir, "PAST", blocks.Options{Handle: func(rec blocks.Record) error {
-		if rec.Block == files[0].Number {
-			ends = append(ends, rec.Offset)
-		}
-		return nil
-	}})
+	whole := verify(t, r.dir, "PAST", blocks.Options{})
+	ends := begins(t, files[0].Path)
 	if isClean(t, whole); len(ends) < 3 {
 		t.Fatalf("%d records in the first block", len(ends))
 	}
@@ -256,7 +252,7 @@ func TestGrownMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := false
-		report := verify(t, r.dir, "PAST", blocks.Options{Handle: func(blocks.Record) (err error) {
+		report := verify(t, r.dir, "PAST", blocks.Options{Handle: func(stored.Message) (err error) {
 			if begun {
 				return nil
 			}
@@ -297,12 +293,12 @@ func TestPace(t *testing.T) {
 	if _, err := blocks.Verify(r.dir, account, "PAST", blocks.Options{Pace: func(int) error { return ended }}); !errors.Is(err, ended) {
 		t.Errorf("%v", err)
 	}
-	if _, err := blocks.Verify(r.dir, account, "PAST", blocks.Options{Handle: func(blocks.Record) error { return ended }}); !errors.Is(err, ended) {
+	if _, err := blocks.Verify(r.dir, account, "PAST", blocks.Options{Handle: func(stored.Message) error { return ended }}); !errors.Is(err, ended) {
 		t.Errorf("%v", err)
 	}
-	refuse := func(r blocks.Record) error {
+	refuse := func(r stored.Message) error {
 		if r.Seq == 5 {
-			return fmt.Errorf("%w: not ours", blocks.ErrRefused)
+			return fmt.Errorf("%w: not ours", stored.ErrRefused)
 		}
 		return nil
 	}

@@ -25,5 +25,5 @@
 //	log           engine, ordered, prover
 //	streams     ► checkpointlog
 //	streams       jetapi, sidelog, tipstore
-//	bytes         cache, checkpoint, due, fault, format
+//	bytes         cache, checkpoint, due, fault, format, stored
 package checkpointlog

@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/tipstore"
 )
 
@@ -76,6 +77,10 @@ func Open(ctx context.Context, c Config, create bool) (*Log, error) {
 	return l, err
 }
 
+// EnterNewest adds the newest checkpoint to the index. Only the sole writer of a folder calls it,
+// when it starts.
+func (l *Log) EnterNewest(ctx context.Context) error { return l.Index.CatchUp(ctx, l.stream) }
+
 // Last reads the newest checkpoint, once it is durable; fault.ErrNotFound in a new log.
 func (l *Log) Last(ctx context.Context) (checkpoint.Checkpoint, error) {
 	c, err := l.Stored(ctx)
@@ -105,7 +110,7 @@ func (l *Log) Stored(ctx context.Context) (checkpoint.Checkpoint, error) {
 
 func (l *Log) read(ctx context.Context, request jetapi.Get) (checkpoint.Checkpoint, error) {
 	var c checkpoint.Checkpoint
-	var message jetapi.Message
+	var message stored.Message
 	var err error
 	stream, must := l.must()
 	if request.Seq == 0 {
@@ -123,7 +128,7 @@ func (l *Log) read(ctx context.Context, request jetapi.Get) (checkpoint.Checkpoi
 			return c, err
 		}
 	}
-	if c, err = checkpoint.Parse(message.Data); err != nil {
+	if c, err = checkpoint.Parse(message.Body); err != nil {
 		return c, fmt.Errorf("%w: %s at sequence %d: %w", fault.ErrUnhealthy, l.streamOf(message.Seq), message.Seq, err)
 	}
 	c.Number = message.Seq

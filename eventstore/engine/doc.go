@@ -166,5 +166,5 @@
 //	log           eventstore
 //	servers       archive, backup, external, nodes
 //	streams       applied, blocks, checkpointlog, deliverylog, disk, folder and 9 others
-//	bytes         cache, due, fault, format, workers
+//	bytes         cache, due, fault, format, stored, workers
 package engine

@@ -403,7 +403,7 @@ func (s *Store) DepartBehind(ctx context.Context, r *format.Recorded) (*Flight, 
 }
 
 // Stored reports to the store that the group was acknowledged.
-func (f *Flight) Stored() { f.h.noteOutcome(f.f, stored, nil) }
+func (f *Flight) Stored() { f.h.noteOutcome(f.f, acknowledged, nil) }
 
 // WaitFlights waits until so many groups of a shard are under way.
 func (s *Store) WaitFlights(ctx context.Context, at, n int) error {

@@ -45,10 +45,10 @@ func (f *flight) endAwaited(err error) {
 type outcome int
 
 const (
-	unanswered outcome = iota
-	stored             // acknowledged: durable
-	refused            // the server stored nothing
-	unknown            // everything else, "wrong last sequence" included (eventstore/doc.go)
+	unanswered   outcome = iota
+	acknowledged         // durable as soon as all groups before it are acknowledged
+	refused              // the server stored nothing
+	unknown              // everything else, "wrong last sequence" included (eventstore/doc.go)
 )
 
 // beyond has the groups of a shard beyond head, in the order of their places: first those that were
@@ -136,7 +136,7 @@ func (b *beyond) takeRead(seq uint64) *flight {
 // acknowledged returns the first group sent if it is acknowledged and follows the groups before it;
 // else nil.
 func (b *beyond) acknowledged() *flight {
-	if len(b.sent) == 0 || b.sent[0].result != stored || b.sent[0].orphan {
+	if len(b.sent) == 0 || b.sent[0].result != acknowledged || b.sent[0].orphan {
 		return nil
 	}
 	return b.sent[0]

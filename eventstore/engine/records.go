@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
@@ -224,17 +223,12 @@ func (h records) clean(floor deliverylog.Floor) error {
 	if h.s.embedded == nil || floor.Segment == 0 {
 		return nil
 	}
-	names, err := blocks.Streams(h.s.embedded.Folder(), streams.Account)
+	err := folder.Remove(h.s.embedded.Folder(), streams.Account, func(name string) bool {
+		shard, number, ours := streams.Parse(name)
+		return ours && shard == h.n && number <= floor.Segment
+	})
 	if err != nil {
 		return fmt.Errorf("eventstore: %w", err)
-	}
-	for _, name := range names {
-		if shard, number, ours := streams.Parse(name); !ours || shard != h.n || number > floor.Segment {
-			continue
-		}
-		if err := os.RemoveAll(blocks.Folder(h.s.embedded.Folder(), streams.Account, name)); err != nil {
-			return fmt.Errorf("eventstore: %w", err)
-		}
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (h *shard) resolveFirst(f *flight) {
 		h.giveUp(f, fault.ErrUnknown, h.s.Healthy())
 	case f.result == refused && !f.uncertain:
 		h.giveUp(f, fault.ErrRefused, f.err)
-	case f.orphan && f.result == stored:
+	case f.orphan && f.result == acknowledged:
 		h.giveUp(f, fault.ErrUnknown, h.markDamaged(f.g.Seq, errors.New("a group was stored after another writer's group")))
 	case f.orphan && !f.silent: // it had an answer, and no acknowledgement: it can never be stored
 		h.requeue(f)
@@ -124,7 +124,7 @@ func (h *shard) foundInLog(f *flight, writer format.Writer) {
 	f.repeated, f.g.Writer = true, writer
 	h.returnReaders(f, 0) // the group may be an earlier one of another process: empty groups for one place have the same bytes
 	if h.s.replicas > 1 {
-		f.result = stored
+		f.result = acknowledged
 		return
 	}
 	h.beyond.found()

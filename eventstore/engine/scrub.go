@@ -15,6 +15,7 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
@@ -196,7 +197,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 		return nil
 	}
 	options.Subject = seg.subject(shard)
-	options.Handle = func(r blocks.Record) error { return c.group(h, r) }
+	options.Handle = func(r stored.Message) error { return c.group(h, r) }
 	through := min(seg.last, c.through[shard].Seq)
 	if through < seg.first {
 		return nil
@@ -275,21 +276,21 @@ func (c *scrub) sideStream(ctx context.Context, name string, options blocks.Opti
 
 // group checks a record of the log: that it is a whole group of its place, and follows the one
 // before.
-func (c *scrub) group(h *shard, r blocks.Record) error {
-	if r.Tombstone || r.Erased {
+func (c *scrub) group(h *shard, r stored.Message) error {
+	if !r.Stands() {
 		return nil
 	}
 	g, err := h.parse(r.Seq, r.Body, format.Writer{})
 	if err != nil {
-		return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
+		return fmt.Errorf("%w: %w", stored.ErrRefused, err)
 	}
 	before, known := c.groups[h.n]
 	if known && before.Seq+1 == g.Seq && before.Hash != g.Before {
-		return fmt.Errorf("%w: group %d names another group before it", blocks.ErrRefused, g.Seq)
+		return fmt.Errorf("%w: group %d names another group before it", stored.ErrRefused, g.Seq)
 	}
 	c.groups[h.n] = format.Link{Seq: g.Seq, Hash: g.Hash}
 	if end := c.through[h.n]; g.Seq == end.Seq && g.Hash != end.Hash {
-		return fmt.Errorf("%w: group %d differs from the group that was acknowledged", blocks.ErrRefused, g.Seq)
+		return fmt.Errorf("%w: group %d differs from the group that was acknowledged", stored.ErrRefused, g.Seq)
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, e
 	if err != nil {
 		return nil, err
 	}
-	return h.parse(seq, m.Data, handover.WriterIn(m.Header))
+	return h.parse(seq, m.Body, handover.WriterIn(m.Header))
 }
 
 // page reads up to n consecutive groups of one segment from seq on, from one server.
@@ -196,7 +196,7 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		g, err := h.parse(m.Seq, m.Data, handover.WriterIn(m.Header))
+		g, err := h.parse(m.Seq, m.Body, handover.WriterIn(m.Header))
 		if err != nil {
 			return 0, h.markDamaged(m.Seq, err)
 		}

@@ -241,7 +241,7 @@ func (h *shard) readAnswer(f *flight, m *nats.Msg) (outcome, error) {
 	case err != nil:
 		return unknown, err
 	case ack.Error == nil && ack.Seq == f.g.Seq && ack.Stream == f.seg.name(h.n):
-		return stored, nil
+		return acknowledged, nil
 	case ack.Error == nil:
 		return unknown, fmt.Errorf("answer to a publish names %q %d", ack.Stream, ack.Seq)
 	case ack.Error.Definite(h.s.replicas):
@@ -259,7 +259,7 @@ func (h *shard) noteOutcome(f *flight, result outcome, err error) {
 	f.result, f.err = result, err
 	f.silent = f.silent || errors.Is(err, nats.ErrTimeout)
 	f.uncertain = f.uncertain || result == unknown
-	if result == stored {
+	if result == acknowledged {
 		h.departure.pace.Acknowledged(time.Now(), time.Since(f.sent), len(f.drafts)+len(h.queue.drafts))
 		h.noteSync(f)
 	}

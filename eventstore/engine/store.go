@@ -28,7 +28,6 @@ import (
 	"payledger/eventstore/ownership"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
-	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
 
@@ -236,7 +235,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	}
 	if s.sole && s.embedded != nil && !s.readOnly && !s.tipsFixed {
 		s.side.Tips = s.tips
-		if err := s.side.CatchUp(ctx, s.js, s.embedded.Folder(), streams.Account); err != nil {
+		if err := s.checkpoints.EnterNewest(ctx); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,6 @@
 //   - A read that meets damage says so (ErrUnhealthy). It never says that something does not exist.
 //   - Harmless means: after a scrub and a restart every answer is byte for byte as before.
 //
-// It has no code outside tests. The number of faults, their kind and the seed are flags; the seed
-// is always printed.
+// Its only code outside tests is Records, for other tests. The number of faults, their kind and the
+// seed are flags; the seed is always printed.
 package faulttest

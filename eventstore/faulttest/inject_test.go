@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"payledger/eventstore/blocks"
 )
 
 // fault is one thing that is done to a folder.
@@ -170,15 +168,11 @@ func (i *injector) records(file string) (at []int64) {
 	if !strings.HasSuffix(file, ".blk") {
 		return nil
 	}
-	stream := filepath.Base(filepath.Dir(filepath.Dir(file)))
-	result, err := blocks.ReadBlock(filepath.Join(i.dir, file), stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
-		at = append(at, r.Offset)
-		return nil
-	}})
-	if err != nil || len(at) == 0 {
+	block, err := os.ReadFile(filepath.Join(i.dir, file))
+	if err != nil || len(Records(block)) == 1 {
 		return nil
 	}
-	return append(at, result.End)
+	return Records(block)
 }
 
 func (i *injector) cutRecord(file string, _ []string) (string, error) {

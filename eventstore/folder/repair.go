@@ -124,6 +124,17 @@ func Unfinished(folder, name string) (bool, error) {
 	return true, nil
 }
 
+// Remove removes the folders of dropped streams, which a crash left while the server deleted them.
+func Remove(dir, account string, dropped func(stream string) bool) error {
+	names, err := blocks.Streams(dir, account)
+	for _, name := range names {
+		if err == nil && dropped(name) {
+			err = os.RemoveAll(blocks.Folder(dir, account, name))
+		}
+	}
+	return err
+}
+
 // Copy copies a file and syncs the copy.
 func Copy(from, to string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {

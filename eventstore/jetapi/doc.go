@@ -22,5 +22,5 @@
 //	servers       archive, backup/restore, ceiling, embedded, external, nodes, remote
 //	streams       checkpointlog, secretlog, sidelog
 //	streams     ► jetapi
-//	bytes         due, fault
+//	bytes         due, fault, stored
 package jetapi

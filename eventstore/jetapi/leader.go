@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"payledger/eventstore/fault"
+	"payledger/eventstore/stored"
 )
 
 // Get is JetStream's STREAM.MSG.GET.
@@ -15,18 +16,10 @@ type Get struct {
 	NextBySubject string `json:"next_by_subj,omitempty"` // the first message from Seq on
 }
 
-// Message is the answer to a Get.
-type Message struct {
-	Subject string `json:"subject"`
-	Seq     uint64 `json:"seq"`
-	Header  []byte `json:"hdrs"`
-	Data    []byte `json:"data"`
-}
-
 // AtLeader reads one message at the leader of a stream, or returns ErrNotFound. In a cluster it
 // repeats the request, because no server answers during an election; ErrNoMajority: none did in
 // time.
-func (c *Client) AtLeader(parent context.Context, stream string, request Get) (Message, error) {
+func (c *Client) AtLeader(parent context.Context, stream string, request Get) (stored.Message, error) {
 	ctx, cancel := context.WithTimeout(parent, c.Patience())
 	defer cancel()
 	for {
@@ -47,7 +40,7 @@ func (c *Client) AtLeader(parent context.Context, stream string, request Get) (M
 	}
 }
 
-func (c *Client) atLeaderOnce(ctx context.Context, stream string, request Get) (Message, error) {
+func (c *Client) atLeaderOnce(ctx context.Context, stream string, request Get) (stored.Message, error) {
 	timeout := c.directTimeout()
 	if c.Replicas == 0 { // it may be a cluster, whose servers ignore requests while they elect a leader
 		timeout = replicaTimeout
@@ -55,18 +48,23 @@ func (c *Client) atLeaderOnce(ctx context.Context, stream string, request Get) (
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var answer struct {
-		Error   *Error  `json:"error"`
-		Message Message `json:"message"`
+		Error   *Error `json:"error"`
+		Message struct {
+			Subject string `json:"subject"`
+			Seq     uint64 `json:"seq"`
+			Header  []byte `json:"hdrs"`
+			Data    []byte `json:"data"`
+		} `json:"message"`
 	}
 	err := c.call(ctx, "$JS.API.STREAM.MSG.GET."+stream, request, &answer)
-	switch {
+	switch m := answer.Message; {
 	case err != nil:
-		return answer.Message, err
+		return stored.Message{}, err
 	case answer.Error == nil:
-		return answer.Message, nil
+		return stored.Message{Seq: m.Seq, Subject: m.Subject, Header: m.Header, Body: m.Data}, nil
 	case answer.Error.ErrCode == codeNoMessageFound:
-		return answer.Message, fault.ErrNotFound
+		return stored.Message{}, fault.ErrNotFound
 	default:
-		return answer.Message, answer.Error
+		return stored.Message{}, answer.Error
 	}
 }

@@ -116,7 +116,7 @@ func (l *Log) lastCheckpoint(ctx context.Context) (c checkpoint.Checkpoint, err 
 		if err != nil {
 			return c, err
 		}
-		if c, err = checkpoint.Parse(m.Data); err == nil {
+		if c, err = checkpoint.Parse(m.Body); err == nil {
 			err = c.CheckShards(l.Shards)
 		}
 		if err != nil {
@@ -277,7 +277,7 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 		if err != nil {
 			return e, fmt.Errorf("%w: %w", errSilent, err)
 		}
-		g, err := format.ParseGroup(m.Data)
+		g, err := format.ParseGroup(m.Body)
 		if err == nil && (g.Seq != m.Seq || g.Shard != shard) {
 			err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
@@ -18,6 +17,7 @@ import (
 	"payledger/eventstore/external"
 	"payledger/eventstore/format"
 	"payledger/eventstore/remote"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
 
@@ -202,7 +202,7 @@ type place struct {
 func readShard(t *testing.T, log *remote.Log, shard int, end format.Head, places map[string]place) {
 	t.Helper()
 	head := format.Head{}
-	err := log.Read(t.Context(), streams.Name(shard, 1), 1, end.Seq, false, func(r blocks.Record) error {
+	err := log.Read(t.Context(), streams.Name(shard, 1), 1, end.Seq, false, func(r stored.Message) error {
 		g, err := format.ParseGroup(bytes.Clone(r.Body))
 		if err == nil {
 			err = g.Follows(head)

@@ -45,6 +45,6 @@
 //	servers       archive, backup, backup/restore
 //	servers     ► remote
 //	servers       external
-//	streams       blocks, deliverylog, handover, jetapi, secretlog, sidelog, streams
-//	bytes         checkpoint, fault, format, workers
+//	streams       deliverylog, handover, jetapi, secretlog, sidelog, streams
+//	bytes         checkpoint, fault, format, stored, workers
 package remote

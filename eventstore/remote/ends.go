@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 )
 
 // Ends returns ends of all streams that were acknowledged before, and appends nothing. They are of
@@ -117,12 +117,12 @@ func (l *Log) Reaches(ctx context.Context, of string, seq uint64) (bool, error) 
 func (l *Log) SecretsOf() []string { return sidelog.SegmentsOf(sidelog.SecretStream, l.Names()) }
 
 // Secret returns a message of SECRETS as its leader has it; fault.ErrNotFound if there is none.
-func (l *Log) Secret(ctx context.Context, seq uint64) (blocks.Record, error) {
+func (l *Log) Secret(ctx context.Context, seq uint64) (stored.Message, error) {
 	segments, configs := l.SecretsOf(), l.configs()
 	for i := len(segments) - 1; i >= 0; i-- {
 		if configs[segments[i]].FirstSeq <= seq {
 			return l.AtLeader(ctx, segments[i], seq)
 		}
 	}
-	return blocks.Record{}, fault.ErrNotFound
+	return stored.Message{}, fault.ErrNotFound
 }

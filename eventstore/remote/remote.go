@@ -16,12 +16,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/external"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
 
@@ -160,17 +160,17 @@ func (l *Log) Description(stream string) (text json.RawMessage, first uint64, er
 // Read calls handle with the messages of a stream from a sequence through another one, in their
 // order. With gaps, messages before through may be missing; any other missing message is an error.
 // A record is valid only during the call.
-func (l *Log) Read(ctx context.Context, stream string, from, through uint64, gaps bool, handle func(blocks.Record) error) error {
+func (l *Log) Read(ctx context.Context, stream string, from, through uint64, gaps bool, handle func(stored.Message) error) error {
 	return l.read(ctx, stream, from, through, readRule{gaps, false}, handle)
 }
 
 // readRule is the set of messages that may be missing: some before the last one, and the last ones.
 type readRule struct{ gaps, end bool }
 
-func (l *Log) read(ctx context.Context, stream string, from, through uint64, may readRule, handle func(blocks.Record) error) error {
+func (l *Log) read(ctx context.Context, stream string, from, through uint64, may readRule, handle func(stored.Message) error) error {
 	gaps := may.gaps
 	next, since := from, time.Time{}
-	take := func(m blocks.Record) error {
+	take := func(m stored.Message) error {
 		if !gaps && m.Seq != next {
 			return fault.Damage(stream, next, fmt.Errorf("message %d follows the one before", m.Seq))
 		}
@@ -216,7 +216,7 @@ func (l *Log) read(ctx context.Context, stream string, from, through uint64, may
 
 // page reads messages from one server. It reads none if that server does not answer, or has no
 // message at the place.
-func (l *Log) page(ctx context.Context, stream string, from, through uint64, gaps bool, take func(blocks.Record) error) error {
+func (l *Log) page(ctx context.Context, stream string, from, through uint64, gaps bool, take func(stored.Message) error) error {
 	next := from
 	var failed error // of take
 	_, _ = l.api.Page(ctx, 0, stream, ">", from, min(pageMessages, through-from+1), func(seq uint64, m *nats.Msg) (bool, error) {
@@ -224,7 +224,7 @@ func (l *Log) page(ctx context.Context, stream string, from, through uint64, gap
 			return false, nil
 		}
 		next = seq + 1
-		failed = take(blocks.Record{Seq: seq, Subject: m.Header.Get(jetstream.SubjectHeader), Header: ownHeader(m.Header), Body: m.Data})
+		failed = take(stored.Message{Seq: seq, Subject: m.Header.Get(jetstream.SubjectHeader), Header: ownHeader(m.Header), Body: m.Data})
 		return failed == nil, nil
 	}) // the leader answers what this server did not
 	return cmp.Or(failed, ctx.Err())
@@ -232,14 +232,13 @@ func (l *Log) page(ctx context.Context, stream string, from, through uint64, gap
 
 // AtLeader returns a message as the leader of its stream has it; fault.ErrNotFound if there is
 // none.
-func (l *Log) AtLeader(ctx context.Context, stream string, seq uint64) (blocks.Record, error) {
+func (l *Log) AtLeader(ctx context.Context, stream string, seq uint64) (stored.Message, error) {
 	m, err := l.api.AtLeader(ctx, stream, jetapi.Get{Seq: seq})
-	return blocks.Record{Seq: m.Seq, Subject: m.Subject, Header: m.Header, Body: m.Data}, l.denied(err)
+	return m, l.denied(err)
 }
 
-func (l *Log) atLeader(ctx context.Context, stream string, from uint64) (blocks.Record, error) {
-	m, err := l.api.AtLeader(ctx, stream, jetapi.Get{Seq: from, NextBySubject: ">"})
-	return blocks.Record{Seq: m.Seq, Subject: m.Subject, Header: m.Header, Body: m.Data}, err
+func (l *Log) atLeader(ctx context.Context, stream string, from uint64) (stored.Message, error) {
+	return l.api.AtLeader(ctx, stream, jetapi.Get{Seq: from, NextBySubject: ">"})
 }
 
 // ownHeader returns the header of a message as it was published, without the lines that the server
@@ -265,7 +264,7 @@ func ownHeader(h nats.Header) []byte {
 // Secrets returns the reader of SECRETS. The message at through must exist; the last messages of an
 // older segment may be destroyed.
 func (l *Log) Secrets() secretlog.Reader {
-	return func(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
+	return func(ctx context.Context, after, through uint64, handle func(stored.Message) error) (last uint64, err error) {
 		segments, err := secretlog.SegmentsOn(ctx, l.Server())
 		for i, name := range segments {
 			from, to, end := max(after+1, l.configs()[name].FirstSeq), cmp.Or(through, ^uint64(0)-1), through == 0
@@ -275,7 +274,7 @@ func (l *Log) Secrets() secretlog.Reader {
 				}
 			}
 			if err == nil && from <= to {
-				err = l.read(ctx, name, from, to, readRule{true, end}, func(r blocks.Record) error {
+				err = l.read(ctx, name, from, to, readRule{true, end}, func(r stored.Message) error {
 					last = r.Seq
 					return handle(r)
 				})

@@ -9,10 +9,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 )
 
 // Check checks a stored value, which must not be used after the call. If Check returns an error,
@@ -27,8 +27,8 @@ type Check func(name string, value []byte) error
 var errFound = errors.New("eventstore: the message was found")
 
 // find reads messages until found returns true. It reports whether it did.
-func find(read func(handle func(blocks.Record) error) error, found func(blocks.Record) bool) (bool, error) {
-	err := read(func(m blocks.Record) error {
+func find(read func(handle func(stored.Message) error) error, found func(stored.Message) bool) (bool, error) {
+	err := read(func(m stored.Message) error {
 		if found(m) {
 			return errFound
 		}
@@ -40,17 +40,13 @@ func find(read func(handle func(blocks.Record) error) error, found func(blocks.R
 	return false, err
 }
 
-// CheckStopped calls check for the values in a stopped folder. It changes no byte, and ignores
-// damaged records: the inspection reports them.
-func CheckStopped(dir string, check Check) error { return CheckRead(inStopped(dir), check) }
-
 // CheckRead is CheckStopped for the messages that read returns, in their order.
-func CheckRead(read func(handle func(blocks.Record) error) error, check Check) error {
+func CheckRead(read func(handle func(stored.Message) error) error, check Check) error {
 	var seen bool
 	var failed error // of the oldest value
 	var generations []record
 	var floor record
-	opened, err := find(read, func(m blocks.Record) bool {
+	opened, err := find(read, func(m stored.Message) bool {
 		r, err := parse(m.Seq, m.Body)
 		switch {
 		case err != nil: // it is damaged
@@ -74,58 +70,17 @@ func CheckRead(read func(handle func(blocks.Record) error) error, check Check) e
 	return failed
 }
 
-// Unnamed calls damaged for each record of SECRETS that is missing in a stopped folder although no
-// destruction names it. It needs no tip store. The files must be undamaged.
-func Unnamed(dir string, names []string, damaged func(stream string, seq uint64, reason string) error) error {
-	stand, named, last := blocks.Sequences{}, blocks.Sequences{}, map[string]uint64{}
-	segments := segmentsIn(dir, names)
-	for _, stream := range segments {
-		err := each(dir, stream, func(r blocks.Record) error {
-			stand.Add(r.Seq)
-			last[stream] = max(last[stream], r.Seq)
-			found, err := parse(r.Seq, r.Body)
-			if err != nil {
-				return damaged(stream, r.Seq, err.Error())
-			}
-			for seq := range found.destroyed() {
-				named.Add(seq)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	next := uint64(1)
-	for _, stream := range segments {
-		for ; next <= last[stream]; next++ {
-			if !stand.Has(next) && !named.Has(next) {
-				return damaged(stream, next, "the record is missing, and no destruction names it")
-			}
-		}
-	}
-	return nil
-}
-
-// ReadStopped calls use with the stored values of a name in a stopped folder, the oldest first,
-// until it returns nil. A value that is sealed with another master key may stand beside the value
-// that counts. ReadStopped returns the last error; ErrNotFound if there is no value. It changes no
-// byte.
-func ReadStopped(dir, name string, use func(stored []byte) error) error {
-	return useValue(inStopped(dir), name, use)
-}
-
 // ReadOn is ReadStopped for the values that read returns.
 func ReadOn(ctx context.Context, read Reader, name string, use func(stored []byte) error) error {
-	return useValue(func(handle func(blocks.Record) error) error {
+	return useValue(func(handle func(stored.Message) error) error {
 		_, err := read(ctx, 0, 0, handle)
 		return err
 	}, name, use)
 }
 
-func useValue(read func(handle func(blocks.Record) error) error, name string, use func([]byte) error) error {
+func useValue(read func(handle func(stored.Message) error) error, name string, use func([]byte) error) error {
 	failed := fault.ErrNotFound
-	used, err := find(read, func(m blocks.Record) bool {
+	used, err := find(read, func(m stored.Message) bool {
 		r, err := parse(m.Seq, m.Body)
 		if err != nil || !r.isValue() || r.name != name { // the value is damaged, or has another name
 			return false
@@ -161,7 +116,7 @@ func CheckServer(ctx context.Context, server sidelog.Server, check Check) error 
 		if err != nil {
 			return err
 		}
-		value, err := parse(m.Seq, m.Data)
+		value, err := parse(m.Seq, m.Body)
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
 		}
@@ -190,7 +145,7 @@ func newestGeneration(ctx context.Context, server sidelog.Server, segments []str
 			if err != nil {
 				return newest, err
 			}
-			r, err := parse(m.Seq, m.Data)
+			r, err := parse(m.Seq, m.Body)
 			if err != nil {
 				return newest, fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
 			}
@@ -218,4 +173,16 @@ func Fence(ctx context.Context, server sidelog.Server) (seq uint64, err error) {
 		return 0, fmt.Errorf("%w: %s: %w", fault.ErrNoMajority, sidelog.SecretStream, err)
 	}
 	return ack.Seq, nil
+}
+
+// SegmentsOn returns the names of the segments on a server, in their order.
+func SegmentsOn(ctx context.Context, server sidelog.Server) (names []string, err error) {
+	infos, err := server.Segments(ctx, sidelog.SecretStream, root)
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
+	}
+	for _, info := range infos {
+		names = append(names, info.Config.Name)
+	}
+	return names, nil
 }

@@ -71,5 +71,5 @@
 //	servers       archive, backup, backup/restore, embedded, remote
 //	streams     ► secretlog
 //	streams       blocks, jetapi, sidelog, streams, tipstore
-//	bytes         fault, workers
+//	bytes         fault, stored, workers
 package secretlog

@@ -5,19 +5,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
-	"payledger/eventstore/streams"
 )
 
 // A rotation replaces every value of the segments that ended before its generation began. These
@@ -236,53 +232,6 @@ func (b *Stream) secure(ctx context.Context, kept []string) error {
 	return err
 }
 
-// remains returns the folders of dropped segments that exist. The server renames a folder before it
-// removes the folder's files.
-func (b *Stream) remains(dropped uint32) (paths []string) {
-	if b.Folder == "" {
-		return nil
-	}
-	for number := uint32(1); number <= dropped; number++ {
-		path := blocks.Folder(b.Folder, streams.Account, sidelog.Name(sidelog.SecretStream, number))
-		for _, path := range []string{path, filepath.Join(filepath.Dir(path), "."+filepath.Base(path))} {
-			if _, err := os.Stat(path); err == nil {
-				paths = append(paths, path)
-			}
-		}
-	}
-	return paths
-}
-
-// syncSegments writes the files of segments to the disk, with their folders.
-func syncSegments(dir string, those []string) error {
-	paths := []string{filepath.Dir(blocks.Folder(dir, streams.Account, those[0]))}
-	for _, stream := range those {
-		err := filepath.WalkDir(blocks.Folder(dir, streams.Account, stream), func(path string, _ fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) { // the server replaces its index
-				return nil
-			}
-			paths = append(paths, path)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("eventstore: %w", err)
-		}
-	}
-	for _, path := range paths {
-		f, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = errors.Join(f.Sync(), f.Close())
-		}
-		if err != nil {
-			return fmt.Errorf("eventstore: the values under the new master key are not on the disk, so the old ones stay: %w", err)
-		}
-	}
-	return nil
-}
-
 // floorOn returns the newest drop on a server, given the segments; the zero value if there was
 // none.
 func floorOn(ctx context.Context, server sidelog.Server, segments []string) (record, error) {
@@ -294,29 +243,13 @@ func floorOn(ctx context.Context, server sidelog.Server, segments []string) (rec
 		if err != nil {
 			return record{}, err
 		}
-		r, err := parse(m.Seq, m.Data)
+		r, err := parse(m.Seq, m.Body)
 		if err != nil {
 			err = fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
 		}
 		return r, err
 	}
 	return record{}, nil
-}
-
-// floorIn is floorOn for a stopped folder. The inspection reports damaged segments.
-func floorIn(dir string, segments []string) (floor record) {
-	for _, stream := range slices.Backward(segments) {
-		_ = each(dir, stream, func(m blocks.Record) error {
-			if r, err := parse(m.Seq, m.Body); err == nil && r.kind == kindDropped && r.seq > floor.seq {
-				floor = r
-			}
-			return nil
-		})
-		if floor.seq > 0 {
-			return floor
-		}
-	}
-	return floor
 }
 
 // newestOf returns the message that began the generation in force, given all generations and the
@@ -329,23 +262,4 @@ func newestOf(generations []record, floor record) record {
 		}
 	}
 	return newest
-}
-
-// FirstIn returns the number of the first segment in a stopped folder that was not dropped, given
-// the value of sidelog.DroppedKey in the tip store; nil without one. Files are only read if
-// segments are missing that the tip store does not name.
-func FirstIn(dir string, names []string, stored []byte) uint32 {
-	first := storedFloor(stored).dropped + 1
-	segments := slices.DeleteFunc(sidelog.SegmentsOf(sidelog.SecretStream, names), func(name string) bool { return sidelog.Number(name) < first })
-	if len(segments) > 0 && (sidelog.Number(segments[0]) > first || halfDeleted(dir, segments)) {
-		first = max(first, floorIn(dir, segments).dropped+1)
-	}
-	return first
-}
-
-// halfDeleted reports whether the server was deleting the first segment: it removes the description
-// first.
-func halfDeleted(dir string, segments []string) bool {
-	_, err := metaOf(dir, segments[0])
-	return len(segments) > 1 && errors.Is(err, fs.ErrNotExist)
 }

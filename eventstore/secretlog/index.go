@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/tipstore"
 )
 
@@ -27,7 +27,7 @@ type index struct {
 	mu          sync.Mutex
 	applied     uint64              // the index holds all messages up to this sequence
 	pending     map[uint64]record   // acknowledged messages with a gap before them
-	gaps        blocks.Sequences    // sequences without a message that no destruction has named yet
+	gaps        stored.Sequences    // sequences without a message that no destruction has named yet
 	changed     chan struct{}       // closed and replaced whenever applied grows
 	overlay     map[string][]byte   // changes to a tip store that is not written; a nil value: the key is deleted
 	onDestroyed []func(name string) // called with each destroyed name; see Stream.OnDestroyed
@@ -49,7 +49,7 @@ const (
 )
 
 func newIndex(c Config, log *sidelog.Log) *index {
-	x := &index{Config: c, log: log, pending: map[uint64]record{}, gaps: blocks.Sequences{}, changed: make(chan struct{})}
+	x := &index{Config: c, log: log, pending: map[uint64]record{}, gaps: stored.Sequences{}, changed: make(chan struct{})}
 	if c.Fixed {
 		x.overlay = map[string][]byte{}
 	}

@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 )
 
 const (
@@ -102,7 +103,7 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 	if err != nil {
 		return nil, 0, err
 	}
-	r, err := parse(m.Seq, m.Data)
+	r, err := parse(m.Seq, m.Body)
 	if err != nil {
 		return nil, 0, x.Index.Damage(g.Stream, m.Seq, err.Error())
 	}
@@ -126,7 +127,7 @@ func (x *index) withGenerations(ctx context.Context, g sidelog.Segment, page []r
 		}
 		i, there := slices.BinarySearchFunc(page, m.Seq, func(r record, seq uint64) int { return cmp.Compare(r.seq, seq) })
 		if !there {
-			r, err := parse(m.Seq, m.Data)
+			r, err := parse(m.Seq, m.Body)
 			if err != nil {
 				return nil, x.Index.Damage(g.Stream, m.Seq, err.Error())
 			}
@@ -193,8 +194,8 @@ func (x *index) resolveGaps(ctx context.Context) error {
 }
 
 // enterLate enters a message into the index that counted as missing.
-func (x *index) enterLate(m jetapi.Message) error {
-	r, err := parse(m.Seq, m.Data)
+func (x *index) enterLate(m stored.Message) error {
+	r, err := parse(m.Seq, m.Body)
 	if err != nil {
 		return x.Index.Damage(x.log.Of(m.Seq).Stream, m.Seq, err.Error())
 	}
@@ -243,9 +244,9 @@ func (x *index) read(ctx context.Context, name string, e sidelog.Entry) ([]byte,
 	var body []byte
 	var err error
 	if x.API.Replicas > 1 {
-		var m jetapi.Message
+		var m stored.Message
 		m, err = x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: e.Seq})
-		body = m.Data
+		body = m.Body
 	} else {
 		var m *nats.Msg
 		if m, err = x.API.Direct(ctx, x.Reader, g.Stream, e.Seq); err == nil {

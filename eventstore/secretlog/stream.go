@@ -364,3 +364,7 @@ func (b *Stream) Names(ctx context.Context, prefix string) ([]string, error) {
 	}
 	return names, nil
 }
+
+func subjectOf(stream, end string) string {
+	return fmt.Sprintf("%s.%d.%s", root, sidelog.Number(stream), end)
+}

@@ -5,53 +5,44 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
-
-	"payledger/eventstore/blocks"
-	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/jetapi"
 )
 
-// CatchUp adds the newest record of CHECKPOINTS in the files of an embedded server, if the index
-// does not have it yet.
-func (x *Index) CatchUp(ctx context.Context, js jetstream.JetStream, dir, account string) error {
+// CatchUp adds the newest record of CHECKPOINTS on an embedded server, if the index does not have
+// it yet.
+func (x *Index) CatchUp(ctx context.Context, log *Log) error {
 	if x.Tips == nil {
 		return nil
 	}
-	names, err := blocks.Streams(dir, account)
-	if err != nil {
-		return fmt.Errorf("eventstore: %w", err)
-	}
-	for _, stream := range SegmentsOf(checkpoint.Stream, names) {
-		info, err := js.Stream(ctx, stream)
+	for _, g := range log.All() {
+		info, err := log.JS.Stream(ctx, g.Stream)
 		if err == nil {
-			err = x.enterNew(stream, info.CachedInfo().State.LastSeq, dir, account)
+			err = x.enterNew(ctx, log, g, info.CachedInfo().State.LastSeq)
 		}
 		if err != nil {
-			return fmt.Errorf("eventstore: %s: %w", stream, err)
+			return fmt.Errorf("eventstore: %s: %w", g.Stream, err)
 		}
 	}
 	return nil
 }
 
-// enterNew adds the last record of a stream, unless the index is whole up to it.
-func (x *Index) enterNew(stream string, last uint64, dir, account string) error {
-	acked, safe := ParseWitness(x.Value(WitnessKey(stream)))
-	if safe < last {
-		var newest Entry
-		_, err := blocks.Verify(dir, account, stream, blocks.Options{Deletes: true, Handle: blocks.Standing(func(r blocks.Record) error {
-			if r.Seq > safe {
-				newest = Entry{r.Seq, DigestOf(r.Body)}
-			}
-			return nil
-		})})
-		batch := x.Tips.NewBatch()
-		if err == nil && newest.Seq > 0 {
-			err = batch.Set(newestKey(stream), newest.Encode())
+// enterNew adds the last record of a segment, unless the index is whole up to it.
+func (x *Index) enterNew(ctx context.Context, log *Log, g Segment, last uint64) error {
+	acked, safe := ParseWitness(x.Value(WitnessKey(g.Stream)))
+	if safe < last && g.First <= last {
+		newest, err := log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: last})
+		if errors.Is(err, fault.ErrNotFound) {
+			return x.Damage(g.Stream, last, "the newest record is missing")
 		}
-		if err = errors.Join(err, batch.Commit()); err != nil {
+		if err != nil {
+			return err
+		}
+		batch := x.Tips.NewBatch()
+		if err := errors.Join(batch.Set(newestKey(g.Stream), Entry{last, DigestOf(newest.Body)}.Encode()), batch.Commit()); err != nil {
 			return err
 		}
 	}
-	x.Witnessed(stream, max(acked, last))
+	x.Witnessed(g.Stream, max(acked, last))
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"payledger/eventstore/blocks"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/tipstore"
 )
 
@@ -63,7 +63,7 @@ func (c *Check) failed(seq uint64, format string, args ...any) {
 
 // See takes one record. Records come in their order; some come twice, and tombstones come in
 // between.
-func (c *Check) See(r blocks.Record) error {
+func (c *Check) See(r stored.Message) error {
 	if r.Tombstone {
 		c.dead[r.Seq] = true
 		return nil

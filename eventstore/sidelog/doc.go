@@ -24,6 +24,6 @@
 //	servers       archive, backup, backup/restore, external, remote
 //	streams       checkpointlog, secretlog, streams
 //	streams     ► sidelog
-//	streams       blocks, jetapi, tipstore
-//	bytes         checkpoint, fault
+//	streams       jetapi, tipstore
+//	bytes         checkpoint, fault, stored
 package sidelog

@@ -14,6 +14,7 @@ import (
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/stored"
 )
 
 // SegmentBytes is the size from which a stream continues in a new segment. After a kill the server
@@ -247,7 +248,7 @@ func (l *Log) remake(ctx context.Context, g Segment) error {
 
 // LastAtLeader returns the last message that stands, as the leader holds it; ErrNotFound if there
 // is none.
-func (l *Log) LastAtLeader(ctx context.Context) (jetapi.Message, error) {
+func (l *Log) LastAtLeader(ctx context.Context) (stored.Message, error) {
 	all := l.All()
 	for i := len(all) - 1; ; i-- {
 		m, err := l.API.AtLeader(ctx, all[i].Stream, jetapi.Get{LastBySubject: all[i].Subject(">")})

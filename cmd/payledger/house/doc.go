@@ -85,6 +85,15 @@
 // interface, unless its types reach JetStream or the tip store: then name an interface in the
 // package that needs it, as ordered.Store. A program that opens a log gets a row in openers.
 //
+// # TestFileReaders: few files know the server's files
+//
+// Only the files in fileReaders import eventstore/blocks, tests aside.
+//
+// Reason: the files of nats-server are its private format, and change with its versions. Everything
+// that a running server can answer is read from it.
+//
+// What to do: take the messages as values of package stored.
+//
 // # TestFloors: imports inside the event store go down
 //
 // A package of eventstore imports packages of its own floor and of lower ones; floors has them. The

@@ -45,7 +45,7 @@ var floors = []floor{
 		"streams", "tiprow", "tipstore/…",
 	}},
 	{"bytes", "frames, groups, checkpoints, proofs; small tools", []string{
-		"cache", "checkpoint", "codec", "due", "fault", "format", "proof", "workers",
+		"cache", "checkpoint", "codec", "due", "fault", "format", "proof", "stored", "workers",
 	}},
 }
 

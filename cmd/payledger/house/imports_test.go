@@ -142,6 +142,27 @@ func TestEngine(t *testing.T) {
 	}
 }
 
+// fileReaders lists the files that read what the server wrote to its folder, by package blocks. All
+// else reads messages from the server, and gets them as values of package stored.
+var fileReaders = []string{
+	"eventstore/archive/archive.go", "eventstore/archive/deliveries.go", "eventstore/archive/inspect.go", "eventstore/archive/torn.go",
+	"eventstore/backup/restore/folder.go", "eventstore/backup/source.go", "eventstore/backup/storage.go",
+	"eventstore/engine/scrub.go", "eventstore/eventstream/newest.go", "eventstore/folder/repair.go", "eventstore/secretlog/files.go",
+}
+
+func TestFileReaders(t *testing.T) {
+	check(t)
+	var seen []string
+	for _, s := range sources(t) {
+		if !s.forTests() && slices.Contains(s.imports(), "payledger/eventstore/blocks") {
+			seen = append(seen, s.path)
+		}
+	}
+	if slices.Sort(seen); !slices.Equal(seen, fileReaders) {
+		t.Errorf("%v import package blocks; fileReaders has %v", seen, fileReaders)
+	}
+}
+
 // together lists the folders for tests that start all packages of the folder above them.
 var together = []string{"eventstore/commands/commandstest", "eventstore/eventstoretest"}
 

@@ -16,7 +16,6 @@ import (
 
 	"payledger/eventstore/archive"
 	"payledger/eventstore/backup"
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/external"
@@ -24,6 +23,7 @@ import (
 	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
 
@@ -175,7 +175,7 @@ func (s *stream) compareOn(ctx context.Context, log *remote.Log) error {
 	digest := sha256.New()
 	if s.kept > 0 {
 		filler, _ := secretlog.Filler(s.name)
-		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || sidelog.IsSecrets(s.name), func(r blocks.Record) error {
+		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || sidelog.IsSecrets(s.name), func(r stored.Message) error {
 			if r.Subject == filler { // a replica has not purged it yet
 				return nil
 			}

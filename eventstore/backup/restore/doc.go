@@ -34,5 +34,5 @@
 //	servers     ► backup/restore
 //	servers       archive, backup, embedded, external, remote
 //	streams       blocks, deliverylog, jetapi, secretlog, sidelog, streams
-//	bytes         checkpoint, format
+//	bytes         checkpoint, format, stored
 package restore

@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/secretlog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
 
@@ -53,7 +54,7 @@ func (s *stream) compare(ctx context.Context, dir string) error {
 	filler, _ := secretlog.Filler(s.name)
 	report, err := blocks.Verify(dir, streams.Account, s.name, blocks.Options{
 		Deletes: s.fillers > 0, Pace: func(int) error { return ctx.Err() },
-		Handle: blocks.Standing(func(r blocks.Record) error {
+		Handle: stored.Standing(func(r stored.Message) error {
 			if r.Subject != filler {
 				note(digest, r)
 			}

@@ -18,7 +18,7 @@ import (
 
 	"payledger/domain/exactjson"
 	"payledger/eventstore/backup"
-	"payledger/eventstore/blocks"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
 
@@ -91,7 +91,7 @@ func (t *target) create(ctx context.Context, name string, description json.RawMe
 }
 
 // publish sends a message to a stream. The stream must give it its sequence.
-func (t *target) publish(ctx context.Context, to *stream, m blocks.Record) error {
+func (t *target) publish(ctx context.Context, to *stream, m stored.Message) error {
 	if m.Seq != to.next {
 		return fmt.Errorf("%w: %s has no message at sequence %d", backup.ErrDamaged, to.name, to.next)
 	}
@@ -124,7 +124,7 @@ func (t *target) publish(ctx context.Context, to *stream, m blocks.Record) error
 }
 
 // keep publishes a message that stays.
-func (t *target) keep(ctx context.Context, to *stream, m blocks.Record) error {
+func (t *target) keep(ctx context.Context, to *stream, m stored.Message) error {
 	note(to.digest, m)
 	to.stays++
 	to.kept = m.Seq
@@ -133,7 +133,7 @@ func (t *target) keep(ctx context.Context, to *stream, m blocks.Record) error {
 
 // note adds a message to a digest. The order of header lines does not count: a client writes them
 // in any order.
-func note(digest hash.Hash, m blocks.Record) {
+func note(digest hash.Hash, m stored.Message) {
 	lines := bytes.Split(m.Header, []byte("\r\n"))
 	slices.SortFunc(lines, bytes.Compare)
 	b := binary.BigEndian.AppendUint64(nil, m.Seq)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"payledger/eventstore/backup"
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/secretlog"
+	"payledger/eventstore/stored"
 )
 
 // Backup is a back-up that can be restored, with its keys.
@@ -17,7 +17,7 @@ type Backup struct {
 
 	chain *backup.Chain
 	keys  string           // path of the file of keys
-	ended blocks.Sequences // destroyed while backup copied them
+	ended stored.Sequences // destroyed while backup copied them
 }
 
 // Open checks the back-up in a folder, and its keys. It does not read the files of the log.
@@ -26,7 +26,7 @@ func Open(from, keys string) (*Backup, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backup{Manifest: chain.Newest(), chain: chain, ended: blocks.Sequences{}}
+	b := &Backup{Manifest: chain.Newest(), chain: chain, ended: stored.Sequences{}}
 	if b.Manifest == nil {
 		return nil, fmt.Errorf("%s holds no complete back-up: name the folder that backup wrote with --out", from)
 	}
@@ -36,7 +36,7 @@ func Open(from, keys string) (*Backup, error) {
 	if b.keys, b.KeysNumber, err = backup.KeysFile(keys, chain); err != nil {
 		return nil, err
 	}
-	_, err = backup.Read(b.keys, nil, func(m blocks.Record) error {
+	_, err = backup.Read(b.keys, nil, func(m stored.Message) error {
 		if err := secretlog.AddEnded(b.ended, m.Seq, m.Body); err != nil {
 			return b.damaged(m.Seq, err)
 		}
@@ -51,7 +51,7 @@ func (b *Backup) damaged(seq uint64, err error) error {
 
 // CheckSecret calls check for the values of the keys (secretlog.Check).
 func (b *Backup) CheckSecret(check secretlog.Check) error {
-	return secretlog.CheckRead(func(handle func(blocks.Record) error) error {
+	return secretlog.CheckRead(func(handle func(stored.Message) error) error {
 		_, err := backup.Read(b.keys, nil, handle)
 		return err
 	}, check)

@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"payledger/eventstore/backup"
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
 
@@ -48,7 +48,7 @@ func (b *Backup) stream(ctx context.Context, t *target, name string, events func
 				to, err = t.create(ctx, name, h.Configs[name])
 			}
 			return err
-		}, func(m blocks.Record) error {
+		}, func(m stored.Message) error {
 			if counted {
 				events(format.CountFrames(m.Body))
 			}
@@ -75,7 +75,7 @@ func (b *Backup) stream(ctx context.Context, t *target, name string, events func
 
 func (b *Backup) secrets(ctx context.Context, t *target) error {
 	var segments []string
-	_, err := backup.Read(b.keys, func(h backup.Header) error { return b.createSecrets(ctx, t, h, &segments) }, func(m blocks.Record) error {
+	_, err := backup.Read(b.keys, func(h backup.Header) error { return b.createSecrets(ctx, t, h, &segments) }, func(m stored.Message) error {
 		to := t.streams[secretlog.StreamOf(m.Subject)]
 		if to == nil {
 			return b.damaged(m.Seq, fmt.Errorf("subject %q", m.Subject))
@@ -108,7 +108,7 @@ func (t *target) fill(ctx context.Context, to *stream, before uint64) error {
 	subject, body := secretlog.Filler(to.name)
 	for to.next < before {
 		to.fillers++
-		if err := t.publish(ctx, to, blocks.Record{Seq: to.next, Subject: subject, Body: body}); err != nil {
+		if err := t.publish(ctx, to, stored.Message{Seq: to.next, Subject: subject, Body: body}); err != nil {
 			return err
 		}
 	}

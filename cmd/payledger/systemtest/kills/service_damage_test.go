@@ -18,8 +18,8 @@ import (
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/ledger"
 	"payledger/domain/seedtest"
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/faulttest"
 )
 
 var (
@@ -114,7 +114,7 @@ func damageInPlace(t *testing.T, path, stream string, random *rand.Rand) string 
 	for {
 		kind := slices.Sorted(maps.Keys(blockDamages))[random.IntN(len(blockDamages))]
 		now := bytes.Clone(was)
-		detail := blockDamages[kind](now, records(t, path, stream), random)
+		detail := blockDamages[kind](now, faulttest.Records(was), random)
 		if bytes.Equal(was, now) {
 			continue
 		}
@@ -135,19 +135,6 @@ func damageInPlace(t *testing.T, path, stream string, random *rand.Rand) string 
 		}
 		return fmt.Sprintf("%s of %s %s: %s", kind, stream, filepath.Base(path), detail)
 	}
-}
-
-// records returns where the records of a block begin; the last element is the end.
-func records(t *testing.T, path, stream string) (at []int64) {
-	t.Helper()
-	result, err := blocks.ReadBlock(path, stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
-		at = append(at, r.Offset)
-		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(at, result.End)
 }
 
 // blockDamages change the bytes of a block. records are the places of its records and its end.

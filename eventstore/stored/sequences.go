@@ -1,4 +1,4 @@
-package blocks
+package stored
 
 import "math/bits"
 
@@ -35,7 +35,8 @@ func (s Sequences) Has(seq uint64) bool {
 	return page != nil && page[seq%pageBits/64]&(1<<(seq%64)) != 0
 }
 
-func (s Sequences) count() (n uint64) {
+// Count returns the number of sequences.
+func (s Sequences) Count() (n uint64) {
 	for _, page := range s {
 		n += ones(page)
 	}

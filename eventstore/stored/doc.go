@@ -1,0 +1,12 @@
+// Package stored has messages of a stream as values, and sets of their sequences. A message is read
+// from a server, from the files of a folder (package blocks), or from a back-up.
+//
+// It must not know: servers, files, and what is in a message.
+//
+// # Place
+//
+//	log           engine
+//	servers       archive, backup, backup/restore, remote
+//	streams       blocks, checkpointlog, jetapi, secretlog, sidelog
+//	bytes       ► stored
+package stored
