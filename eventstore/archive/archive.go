@@ -86,7 +86,7 @@ func Open(dir string) (*Archive, error) {
 func (a *Archive) readEnds() error {
 	a.Ends = map[int]format.Head{}
 	for _, name := range a.streams {
-		if shard, _, ours := streams.Parse(name); ours && shard != deliverylog.ShardNumber {
+		if shard, _, ours := streams.Parse(name); ours && streams.IsEvents(shard) {
 			a.Shards = max(a.Shards, shard+1)
 		}
 	}

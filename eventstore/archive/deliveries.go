@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"payledger/eventstore/blocks"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
@@ -18,18 +17,18 @@ import (
 // beingDeleted reports whether a stream is a dropped segment of deliveries that is not removed yet.
 func (in *inspection) beingDeleted(name string) bool {
 	shard, number, ours := streams.Parse(name)
-	return ours && shard == deliverylog.ShardNumber && number <= in.floor.Segment
+	return ours && streams.Drops(shard) && number <= in.floor.Segment
 }
 
 // seeksFloor reports whether the first segments of deliveries are gone and the tip store has no
 // floor that covers them. Then the remaining records must contain the floor.
 func (in *inspection) seeksFloor(shard int) bool {
-	return shard == deliverylog.ShardNumber && in.oldest > in.floor.Segment+1
+	return streams.Drops(shard) && in.oldest > in.floor.Segment+1
 }
 
 func (in *inspection) noteFloor(g *format.Group) error {
 	for _, r := range g.Frames {
-		f, err := deliverylog.ParseFloor(r)
+		f, err := streams.KindOf(g.Shard).FloorIn(r)
 		if err != nil {
 			return err
 		}
@@ -43,7 +42,7 @@ func (in *inspection) noteFloor(g *format.Group) error {
 // beginning returns the number of a shard's oldest segment, and its first sequence.
 func (in *inspection) beginning(shard int) (number uint32, first uint64, err error) {
 	switch {
-	case shard != deliverylog.ShardNumber || in.oldest <= 1:
+	case !streams.Drops(shard) || in.oldest <= 1:
 		return 1, 1, nil
 	case in.floor.Segment < in.oldest:
 		return in.floor.Segment + 1, in.floor.Seq + 1, nil

@@ -95,7 +95,7 @@ func (in *inspection) run() error {
 			continue
 		}
 		in.newest[shard] = max(in.newest[shard], number)
-		if shard == deliverylog.ShardNumber && number > in.floor.Segment && (in.oldest == 0 || number < in.oldest) {
+		if streams.Drops(shard) && number > in.floor.Segment && (in.oldest == 0 || number < in.oldest) {
 			in.oldest = number
 		}
 	}

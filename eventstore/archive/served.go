@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
@@ -41,7 +40,7 @@ func At(log *remote.Log, c remote.Cut) Served {
 	s := Served{Log: log, Ends: map[int]uint64{}, Checkpoints: c.Checkpoints, Secrets: c.Secrets}
 	for shard, head := range c.Heads {
 		s.Ends[shard] = head.Seq
-		if shard != deliverylog.ShardNumber {
+		if streams.IsEvents(shard) {
 			s.Events += head.Events
 		}
 	}
@@ -95,7 +94,7 @@ func (s *served) read(ctx context.Context, names []string, from, end uint64, dam
 		if err == nil {
 			err = s.readStream(ctx, name, max(first, from), through, damaged, handle)
 		}
-		if shard, _, _ := streams.Parse(name); err != nil && shard == deliverylog.ShardNumber && ctx.Err() == nil {
+		if shard, _, _ := streams.Parse(name); err != nil && streams.Drops(shard) && ctx.Err() == nil {
 			if gone, listErr := s.Log.Gone(ctx, name); listErr == nil && gone {
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"payledger/eventstore/format"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
@@ -22,7 +23,7 @@ func (a *Archive) EachTip(handle func(half int, key format.Key, value []byte) er
 	for half := range halves {
 		both.Go(func() {
 			halves[half] = a.view.Range(ends[half], ends[half+1], func(k, value []byte) error {
-				if key := tiprow.ParseKey(k); key.Aggregate != format.BesideAggregate && key.Aggregate != format.DeliveryAggregate {
+				if key := tiprow.ParseKey(k); streams.IsEvent(key.Aggregate) {
 					return handle(half, key, value)
 				}
 				return nil

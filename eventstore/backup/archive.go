@@ -11,7 +11,6 @@ import (
 
 	"payledger/eventstore/archive"
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
@@ -84,7 +83,7 @@ func (c copied) Checkpoints(ctx context.Context, damaged archive.Damaged, handle
 // read reads the messages of a stream from all its files.
 func (c copied) read(ctx context.Context, name string, each func(stored.Message) error) error {
 	files := c.Files(name)
-	if shard, _, _ := streams.Parse(name); len(files) == 0 && shard != deliverylog.ShardNumber {
+	if shard, _, _ := streams.Parse(name); len(files) == 0 && !streams.Drops(shard) {
 		return fmt.Errorf("%w: it has no file of %s", ErrDamaged, name)
 	}
 	for _, f := range files {

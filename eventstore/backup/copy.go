@@ -11,10 +11,10 @@ import (
 	"slices"
 
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/stored"
+	"payledger/eventstore/streams"
 )
 
 // ErrOther means that the log does not continue the back-up: it is another log, or it lost the end
@@ -50,7 +50,7 @@ func (t *tail) accept(seq uint64, body []byte) (fresh bool, err error) {
 		return false, fmt.Errorf("%w: it is a group of another log", ErrOther)
 	case seq == t.last:
 		return false, t.join(hex.EncodeToString(g.Hash[:]))
-	case t.shard == deliverylog.ShardNumber && seq > t.last+1: // the segments before were dropped
+	case streams.Drops(t.shard) && seq > t.last+1: // the segments before were dropped
 		t.head = format.Head{Link: format.Link{Seq: seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
 		t.joined = true
 	}
@@ -130,7 +130,7 @@ func (r *run) copyShard(ctx context.Context, shard int) error {
 		return nil
 	}
 	r.manifest.Ends = append(r.manifest.Ends, End{Shard: shard, Sequence: t.last, Hash: t.hash, Events: t.head.Events, Aggregates: t.head.Aggregates})
-	if shard != deliverylog.ShardNumber {
+	if streams.IsEvents(shard) {
 		r.manifest.Events += t.head.Events
 	}
 	return nil
@@ -200,7 +200,7 @@ func (r *run) readPart(ctx context.Context, t *tail, p part, open func() error, 
 		if err := open(); err != nil {
 			return err
 		}
-		if t.shard != deliverylog.ShardNumber {
+		if streams.IsEvents(t.shard) {
 			r.progressed(t.head.Events - events)
 		}
 		return add(m)

@@ -134,6 +134,6 @@
 //	servers       backup/restore
 //	servers     ► backup
 //	servers       archive, remote
-//	streams       blocks, deliverylog, secretlog, sidelog, streams
+//	streams       blocks, secretlog, sidelog, streams
 //	bytes         checkpoint, fault, format, stored
 package backup

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/remote"
+	"payledger/eventstore/streams"
 )
 
 // Config is what a run copies, and where to.
@@ -99,12 +99,7 @@ func (r *run) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for shard := range r.Source.shards {
-		if err := r.copyShard(ctx, shard); err != nil {
-			return err
-		}
-	}
-	for _, shard := range []int{deliverylog.ShardNumber, checkpoints} {
+	for _, shard := range append(streams.All(r.Source.shards), checkpoints) {
 		if err := r.copyShard(ctx, shard); err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 	"payledger/eventstore/archive"
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
@@ -164,7 +163,7 @@ func (s *Source) parts(shard int) (parts []part, err error) {
 	switch {
 	case shard < 0:
 		own = sidelog.SegmentsOf(checkpoint.Stream, names)
-	case shard == deliverylog.ShardNumber:
+	case streams.Drops(shard):
 		next = s.cut.Dropped + 1
 	}
 	for _, name := range own {
@@ -172,7 +171,7 @@ func (s *Source) parts(shard int) (parts []part, err error) {
 		if shard < 0 {
 			number = sidelog.Number(name)
 		}
-		if shard == deliverylog.ShardNumber && number <= s.cut.Dropped {
+		if streams.Drops(shard) && number <= s.cut.Dropped {
 			continue
 		}
 		if number != next {

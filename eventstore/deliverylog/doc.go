@@ -27,8 +27,8 @@
 //
 //	outside       cmd, notifier, projections
 //	application   commands/workflows
-//	log           engine, position, verify
-//	servers       archive, backup, backup/restore, remote
+//	log           engine, position
+//	servers       archive, remote
 //	streams       applied, streams
 //	streams     ► deliverylog
 //	streams       tipstore

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/eventstore/codec"
+	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 )
 
@@ -26,7 +27,7 @@ import (
 // floor covers is damage.
 
 // ErrDropped means that the record was in a segment that was dropped.
-var ErrDropped = errors.New("eventstore: the delivery was dropped")
+var ErrDropped = fault.ErrDropped
 
 // ErrHeld means that a segment cannot be dropped: it is not the oldest, is not closed, or holds an
 // open record.

@@ -10,7 +10,6 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/backup"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 )
@@ -33,11 +32,11 @@ func (h *shard) check(g *format.Group) error {
 				return err
 			}
 		}
-		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments.oldest().first || format.GroupOf(r.PrevSeq) <= h.beyond.floor(h.segments.floor)) // its predecessor was dropped
+		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments.oldest().first || format.GroupOf(r.PrevSeq) <= h.beyond.floor(h.kind, h.segments.floor)) // its predecessor was dropped
 		if err := continues(r, tip); err != nil && !cut {
 			return err
 		}
-		if _, err := deliverylog.ParseFloor(r); err != nil {
+		if _, err := h.kind.FloorIn(r); err != nil {
 			return err
 		}
 		within[r.Key] = r
@@ -58,7 +57,7 @@ func (h *shard) frontTip(key format.Key, fresh bool) (*format.Recorded, error) {
 			return nil, err
 		}
 	}
-	if r != nil && format.GroupOf(r.Seq) <= h.beyond.floor(h.segments.floor) {
+	if r != nil && format.GroupOf(r.Seq) <= h.beyond.floor(h.kind, h.segments.floor) {
 		return nil, nil
 	}
 	return r, nil
@@ -186,7 +185,7 @@ func (s *Store) ends(cut *backup.Cut) (events []uint64) {
 	cut.Ends, cut.Events = map[int]uint64{}, 0
 	for _, h := range all {
 		cut.Ends[h.n] = h.head.Seq
-		if h.n != deliverylog.ShardNumber {
+		if h.kind.Events {
 			cut.Events += h.head.Events
 			events = append(events, h.head.Events)
 		}
@@ -299,9 +298,8 @@ func (s *Store) LastAt(ctx context.Context, tip *format.Recorded, at time.Time) 
 // acceptable checks a draft of another node before it waits here: this node writes nothing that a
 // reader of the log refuses.
 func (h *shard) acceptable(d *format.Recorded) error {
-	beside := d.Aggregate == format.BesideAggregate || d.Aggregate == format.DeliveryAggregate
-	home := h.n == deliverylog.ShardNumber && beside || h.n != deliverylog.ShardNumber && !beside && h.s.ShardOf(d.Key) == h.n
-	_, err := deliverylog.ParseFloor(d)
+	home := h.kind.Has(d.Aggregate) && (!h.kind.Events || h.s.ShardOf(d.Key) == h.n)
+	_, err := h.kind.FloorIn(d)
 	switch text := len(d.AppendFrame(nil)) - len(d.Body); {
 	case d.Key.Valid() != nil, err != nil, !home:
 		return fmt.Errorf("%w: %s does not belong into shard %d", fault.ErrRefused, d.Key, h.n)

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore/applied"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -22,7 +23,7 @@ import (
 )
 
 // OutcomePatience is how long outcomes of deliveries let first records go before them.
-const OutcomePatience = outcomePatience
+var OutcomePatience = streams.KindOf(deliverylog.ShardNumber).Overtaken
 
 // Bounds of the format that tests hold it to.
 const (

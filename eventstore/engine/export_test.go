@@ -63,7 +63,7 @@ type DeliveryQueue struct{ queue queue }
 
 // Add adds a record that came at a moment.
 func (q *DeliveryQueue) Add(name string, revision uint64, at time.Duration) {
-	q.queue.add(&entry{r: &format.Recorded{Key: format.Key{ID: name}, Revision: revision}, began: time.Unix(0, int64(at))}, true)
+	q.queue.add(&entry{r: &format.Recorded{Key: format.Key{ID: name}, Revision: revision}, began: time.Unix(0, int64(at))}, OutcomePatience)
 }
 
 // Take removes and returns the first n.

@@ -7,6 +7,7 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/ownership"
+	"payledger/eventstore/streams"
 )
 
 // flight is a group beyond head: it may be in the log, and is not known to be durable. This process
@@ -218,14 +219,14 @@ func (b *beyond) tip(key format.Key) *format.Recorded {
 
 // floor returns the last dropped group, by the newest applied floor and those in the groups that
 // were read.
-func (b *beyond) floor(applied deliverylog.Floor) uint64 {
+func (b *beyond) floor(kind *streams.Kind, applied deliverylog.Floor) uint64 {
 	through := applied.Seq
-	if !b.holds(deliverylog.FloorKey) {
+	if !b.holds(kind.Floor) {
 		return through
 	}
 	for _, f := range b.read {
 		for _, r := range f.g.Frames {
-			if floor, err := deliverylog.ParseFloor(r); err == nil {
+			if floor, err := kind.FloorIn(r); err == nil {
 				through = max(through, floor.Seq)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"payledger/eventstore/cache"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
@@ -175,7 +174,7 @@ func (h *shard) untilRead(ctx context.Context, seq uint64, read func() (*format.
 		if h.s.replicas == 1 || time.Since(since) > jetapi.StaleLeader {
 			switch dropped, lookErr := h.droppedByNow(ctx, seq); {
 			case dropped:
-				return nil, deliverylog.ErrDropped
+				return nil, fault.ErrDropped
 			case lookErr != nil:
 				return nil, lookErr
 			}

@@ -10,7 +10,6 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tiprow"
@@ -89,7 +88,7 @@ func (h *shard) eventAt(ctx context.Context, address uint64, read func(context.C
 	case group == 0:
 		return nil, fmt.Errorf("%w: shard %d address %d", fault.ErrNotFound, h.n, address)
 	case h.dropped(group):
-		return nil, deliverylog.ErrDropped
+		return nil, fault.ErrDropped
 	}
 	end, err := h.reach(ctx, group)
 	if err != nil {
@@ -149,9 +148,8 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	if err != nil {
 		return all, err
 	}
-	delete(segments, deliverylog.ShardNumber)
-	for _, infos := range segments {
-		for _, info := range infos {
+	for n := range s.shards {
+		for _, info := range segments[n] {
 			all.Bytes, all.Groups = all.Bytes+info.State.Bytes, all.Groups+info.State.Msgs
 		}
 	}

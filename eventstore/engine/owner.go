@@ -11,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -253,7 +252,7 @@ func (h *shard) findOwner(ctx context.Context) error {
 	h.mu.Unlock()
 	for seq := end; !known && seq >= first && seq+ownerGroups > end; seq-- {
 		g, err := h.mustRead(ctx, seq)
-		if errors.Is(err, deliverylog.ErrDropped) {
+		if errors.Is(err, fault.ErrDropped) {
 			return nil
 		}
 		if err != nil {

@@ -15,9 +15,6 @@ import (
 	"payledger/eventstore/pace"
 )
 
-// outcomePatience is how long the record of an outcome lets first records overtake it.
-const outcomePatience = 50 * time.Millisecond
-
 // entry is a draft that waits to be appended, or a reader that waits until this process has applied
 // what it may not miss (r is nil).
 type entry struct {
@@ -69,18 +66,17 @@ type queue struct {
 	readers []*entry // they end with any group
 }
 
-// add adds a draft. In the queue of the records of deliveries, the first record of a delivery
-// overtakes records of outcomes, because its webhook has not been sent yet. It does not overtake a
-// draft that has waited for outcomePatience.
-func (q *queue) add(d *entry, ofDeliveries bool) {
-	at := len(q.drafts)
-	if ofDeliveries && d.r.Revision == 1 {
-		at = 0
-		for at < len(q.drafts) && (q.drafts[at].r.Revision == 1 || d.began.Sub(q.drafts[at].began) > outcomePatience) {
-			at++
+// add adds a draft. The first frame of an aggregate overtakes later frames of others that have
+// waited for less than a time (streams.Kind).
+func (q *queue) add(d *entry, overtaken time.Duration) {
+	place := len(q.drafts)
+	if overtaken > 0 && d.r.Revision == 1 {
+		place = 0
+		for place < len(q.drafts) && (q.drafts[place].r.Revision == 1 || d.began.Sub(q.drafts[place].began) > overtaken) {
+			place++
 		}
 	}
-	q.drafts = slices.Insert(q.drafts, at, d)
+	q.drafts = slices.Insert(q.drafts, place, d)
 }
 
 // putBack adds drafts that were in a group before all others.
@@ -125,7 +121,7 @@ func (d *departure) isQuiet() bool { return time.Now().Before(d.quiet) }
 func (d *departure) isLeaderless() bool { return time.Now().Before(d.leaderless) }
 
 // enqueue puts a draft into the queue. The caller holds the lock.
-func (h *shard) enqueue(d *entry) { h.queue.add(d, h.isRecords()) }
+func (h *shard) enqueue(d *entry) { h.queue.add(d, h.kind.Overtaken) }
 
 // withdraw takes back the draft of a caller that stopped waiting.
 func (h *shard) withdraw(ctx context.Context, d *entry) error {

@@ -18,8 +18,7 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// records implements deliverylog.Shard for the shard of deliveries, with the exported methods of
-// shard.
+// records implements deliverylog.Shard, with the exported methods of shard.
 type records struct{ *shard }
 
 // Deliveries returns the stream of the records of deliveries.
@@ -87,16 +86,16 @@ func (h records) CloseSegment(number uint32) {
 
 // noteFloor notes an acknowledged floor. The caller holds the lock, and has checked the record.
 func (h *shard) noteFloor(r *format.Recorded) {
-	if f, err := deliverylog.ParseFloor(r); err == nil && f.Seq > h.segments.floor.Seq {
+	if f, err := h.kind.FloorIn(r); err == nil && f.Seq > h.segments.floor.Seq {
 		h.segments.floor = f
 	}
 }
 
 // loadFloor takes the floor from the tip store. The caller holds the lock.
 func (h *shard) loadFloor() error {
-	r, err := h.s.storedTip(h.n, deliverylog.FloorKey, false)
+	r, err := h.s.storedTip(h.n, h.kind.Floor, false)
 	if err == nil && r != nil {
-		h.segments.floor, err = deliverylog.ParseFloor(r)
+		h.segments.floor, err = h.kind.FloorIn(r)
 	}
 	return err
 }
@@ -141,7 +140,7 @@ func (h *shard) dropped(seq uint64) bool { return seq > 0 && seq < h.First() }
 // droppedByNow is dropped after a look at the log: another process may have dropped the group a
 // moment ago.
 func (h *shard) droppedByNow(ctx context.Context, seq uint64) (bool, error) {
-	if h.n != deliverylog.ShardNumber || h.dropped(seq) || h.s.sole || h.s.starting.Load() {
+	if !h.kind.Drops() || h.dropped(seq) || h.s.sole || h.s.starting.Load() {
 		return h.dropped(seq), nil
 	}
 	err := h.CatchUp(ctx)
@@ -189,7 +188,7 @@ func (h records) forgetSegment(ctx context.Context, g segment, floor deliverylog
 	for seq := g.first; seq <= g.last; {
 		next, err := h.Groups(ctx, seq, g.last, func(in *format.Group) error { return h.forgetGroup(in, floor) })
 		if err != nil {
-			if _, gone := h.s.js.Stream(ctx, g.name(h.n)); errors.Is(gone, jetstream.ErrStreamNotFound) || errors.Is(err, deliverylog.ErrDropped) {
+			if _, gone := h.s.js.Stream(ctx, g.name(h.n)); errors.Is(gone, jetstream.ErrStreamNotFound) || errors.Is(err, fault.ErrDropped) {
 				break // another process was faster
 			}
 			return err

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"payledger/eventstore/applied"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
@@ -154,7 +153,7 @@ func (h *shard) restoreEnd(ctx context.Context) error {
 	h.head, h.beyond.front = end, end
 	h.tips.Restore(end)
 	h.newest.Store(&end.Link)
-	if h.n != deliverylog.ShardNumber {
+	if !h.kind.Drops() {
 		return nil
 	}
 	return h.loadFloor()
@@ -195,7 +194,7 @@ func (h *shard) endInTipStore(ctx context.Context) (format.Head, error) {
 			h.cache(there, there.Hash == end.Hash)
 		}
 	}
-	if errors.Is(err, deliverylog.ErrDropped) { // by another node: the store may hold later records that were dropped, too
+	if errors.Is(err, fault.ErrDropped) { // by another node: the store may hold later records that were dropped, too
 		h.s.tips.Condemn()
 		return end, fmt.Errorf("%w: %s was applied up to %d, and dropped since", tipstore.ErrDamaged, h.name(), end.Seq)
 	}

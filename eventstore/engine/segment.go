@@ -47,7 +47,7 @@ type segments struct {
 	rolling bool              // the newest one was closed, and its successor is being made
 	closeAt uint32            // the segment of this number is closed as soon as it is open, however small it is
 	atStart uint64            // the last sequence when the log was opened
-	floor   deliverylog.Floor // of deliveries: the dropped part
+	floor   deliverylog.Floor // the dropped part
 	begins  format.Head       // the end of the segment before the oldest one, as the first group names it
 }
 

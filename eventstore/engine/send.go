@@ -140,12 +140,9 @@ func (h *shard) makeGroup() *flight {
 // under way stays in the queue.
 func (h *shard) fillGroup(f *flight) {
 	var left []*entry
-	size, full := 0, format.MaxGroupBytes
-	if h.isRecords() {
-		full = format.MaxRecordBytes
-	}
+	size := 0
 	for i, d := range h.queue.drafts {
-		if len(f.drafts) == format.MaxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > full {
+		if len(f.drafts) == format.MaxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > h.kind.GroupBytes {
 			left = append(left, h.queue.drafts[i:]...)
 			break
 		}

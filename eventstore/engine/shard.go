@@ -13,11 +13,11 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/applied"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ownership"
+	"payledger/eventstore/streams"
 )
 
 const (
@@ -29,8 +29,9 @@ const (
 // acknowledged group, during a start the last one that was read. The tips are the fold of all
 // groups up to head. Readers see no group past head.
 type shard struct {
-	s *Store
-	n int
+	s    *Store
+	n    int
+	kind *streams.Kind
 
 	mu      sync.Mutex // guards the rest
 	head    format.Head
@@ -58,7 +59,7 @@ type witness struct {
 
 func newShard(s *Store, n int) *shard {
 	h := &shard{
-		s: s, n: n, grown: make(chan struct{}), tips: applied.NewTips(), beyond: newBeyond(),
+		s: s, n: n, kind: streams.KindOf(n), grown: make(chan struct{}), tips: applied.NewTips(), beyond: newBeyond(),
 		exchange: exchange{handed: map[format.Hash]*entry{}, held: map[format.Hash]*entry{}},
 	}
 	h.newest.Store(&format.Link{})
@@ -67,9 +68,6 @@ func newShard(s *Store, n int) *shard {
 	}
 	return h
 }
-
-// isRecords reports whether the shard has the records of deliveries.
-func (h *shard) isRecords() bool { return h.n == deliverylog.ShardNumber }
 
 // tellNode sends an answer to another node. If it is lost, the node reads the group from the log,
 // or sends its drafts again.
@@ -113,7 +111,7 @@ func (h *shard) apply(g *format.Group) {
 		r := r.Owned()
 		h.s.recentEvents.Put(r.Key, r)
 		h.tips.Apply(r)
-		if r.Key == deliverylog.FloorKey {
+		if r.Key == h.kind.Floor {
 			h.noteFloor(r)
 		}
 	}
@@ -269,9 +267,10 @@ func (h *shard) from(seq uint64) []*format.Group {
 }
 
 func (s *Store) inShard(n int, err error, take func(*shard)) {
-	if err != nil || n != deliverylog.ShardNumber && (n < 0 || n >= len(s.shard)) {
+	h := s.byNumber(n)
+	if err != nil || h == nil {
 		s.log.Warn().Err(err).Int("shard", n).Msg("a message of another node is unreadable")
 		return
 	}
-	take(s.byNumber(n))
+	take(h)
 }

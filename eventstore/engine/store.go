@@ -303,11 +303,15 @@ func (s *Store) all() []*shard {
 	return append(s.shard[:len(s.shard):len(s.shard)], s.records)
 }
 
+// byNumber returns a shard; nil if the log has no such shard.
 func (s *Store) byNumber(n int) *shard {
-	if n == deliverylog.ShardNumber {
+	switch {
+	case n >= 0 && n < len(s.shard):
+		return s.shard[n]
+	case n == deliverylog.ShardNumber:
 		return s.records
 	}
-	return s.shard[n]
+	return nil
 }
 
 // ID is the log's id.

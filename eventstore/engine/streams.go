@@ -61,7 +61,7 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 		return err
 	}
 	for n := range segments {
-		if n >= s.shards && n != deliverylog.ShardNumber {
+		if !slices.Contains(streams.All(s.shards), n) {
 			return fmt.Errorf("%w: the log has %d shards, and there is %s", fault.ErrUnhealthy, s.shards, streams.Name(n, 1))
 		}
 	}
@@ -167,11 +167,7 @@ func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jet
 	if err := s.openCheckpoints(ctx, true); err != nil {
 		return err
 	}
-	shards := []int{deliverylog.ShardNumber}
-	for shard := s.shards - 1; shard >= 0; shard-- {
-		shards = append(shards, shard)
-	}
-	for _, shard := range shards {
+	for _, shard := range slices.Backward(streams.All(s.shards)) {
 		config := s.segmentConfig(shard, segment{number: 1, first: 1})
 		_, err := s.js.CreateStream(ctx, config)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -235,14 +231,14 @@ func (h *shard) loadSegments(infos []*jetstream.StreamInfo) error {
 	return nil
 }
 
-// checkSegment compares a segment with the segments before it. The first segments of deliveries may
-// have been dropped; checkFloor checks that.
+// checkSegment compares a segment with the segments before it. The first segments may have been
+// dropped; checkFloor checks that.
 func (h *shard) checkSegment(g segment, before []segment, info *jetstream.StreamInfo) error {
 	number, first := uint32(1), uint64(1)
 	switch {
 	case len(before) > 0:
 		number, first = before[len(before)-1].number+1, before[len(before)-1].last+1
-	case h.n == deliverylog.ShardNumber:
+	case h.kind.Drops():
 		number, first = g.number, g.first
 	}
 	switch {

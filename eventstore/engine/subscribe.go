@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -75,7 +74,7 @@ func (h *shard) Follow(ctx context.Context, next uint64, handle func(*format.Gro
 				return failed
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case errors.Is(err, deliverylog.ErrDropped): // by another process, which did not wait for this reader
+			case errors.Is(err, fault.ErrDropped): // by another process, which did not wait for this reader
 				next = max(through, h.First())
 				continue
 			case errors.Is(err, fault.ErrUnhealthy):

@@ -24,6 +24,8 @@ var (
 	// ErrFull means that the disk is full: the store records no new request until there is room.
 	// Reads continue.
 	ErrFull = errors.New("read-only: disk full")
+	// ErrDropped means that the record was in a segment that was dropped.
+	ErrDropped = errors.New("eventstore: the delivery was dropped")
 )
 
 // Place is the error for a damaged message of a stream. It is ErrUnhealthy.

@@ -223,10 +223,7 @@ func (l *Log) tryMoment(ctx context.Context) (map[int]format.Head, uint64, error
 }
 
 func (l *Log) inAll(do func(shard int) error) error {
-	shards := []int{deliverylog.ShardNumber}
-	for shard := range l.Shards {
-		shards = append(shards, shard)
-	}
+	shards := streams.All(l.Shards)
 	errs := workers.Each(len(shards), len(shards), func(i int) error { return do(shards[i]) })
 	for _, err := range errs { // an error that a repetition does not repair comes first
 		if err != nil && !errors.Is(err, errMoved) && !errors.Is(err, errSilent) {

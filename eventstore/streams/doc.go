@@ -1,8 +1,8 @@
-// Package streams has the names of the log's streams: the segments of its shards, and of the
-// records of deliveries.
+// Package streams has the kinds of the log's shards, and the names of their streams, the segments.
 //
-// The package comment of eventstore has the layout. The package knows no server and no file;
-// package sidelog names the streams beside the log.
+// A shard holds events of the log, or the records of deliveries beside it. Kind has everything that
+// is special of the two; the package comment of eventstore has the layout. The package knows no
+// server and no file; package sidelog names the streams beside the log that are no shards.
 //
 // # Place
 //

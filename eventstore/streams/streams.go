@@ -9,19 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/sidelog"
 )
 
 // Account is the NATS account that holds the log. Its name is part of the folder layout.
 const Account = "LEDGER"
-
-const (
-	prefix       = "LEDGER_"
-	root         = "ledger"
-	deliveryRoot = "deliveries"
-)
 
 // Metadata of every segment: the number of the log's shards, and its id.
 const (
@@ -30,7 +23,7 @@ const (
 )
 
 // Roots are the first tokens of the subjects.
-var Roots = []string{root, deliveryRoot}
+var Roots = []string{events.root, deliveries.root}
 
 // Needed returns the number of streams that a log needs room for: those of a new log, their next
 // segments, and the registry of nodes.
@@ -38,10 +31,10 @@ func Needed(shards int) int { return 2*(shards+3) + 1 }
 
 // Shard returns the beginning of the names of a shard's segments.
 func Shard(shard int) string {
-	if shard == deliverylog.ShardNumber {
-		return deliverylog.StreamName
+	if k := KindOf(shard); !k.Events {
+		return k.name
 	}
-	return prefix + strconv.Itoa(shard)
+	return events.name + strconv.Itoa(shard)
 }
 
 // Name returns the name of a segment.
@@ -51,19 +44,21 @@ func Name(shard int, number uint32) string {
 
 // Parse is the inverse of Name.
 func Parse(name string) (shard int, number uint32, ok bool) {
-	first, second := strconv.Itoa(deliverylog.ShardNumber), ""
-	rest, ours := strings.CutPrefix(name, deliverylog.StreamName+"_")
-	if ours {
-		second = rest
-	} else if rest, ours = strings.CutPrefix(name, prefix); ours {
-		first, second, ours = strings.Cut(rest, "_")
-	}
-	if !ours {
+	last := strings.LastIndexByte(name, '_')
+	if last < 0 {
 		return 0, 0, false
 	}
-	shard, err := strconv.Atoi(first)
-	n, err2 := strconv.ParseUint(second, 10, 32)
-	return shard, uint32(n), err == nil && err2 == nil && Name(shard, uint32(n)) == name
+	of, digits := name[:last], name[last+1:]
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if i := slices.IndexFunc(Beside, func(shard int) bool { return Shard(shard) == of }); i >= 0 {
+		shard = Beside[i]
+	} else if rest, ours := strings.CutPrefix(of, events.name); ours {
+		shard, _ = strconv.Atoi(rest)
+	}
+	if err != nil || Name(shard, uint32(n)) != name {
+		return 0, 0, false
+	}
+	return shard, uint32(n), true
 }
 
 // Segments returns the segments of a shard among some names, in their order.
@@ -95,16 +90,16 @@ func OldFormat(found string) error {
 // Old reports whether a name is of an older version's log.
 func Old(name string) bool {
 	_, _, ok := Parse(name)
-	return !ok && (strings.HasPrefix(name, prefix) || strings.HasPrefix(name, deliverylog.StreamName)) || slices.Contains(sidelog.Streams, name)
+	return !ok && (strings.HasPrefix(name, events.name) || strings.HasPrefix(name, deliveries.name)) || slices.Contains(sidelog.Streams, name)
 }
 
 // Subject returns the subject of a segment.
 func Subject(shard int, number uint32) string {
 	segment := strconv.FormatUint(uint64(number), 10)
-	if shard == deliverylog.ShardNumber {
-		return deliveryRoot + "." + segment
+	if k := KindOf(shard); !k.Events {
+		return k.root + "." + segment
 	}
-	return root + "." + strconv.Itoa(shard) + "." + segment
+	return events.root + "." + strconv.Itoa(shard) + "." + segment
 }
 
 // LogID returns the id of the log in a segment's metadata.

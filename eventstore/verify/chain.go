@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"payledger/eventstore"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/streams"
 )
 
 // chain checks the events of one shard.
@@ -53,7 +53,7 @@ type aggregate struct {
 
 func (c *chain) group(ctx context.Context, stream string, g *format.Group) error {
 	dropped := c.log != nil && c.Archive.Served() && stream != c.stream && g.Seq > c.head.Seq+1 // while it was read
-	if c.stream = stream; c.shard == deliverylog.ShardNumber && (c.log == nil || dropped) {     // its first segments may have been dropped
+	if c.stream = stream; streams.Drops(c.shard) && (c.log == nil || dropped) {                 // its first segments may have been dropped
 		c.head, c.ends.begin = headBefore(g), g.Seq
 	}
 	if c.log == nil {
@@ -76,7 +76,7 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 			return err
 		}
 	}
-	if c.shard == deliverylog.ShardNumber {
+	if !streams.IsEvents(c.shard) {
 		return c.deliveries(ctx, g)
 	}
 	var all []format.Hash

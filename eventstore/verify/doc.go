@@ -72,6 +72,6 @@
 //	log         ► verify
 //	log           eventstore
 //	servers       archive
-//	streams       deliverylog, sidelog, streams, tiprow, tipstore
+//	streams       sidelog, streams, tiprow, tipstore
 //	bytes         cache, checkpoint, codec, format, workers
 package verify

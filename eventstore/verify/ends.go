@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
 )
 
 // ends are what the groups of a shard say about the ends of other streams, and about the beginning
@@ -25,11 +25,9 @@ func (e *ends) see(g *format.Group) {
 	}
 	e.beside.Checkpoints = max(e.beside.Checkpoints, g.Beside.Checkpoints)
 	e.beside.Secrets = max(e.beside.Secrets, g.Beside.Secrets)
-	if g.Shard != deliverylog.ShardNumber {
-		return
-	}
+	kind := streams.KindOf(g.Shard)
 	for _, r := range g.Frames {
-		if f, err := deliverylog.ParseFloor(r); err == nil {
+		if f, err := kind.FloorIn(r); err == nil {
 			e.floor = max(e.floor, f.Seq)
 		}
 	}
@@ -111,5 +109,5 @@ func (c *chain) dropped(ctx context.Context) error {
 	if err != nil || c.ends.floor+1 >= c.ends.begin {
 		return err
 	}
-	return c.report(Fault{Stream: deliverylog.StreamName, Sequence: c.ends.floor + 1, Difference: fmt.Sprintf("the groups before %d are gone, and no record says that they were dropped", c.ends.begin)})
+	return c.report(Fault{Stream: streams.Shard(c.shard), Sequence: c.ends.floor + 1, Difference: fmt.Sprintf("the groups before %d are gone, and no record says that they were dropped", c.ends.begin)})
 }

@@ -16,7 +16,6 @@ import (
 	"payledger/eventstore/archive"
 	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
@@ -136,7 +135,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	r.of = c.Archive.Events
 	for shard, end := range c.Archive.Ends {
-		if shard != deliverylog.ShardNumber {
+		if streams.IsEvents(shard) {
 			r.of += end.Events
 		}
 	}
@@ -249,19 +248,14 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 	r.owners = owners{cache.New[fact](factsKept, func(struct{}) int { return 1 }, nil)}
 	f := &forest{run: r}
 	var chains []*chain
-	shards := make([]int, r.Archive.Shards, r.Archive.Shards+1)
-	for n := range shards {
-		shards[n] = n
-	}
-	if r.Only == "" {
-		shards = append(shards, deliverylog.ShardNumber)
-	} else {
+	shards := streams.All(r.Archive.Shards)
+	if r.Only != "" {
 		shards = []int{domain.Shard(string(r.Only), r.Archive.Shards)}
 	}
 	for _, n := range shards {
 		if r.spoiled(n) {
 			f.wrong = true
-			if n != deliverylog.ShardNumber {
+			if streams.IsEvents(n) {
 				none := make(chan leaves)
 				close(none)
 				f.shards = append(f.shards, none)
@@ -269,7 +263,7 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 			continue
 		}
 		c := &chain{run: r, shard: n, cache: aggregates{limit: r.Memory / len(shards)}}
-		if r.Only == "" && n != deliverylog.ShardNumber {
+		if r.Only == "" && streams.IsEvents(n) {
 			hashes := make(chan leaves, groupsAhead)
 			c.hashes, f.shards = hashes, append(f.shards, hashes)
 		}
@@ -305,7 +299,7 @@ func (c *chain) read(ctx context.Context) error {
 	if err := c.readTail(ctx); err != nil {
 		return err
 	}
-	if c.list != nil && c.shard != deliverylog.ShardNumber {
+	if c.list != nil && streams.IsEvents(c.shard) {
 		var err error
 		if c.newestTips, err = c.list.of(c.shard); err != nil {
 			return err
@@ -334,7 +328,7 @@ func (r *run) damaged(stream string, seq uint64, reason string) error {
 // readTail finds the aggregates with events that the tip store has not applied: a killed server
 // leaves those of a second.
 func (c *chain) readTail(ctx context.Context) error {
-	if c.Archive.Served() || !c.Archive.HasTips() || c.shard == deliverylog.ShardNumber {
+	if c.Archive.Served() || !c.Archive.HasTips() || !streams.IsEvents(c.shard) {
 		return nil
 	}
 	c.tail = map[format.Key]bool{}

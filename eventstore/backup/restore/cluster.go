@@ -17,7 +17,6 @@ import (
 	"payledger/eventstore/archive"
 	"payledger/eventstore/backup"
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/external"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/remote"
@@ -221,8 +220,10 @@ func (b *Backup) beside(t *target) error {
 	if len(sidelog.SegmentsOf(checkpoint.Stream, b.Streams)) == 0 {
 		return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, checkpoint.Stream)
 	}
-	if len(streams.Segments(deliverylog.ShardNumber, b.Streams)) == 0 {
-		return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, deliverylog.StreamName)
+	for _, shard := range streams.Beside {
+		if len(streams.Segments(shard, b.Streams)) == 0 {
+			return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, streams.Shard(shard))
+		}
 	}
 	if len(sidelog.SegmentsOf(sidelog.SecretStream, slices.Collect(maps.Keys(t.streams)))) == 0 {
 		return fmt.Errorf("%w: the keys have no segment of %s", backup.ErrDamaged, sidelog.SecretStream)

@@ -1,0 +1,82 @@
+package streams
+
+import (
+	"time"
+
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
+)
+
+// Kind is what is special of a shard. No other code distinguishes the shards of a log: each one is
+// a sequence of groups in segments, with hashes, tips, a witness and an owner.
+type Kind struct {
+	// Events: the frames are events. Checkpoints cover them, and readers of the log get them. The
+	// frames of another kind are records beside the log, and there is one shard of it.
+	Events bool
+	// Floor is the key of the record that names the dropped segments: the oldest one may be dropped
+	// as a whole. Without a key no segment is dropped: a missing one is damage.
+	Floor format.Key
+	// GroupBytes is the size of a group that gets no more frames.
+	GroupBytes int
+	// Overtaken is how long a later frame of an aggregate lets the first frames of others overtake
+	// it while they wait for a group. 0: first come, first served.
+	Overtaken time.Duration
+
+	name, root string // begin the names of its segments, and their subjects; the number of a shard of events follows
+}
+
+// The kinds of shards.
+var (
+	events = Kind{Events: true, GroupBytes: format.MaxGroupBytes, name: "LEDGER_", root: "ledger"}
+	// The first record of a delivery overtakes the records of outcomes, because its webhook has not
+	// been sent yet.
+	deliveries = Kind{
+		Floor: deliverylog.FloorKey, GroupBytes: format.MaxRecordBytes, Overtaken: 50 * time.Millisecond,
+		name: deliverylog.StreamName, root: "deliveries",
+	}
+)
+
+// KindOf returns the kind of a shard.
+func KindOf(shard int) *Kind {
+	if shard == deliverylog.ShardNumber {
+		return &deliveries
+	}
+	return &events
+}
+
+// FloorIn returns the floor in a frame: the dropped part of the shard. It returns the zero value
+// for a frame of another key.
+func (k *Kind) FloorIn(r *format.Recorded) (deliverylog.Floor, error) {
+	if r.Key != k.Floor {
+		return deliverylog.Floor{}, nil
+	}
+	return deliverylog.ParseFloor(r)
+}
+
+// Drops reports whether the oldest segment may be dropped.
+func (k *Kind) Drops() bool { return k.Floor != format.Key{} }
+
+// Has reports whether an aggregate's frames are in shards of the kind.
+func (k *Kind) Has(aggregate string) bool { return k.Events == IsEvent(aggregate) }
+
+// IsEvent reports whether an aggregate's frames are events of the log.
+func IsEvent(aggregate string) bool {
+	return aggregate != format.BesideAggregate && aggregate != format.DeliveryAggregate
+}
+
+// IsEvents reports whether the frames of a shard are events of the log.
+func IsEvents(shard int) bool { return KindOf(shard).Events }
+
+// Drops reports whether the oldest segment of a shard may be dropped.
+func Drops(shard int) bool { return KindOf(shard).Drops() }
+
+// Beside are the numbers of the shards with records beside the log.
+var Beside = []int{deliverylog.ShardNumber}
+
+// All returns the numbers of all shards of a log with n shards of events, those first.
+func All(n int) (all []int) {
+	for shard := range n {
+		all = append(all, shard)
+	}
+	return append(all, Beside...)
+}

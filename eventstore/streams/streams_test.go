@@ -1,0 +1,49 @@
+package streams_test
+
+import (
+	"slices"
+	"testing"
+
+	"payledger/eventstore/streams"
+)
+
+// TestNames: Parse is the inverse of Name, and refuses every other name.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, shard := range streams.All(3) {
+		for _, number := range []uint32{1, 2, 10, 4_000_000_000} {
+			name := streams.Name(shard, number)
+			if of, n, ok := streams.Parse(name); of != shard || n != number || !ok {
+				t.Errorf("%s is segment %d of shard %d, %t", name, n, of, ok)
+			}
+		}
+	}
+	for _, name := range []string{
+		"", "LEDGER", "LEDGER_", "LEDGER_0", "LEDGER_1_", "LEDGER__1", "LEDGER_x_1", "LEDGER_0_x", "LEDGER_00_1", "LEDGER_0_01", "LEDGER_+1_1", "LEDGER_0_1_1",
+		"LEDGER_65534_1", "LEDGER_0_4294967296", "DELIVERIES", "DELIVERIES_", "DELIVERIES_01", "DELIVERIES_0_1", "CHECKPOINTS_1", "SECRETS_1",
+	} {
+		if shard, number, ok := streams.Parse(name); ok {
+			t.Errorf("%q is segment %d of shard %d", name, number, shard)
+		}
+	}
+}
+
+// TestKinds: the shards of a log come first, and checkpoints cover only these. Only records beside
+// the log are dropped, and an aggregate is in the shards of one kind.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	all := streams.All(2)
+	if !slices.Equal(all[:2], []int{0, 1}) || !slices.Equal(all[2:], streams.Beside) {
+		t.Errorf("the shards are %v", all)
+	}
+	for _, shard := range all {
+		if streams.IsEvents(shard) != (shard < 2) || streams.Drops(shard) != (shard >= 2) {
+			t.Errorf("shard %d has events: %t; drops segments: %t", shard, streams.IsEvents(shard), streams.Drops(shard))
+		}
+		for _, aggregate := range []string{"payment", "delivery", "beside"} {
+			if streams.KindOf(shard).Has(aggregate) != ((aggregate == "payment") == (shard < 2)) {
+				t.Errorf("shard %d and %s", shard, aggregate)
+			}
+		}
+	}
+}
