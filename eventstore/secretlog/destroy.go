@@ -184,9 +184,6 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 	return b.index.write(change)
 }
 
-// erase makes the server overwrite one value.
-func (b *Stream) erase(ctx context.Context, seq uint64) error { return b.delete(ctx, seq, true) }
-
 // delete makes the server remove one value; with overwrite, no program can read its bytes
 // afterwards.
 func (b *Stream) delete(ctx context.Context, seq uint64, overwrite bool) error {

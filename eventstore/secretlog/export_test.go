@@ -36,7 +36,7 @@ func (b *Stream) EraseBehind(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return b.erase(ctx, e.Seq)
+	return b.delete(ctx, e.Seq, true)
 }
 
 // RecordDestruction performs only the first step of Destroy.
@@ -132,7 +132,7 @@ func (b *Stream) DestroyedUnread(ctx context.Context, name string, value []byte)
 	if err != nil {
 		return err
 	}
-	return b.erase(ctx, e.Seq)
+	return b.delete(ctx, e.Seq, true)
 }
 
 // Spend seals a value anew for a generation that it begins, destroys the name by its sequence, and
@@ -183,5 +183,5 @@ func (b *Stream) ReplaceHalf(ctx context.Context, name string, value []byte) err
 	if err != nil {
 		return err
 	}
-	return b.erase(ctx, e.Seq)
+	return b.delete(ctx, e.Seq, true)
 }
