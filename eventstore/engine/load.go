@@ -282,12 +282,12 @@ func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate 
 		return err
 	}
 	begin(total)
-	err = view.Each(prefix, func(key, value []byte) error {
-		at := tiprow.ParseKey(key)
-		if newer[at] != nil {
+	err = view.Each(prefix, func(row, value []byte) error {
+		key := tiprow.ParseKey(row)
+		if newer[key] != nil {
 			return ctx.Err()
 		}
-		r, err := tiprow.Parse(s.ShardOf(at), append([]byte(nil), value...))
+		r, err := tiprow.Parse(s.ShardOf(key), append([]byte(nil), value...))
 		if err != nil {
 			return err
 		}
@@ -373,10 +373,10 @@ func (s *Store) leftRows(shard int, key format.Key, revision uint64) (rows []for
 }
 
 // unreadable returns the error for a failed read of the tip store, and marks the log as unhealthy.
-func (s *Store) unreadable(at any, err error) error {
+func (s *Store) unreadable(place any, err error) error {
 	remedy := s.tips.Remedy(err)
 	if !s.closing.Load() {
-		err = fmt.Errorf("%w: the tip store cannot be read at %v: %w; %s", fault.ErrUnhealthy, at, err, remedy)
+		err = fmt.Errorf("%w: the tip store cannot be read at %v: %w; %s", fault.ErrUnhealthy, place, err, remedy)
 		s.markUnhealthy(err, false)
 	}
 	return err

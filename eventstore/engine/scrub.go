@@ -108,25 +108,25 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 		return err
 	}
 	slices.Sort(names)
-	at := scrubPlace{Began: began}
+	place := scrubPlace{Began: began}
 	if resume {
-		at = c.resumeAt(at)
+		place = c.resumeAt(place)
 	}
 	for _, name := range names {
 		shard, _, ours := streams.Parse(name)
-		if name <= at.Done || c.only != format.NoShard && (!ours || shard != c.only) {
+		if name <= place.Done || c.only != format.NoShard && (!ours || shard != c.only) {
 			continue
 		}
 		if err := c.report(c.stream(ctx, name, resume)); err != nil {
 			return err
 		}
-		if at.Done = name; resume {
-			if err := c.remember(at); err != nil {
+		if place.Done = name; resume {
+			if err := c.remember(place); err != nil {
 				return err
 			}
 		}
 	}
-	c.s.scrub.ended.Store(at.Began)
+	c.s.scrub.ended.Store(place.Began)
 	if !resume {
 		return nil
 	}
@@ -365,16 +365,16 @@ func (c *scrub) faultOf(report blocks.Report, through uint64) string {
 
 // resumeAt returns where an interrupted pass was; else the new pass itself.
 func (c *scrub) resumeAt(anew scrubPlace) scrubPlace {
-	var at scrubPlace
+	var place scrubPlace
 	value, err := c.s.tips.Get([]byte(tiprow.Scrub))
-	if err != nil || json.Unmarshal(value, &at) != nil || at.Done == "" {
+	if err != nil || json.Unmarshal(value, &place) != nil || place.Done == "" {
 		return anew
 	}
-	return at
+	return place
 }
 
-func (c *scrub) remember(at scrubPlace) error {
-	value, err := json.Marshal(at)
+func (c *scrub) remember(place scrubPlace) error {
+	value, err := json.Marshal(place)
 	if err != nil || c.s.tipsFixed {
 		return err
 	}

@@ -168,11 +168,11 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 		}
 		return []*format.Group{g}, nil
 	}
-	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(at uint64, m *nats.Msg) (bool, error) {
-		if at != seq+uint64(len(page)) {
+	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(found uint64, m *nats.Msg) (bool, error) {
+		if found != seq+uint64(len(page)) {
 			return false, fault.ErrNotFound
 		}
-		g, err := h.parse(at, m.Data, handover.WriterOf(m.Header))
+		g, err := h.parse(found, m.Data, handover.WriterOf(m.Header))
 		if err == nil {
 			page = append(page, g)
 		}

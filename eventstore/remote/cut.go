@@ -75,13 +75,15 @@ func (l *Log) Cut(ctx context.Context) (c Cut, err error) {
 	if err := l.list(ctx); err != nil { // before the ends: a segment of deliveries is dropped after the record that says so
 		return c, err
 	}
+	dropped := uint32(0)
 	if left := l.Segments(deliverylog.ShardNumber); len(left) > 0 {
 		_, oldest, _ := streams.Parse(left[0])
-		c.Dropped = max(oldest, 1) - 1
+		dropped = max(oldest, 1) - 1
 	}
-	if c.Heads, c.Checkpoints, err = l.moment(ctx); err != nil {
+	if c, err = l.moment(ctx); err != nil {
 		return c, err
 	}
+	c.Dropped = dropped
 	c.Secrets, err = secretlog.Fence(ctx, l.Server())
 	return c, err
 }
@@ -128,13 +130,13 @@ func (l *Log) lastCheckpoint(ctx context.Context) (c checkpoint.Checkpoint, err 
 	return c, nil
 }
 
-// moment returns the ends of all shards at one moment, and the checkpoint of it. On a quiet log the
-// first look finds it. Under load the nodes hold their groups for some time, and for twice that
-// time if it was too short.
-func (l *Log) moment(parent context.Context) (heads map[int]format.Head, number uint64, err error) {
+// moment returns the ends of all shards at one moment, and the number of its checkpoint. On a quiet
+// log the first look finds it. Under load the nodes hold their groups for some time, and for twice
+// that time if it was too short.
+func (l *Log) moment(parent context.Context) (c Cut, err error) {
 	ctx, cancel := context.WithTimeout(parent, cutPatience)
 	defer cancel()
-	heads, number, err = l.tryMoment(ctx)
+	c, err = l.tryMoment(ctx)
 	var uncovered time.Time // since then no node has appended, and no checkpoint came
 	for hold := firstHold; err != nil; hold = min(2*hold, handover.MaxHold) {
 		why := ErrBusy
@@ -149,39 +151,39 @@ func (l *Log) moment(parent context.Context) (heads map[int]format.Head, number 
 				uncovered = time.Now()
 			}
 			if time.Since(uncovered) > coverPatience {
-				return nil, 0, why
+				return c, why
 			}
 		case !errors.Is(err, errMoved) && ctx.Err() == nil:
-			return nil, 0, err
+			return c, err
 		}
 		if !errors.Is(err, errUncovered) {
 			uncovered = time.Time{}
 		}
-		if heads, number, err = l.momentWithin(ctx, hold); err != nil && jetapi.Pause(ctx, handover.HoldRest*hold) != nil {
-			return nil, 0, cmp.Or(parent.Err(), why)
+		if c, err = l.momentWithin(ctx, hold); err != nil && jetapi.Pause(ctx, handover.HoldRest*hold) != nil {
+			return c, cmp.Or(parent.Err(), why)
 		}
 	}
-	return heads, number, nil
+	return c, nil
 }
 
 // momentWithin requests the nodes to hold their groups, and looks for the moment until the hold
 // ends. Groups under way end meanwhile, and the nodes write the checkpoint at once.
-func (l *Log) momentWithin(ctx context.Context, hold time.Duration) (heads map[int]format.Head, number uint64, err error) {
+func (l *Log) momentWithin(ctx context.Context, hold time.Duration) (c Cut, err error) {
 	begin := time.Now()
 	if err := l.api.Conn.PublishMsg(handover.HoldMessage(hold)); err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", errSilent, err)
+		return c, fmt.Errorf("%w: %w", errSilent, err)
 	}
 	for {
-		heads, number, err = l.tryMoment(ctx)
+		c, err = l.tryMoment(ctx)
 		if err == nil {
 			_ = l.api.Conn.PublishMsg(handover.HoldMessage(0)) // without it the hold ends by itself
-			return heads, number, nil
+			return c, nil
 		}
 		if !errors.Is(err, errMoved) && !errors.Is(err, errSilent) && !errors.Is(err, errUncovered) || time.Since(begin) > hold {
-			return nil, 0, err
+			return c, err
 		}
 		if failed := jetapi.Pause(ctx, cutPause); failed != nil {
-			return nil, 0, errors.Join(err, failed)
+			return c, errors.Join(err, failed)
 		}
 	}
 }
@@ -193,33 +195,31 @@ var (
 	errUncovered = errors.New("remote: no checkpoint covers the newest events")
 )
 
-func (l *Log) tryMoment(ctx context.Context) (map[int]format.Head, uint64, error) {
+func (l *Log) tryMoment(ctx context.Context) (c Cut, err error) {
 	leaders, err := l.leaders(ctx) // before the reads, so that as little as possible lies between these
 	if err != nil {
-		return nil, 0, err
+		return c, err
 	}
 	var ends [2]map[int]end
 	for i := range ends {
-		var err error
 		if ends[i], err = l.ends(ctx); err != nil {
-			return nil, 0, err
+			return c, err
 		}
 	}
-	heads := map[int]format.Head{}
+	c.Heads = map[int]format.Head{}
 	for shard, e := range ends[1] {
 		if e.closed {
-			return nil, 0, errors.Join(errClosed, errMoved, l.list(ctx))
+			return c, errors.Join(errClosed, errMoved, l.list(ctx))
 		}
 		if e.head.Link != ends[0][shard].head.Link {
-			return nil, 0, errMoved
+			return c, errMoved
 		}
-		heads[shard] = e.head
+		c.Heads[shard] = e.head
 	}
-	number, err := l.covered(ctx, heads)
-	if err != nil {
-		return nil, 0, err
+	if c.Checkpoints, err = l.covered(ctx, c.Heads); err != nil {
+		return c, err
 	}
-	return heads, number, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard], leaders[shard]) })
+	return c, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard], leaders[shard]) })
 }
 
 func (l *Log) inAll(do func(shard int) error) error {
