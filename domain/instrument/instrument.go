@@ -30,7 +30,8 @@ type State struct {
 	AnalyticsID string           `json:"analyticsId"`
 	Card        domain.Card      `json:"card"`
 	Personal    *domain.Sealed   `json:"personal,omitempty"`
-	UsedBy      domain.PaymentID `json:"usedBy,omitempty"` // vaulted tokens: the first payment
+	Processor   processor.Name   `json:"processor,omitempty"` // set: the card is a token of this processor, and pays there only
+	UsedBy      domain.PaymentID `json:"usedBy,omitempty"`    // vaulted tokens: the first payment
 
 	VaultedAt    *time.Time    `json:"vaultedAt,omitempty"` // nil: never, or at tokenization
 	Verified     bool          `json:"isVerified,omitempty"`
@@ -50,6 +51,9 @@ type Verification struct {
 
 // Exists reports whether the instrument was tokenized.
 func (s State) Exists() bool { return s.Revision > 0 }
+
+// PaysAt reports whether the card can pay at a processor: the token of a processor pays there only.
+func (s State) PaysAt(name processor.Name) bool { return s.Processor == "" || s.Processor == name }
 
 // Vaulted reports whether the token may pay again (D5).
 func (s State) Vaulted() bool { return s.Type == MultiUse }
@@ -84,6 +88,7 @@ type Tokenized struct {
 	AnalyticsID string           `json:"analyticsId"`          // uuid; names the instrument for analytics, and cannot pay (§2.2)
 	Card        domain.Card      `json:"card"`                 // the part of the card that may be shown
 	Personal    *domain.Sealed   `json:"personal,omitempty"`   // the cardholder's name, encrypted
+	Processor   processor.Name   `json:"processor,omitempty"`  // the stored card is a token of this processor; absent: its number
 }
 
 // Used says that a payment claimed the token; a vaulted token records only its first payment.
@@ -151,7 +156,7 @@ func Evolve(s State, e Event) State {
 	case Tokenized:
 		s.Token, s.Account, s.CreatedAt, s.UpdatedAt = e.Token, e.Account, e.At, e.At
 		s.ExpiresAt, s.Session, s.CustomerID = e.ExpiresAt, e.Session, e.CustomerID
-		s.Type, s.AnalyticsID, s.Card, s.Personal = e.TokenType, e.AnalyticsID, e.Card, e.Personal
+		s.Type, s.AnalyticsID, s.Card, s.Personal, s.Processor = e.TokenType, e.AnalyticsID, e.Card, e.Personal, e.Processor
 	case Used:
 		s.UsedBy, s.UpdatedAt = e.Payment, e.At
 		s.Card.CVVAvailable = s.Card.CVVAvailable && !s.Vaulted()

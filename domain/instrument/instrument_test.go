@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/instrument"
+	"payledger/domain/processor"
 )
 
 var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -83,5 +84,18 @@ func TestUse(t *testing.T) {
 	}
 	if used.UsedBy != "payment-1" || used.Revision != 2 || !used.UpdatedAt.Equal(at.Add(time.Minute)) || fresh.UsedBy != "" {
 		t.Errorf("used: %+v", used)
+	}
+}
+
+// TestPaysAt: the token of a processor pays there only; a number pays everywhere.
+func TestPaysAt(t *testing.T) {
+	number := instrument.Evolve(instrument.State{}, tokenized(instrument.SingleUse))
+	of := tokenized(instrument.SingleUse)
+	of.Processor = processor.Stripe
+	token := instrument.Evolve(instrument.State{}, of)
+	for _, name := range processor.Names {
+		if !number.PaysAt(name) || token.PaysAt(name) != (name == processor.Stripe) {
+			t.Errorf("%s: %v, %v", name, number.PaysAt(name), token.PaysAt(name))
+		}
 	}
 }

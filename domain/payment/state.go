@@ -43,19 +43,20 @@ type State struct {
 
 // Method is the display data of the instrument that pays (§2.2).
 type Method struct {
-	Token              domain.Token `json:"paymentMethodToken"`           // the token that pays
-	Type               string       `json:"paymentMethodType"`            // PAYMENT_CARD
-	TokenizedAt        time.Time    `json:"tokenizedAt,omitzero"`         // identifies the card, with the token; absent: the vaulted card, without CVV
-	Vaulted            bool         `json:"isVaulted,omitempty"`          // the token is stored for the customer
-	PaymentType        string       `json:"paymentType,omitempty"`        // absent when not sent (§9, 2.4)
-	AuthorizationType  string       `json:"authorizationType"`            // FINAL or ESTIMATED (D5.7)
-	FirstPaymentReason string       `json:"firstPaymentReason,omitempty"` // why the card is stored: CardOnFile, Recurring or Unscheduled (§2.2)
-	Descriptor         string       `json:"descriptor,omitempty"`         // text for the customer's card statement
-	AnalyticsID        string       `json:"analyticsId,omitempty"`        // uuid; names the instrument for analytics, and cannot pay (§2.2)
-	VaultOnSuccess     bool         `json:"vaultOnSuccess,omitempty"`     // vault the card once the payment is authorized
-	VaultOn3DS         bool         `json:"vaultOn3DS,omitempty"`         // vault the card after a successful 3-D Secure check
-	VaultOnAgreement   bool         `json:"vaultOnAgreement,omitempty"`   // vault the card once authorized with firstPaymentReason Recurring or Unscheduled
-	Card               domain.Card  `json:"card"`                         // the part of the card that may be shown
+	Token              domain.Token   `json:"paymentMethodToken"`           // the token that pays
+	Type               string         `json:"paymentMethodType"`            // PAYMENT_CARD
+	TokenizedAt        time.Time      `json:"tokenizedAt,omitzero"`         // identifies the card, with the token; absent: the vaulted card, without CVV
+	Vaulted            bool           `json:"isVaulted,omitempty"`          // the token is stored for the customer
+	PaymentType        string         `json:"paymentType,omitempty"`        // absent when not sent (§9, 2.4)
+	AuthorizationType  string         `json:"authorizationType"`            // FINAL or ESTIMATED (D5.7)
+	FirstPaymentReason string         `json:"firstPaymentReason,omitempty"` // why the card is stored: CardOnFile, Recurring or Unscheduled (§2.2)
+	Descriptor         string         `json:"descriptor,omitempty"`         // text for the customer's card statement
+	AnalyticsID        string         `json:"analyticsId,omitempty"`        // uuid; names the instrument for analytics, and cannot pay (§2.2)
+	VaultOnSuccess     bool           `json:"vaultOnSuccess,omitempty"`     // vault the card once the payment is authorized
+	VaultOn3DS         bool           `json:"vaultOn3DS,omitempty"`         // vault the card after a successful 3-D Secure check
+	VaultOnAgreement   bool           `json:"vaultOnAgreement,omitempty"`   // vault the card once authorized with firstPaymentReason Recurring or Unscheduled
+	Card               domain.Card    `json:"card"`                         // the part of the card that may be shown
+	Processor          processor.Name `json:"processor,omitempty"`          // the card is a token of this processor, and pays there only; absent: its number is known
 }
 
 // Target is a merchant account at a processor.
@@ -170,6 +171,9 @@ func (s State) Authorization() *Operation {
 func (s State) CardTokenType(of Operation) processor.CardTokenType {
 	if of.Kind != processor.Authorize {
 		of = s.newestAuthorization()
+	}
+	if s.Method.Processor != "" {
+		return cmp.Or(of.CardTokenType, processor.ProcessorToken)
 	}
 	return cmp.Or(of.CardTokenType, processor.CardPAN)
 }

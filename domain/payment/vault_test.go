@@ -51,3 +51,37 @@ func TestVaults(t *testing.T) {
 		}
 	}
 }
+
+// TestCardTokenType: an authorization was made with what the processor says, else with the number,
+// or with the token that is all the ledger knows (§2.1). A refund has that of its authorization.
+func TestCardTokenType(t *testing.T) {
+	first := payment.Operation{Revision: 1, Kind: processor.Authorize, State: payment.StateFailed, CardTokenType: processor.ProcessorToken}
+	second := payment.Operation{Revision: 2, Kind: processor.Authorize, State: payment.StateSucceeded}
+	refund := payment.Operation{Revision: 4, Kind: processor.Refund}
+	number := payment.State{Revision: 4, Operations: []payment.Operation{first, second, refund}}
+	token := number
+	token.Method.Processor = processor.Stripe
+	for _, row := range []struct {
+		s    payment.State
+		op   payment.Operation
+		want processor.CardTokenType
+	}{
+		{number, first, processor.ProcessorToken}, {number, second, processor.CardPAN}, {number, refund, processor.CardPAN},
+		{number, payment.Operation{}, processor.CardPAN}, {token, second, processor.ProcessorToken}, {token, refund, processor.ProcessorToken},
+	} {
+		if got := row.s.CardTokenType(row.op); got != row.want {
+			t.Errorf("%+v: %s, want %s", row.op, got, row.want)
+		}
+	}
+	for _, m := range []payment.Method{{Vaulted: true}, {VaultOnSuccess: true}, {VaultOn3DS: true}, {VaultOnAgreement: true}} {
+		if s := (payment.State{CustomerID: "c", Method: m}); !s.Stores() {
+			t.Errorf("%+v is stored for nobody", m)
+		}
+		if s := (payment.State{Method: m}); s.Stores() {
+			t.Errorf("%+v is stored without a customer", m)
+		}
+	}
+	if (payment.State{CustomerID: "c"}).Stores() {
+		t.Error("a card that pays once is stored")
+	}
+}

@@ -11,8 +11,32 @@ import (
 )
 
 type instrumentRequest struct {
-	PaymentInstrument processor.Card `json:"paymentInstrument"`
-	PaymentFlow       string         `json:"paymentFlow"`
+	PaymentInstrument processor.Card  `json:"paymentInstrument"`
+	ProcessorToken    *processorToken `json:"processorToken"`
+	PaymentFlow       string          `json:"paymentFlow"`
+}
+
+// processorToken is a card that was entered in a form of a processor.
+type processorToken struct {
+	Processor       processor.Name `json:"processor"`
+	Token           string         `json:"token"`
+	Network         domain.Network `json:"network"`
+	Last4Digits     string         `json:"last4Digits"`
+	ExpirationMonth string         `json:"expirationMonth"`
+	ExpirationYear  string         `json:"expirationYear"`
+	CardholderName  string         `json:"cardholderName"`
+}
+
+// input returns the request as a command.
+func (r instrumentRequest) input(in domain.SessionID) instruments.TokenizeInput {
+	input := instruments.TokenizeInput{Session: in, Card: r.PaymentInstrument, Vault: r.PaymentFlow == flowVault}
+	if t := r.ProcessorToken; t != nil {
+		input.Processor, input.Card = t.Processor, processor.Card{Token: t.Token, CardholderName: t.CardholderName}
+		input.Shown = domain.Card{
+			Last4Digits: t.Last4Digits, ExpirationMonth: t.ExpirationMonth, ExpirationYear: t.ExpirationYear, Network: t.Network,
+		}
+	}
+	return input
 }
 
 const flowVault = "VAULT"
@@ -36,10 +60,9 @@ const threeDSNotPerformed = "NOT_PERFORMED"
 
 // CreateInstrument serves POST /payment-instruments, from the customer's browser.
 func (h *Handlers) CreateInstrument(c *request.Call, body instrumentRequest) (any, error) {
-	made, err := h.Commands.Tokenize(c.Ctx, c.Caller(), instruments.TokenizeInput{
-		Session: c.Session, Card: body.PaymentInstrument, Vault: body.PaymentFlow == flowVault,
-	})
-	card := paymentjson.RenderCard(made.Card, nil, body.PaymentInstrument.CardholderName, c.Merchant.Settings.First6Digits)
+	input := body.input(c.Session)
+	made, err := h.Commands.Tokenize(c.Ctx, c.Caller(), input)
+	card := paymentjson.RenderCard(made.Card, nil, input.Card.CardholderName, c.Merchant.Settings.First6Digits)
 	return newInstrument{
 		Token: made.Token, TokenType: made.Type, AnalyticsID: made.AnalyticsID, IsVaulted: made.Vaulted(),
 		PaymentInstrumentType: instrument.MethodCard, PaymentMethodType: instrument.MethodCard,

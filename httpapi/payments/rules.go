@@ -51,10 +51,20 @@ func (h *Handlers) cardRules(v *validation.Violations, c *request.Call) {
 	if kind, _ := c.Body.Tree["tokenType"].(string); kind != "" && (kind == instrument.MultiUse) != (c.Body.Tree["paymentFlow"] == flowVault) {
 		v.Add("$.tokenType", "must be MULTI_USE with the paymentFlow VAULT, and SINGLE_USE without")
 	}
-	card, _ := c.Body.Tree["paymentInstrument"].(map[string]any)
+	field := "paymentInstrument"
+	if _, has := c.Body.Tree[field]; has == (c.Body.Tree["processorToken"] != nil) {
+		v.Add("$.paymentInstrument", "must be sent, or processorToken in its place")
+		return
+	} else if !has {
+		field = "processorToken"
+	}
+	card, _ := c.Body.Tree[field].(map[string]any)
 	text := func(field string, least, most int) (string, bool) {
 		s, _ := card[field].(string)
 		return s, len(s) >= least && len(s) <= most && strings.Trim(s, "0123456789") == ""
+	}
+	if token, _ := card["token"].(string); domain.HoldsCardNumber(token) {
+		v.Add("$.processorToken.token", "is a card number, and not a processor's token of one")
 	}
 	number, formed := text("number", 14, 19)
 	if formed && !domain.ValidCardNumber(number) {
@@ -68,6 +78,6 @@ func (h *Handlers) cardRules(v *validation.Violations, c *request.Call) {
 	month, hasMonth := text("expirationMonth", 2, 2)
 	year, hasYear := text("expirationYear", 4, 4)
 	if hasMonth && hasYear && domain.CardExpired(month, year, h.Now()) {
-		v.Add("$.paymentInstrument.expirationYear", "lies in the past with expirationMonth")
+		v.Add("$."+field+".expirationYear", "lies in the past with expirationMonth")
 	}
 }

@@ -18,6 +18,27 @@ type TokenizeInput struct {
 	Session domain.SessionID
 	Card    processor.Card
 	Vault   bool // vault it for the session's customer (D5.5: paymentFlow VAULT)
+
+	// Of a card that was entered in a form of the processor: Card has the processor's token, and
+	// perhaps the cardholder's name.
+	Processor processor.Name
+	Shown     domain.Card // the part of the card that may be shown
+}
+
+// shown returns the part of the card that may be shown.
+func (in TokenizeInput) shown() domain.Card {
+	if in.Processor != "" {
+		return in.Shown
+	}
+	return domain.NewCard(in.Card.Number, in.Card.ExpirationMonth, in.Card.ExpirationYear, in.Card.CVV != "")
+}
+
+// stored returns the card as it is stored: a token stands alone.
+func (in TokenizeInput) stored() processor.Card {
+	if in.Processor != "" {
+		return processor.Card{Token: in.Card.Token}
+	}
+	return in.Card
 }
 
 // Tokenize stores a card and then records its token (D12). A crash in between leaves a card that no
@@ -27,9 +48,13 @@ func (s *Instruments) Tokenize(ctx context.Context, by commands.Caller, in Token
 	if err != nil {
 		return instrument.State{}, err
 	}
-	if network, _ := domain.CardNetwork(in.Card.Number); !from.Method.Takes(network) {
+	shown, path := in.shown(), "$.paymentInstrument.number"
+	if in.Processor != "" {
+		path = "$.processorToken.network"
+	}
+	if network := shown.Network; !from.Method.Takes(network) {
 		return instrument.State{}, domain.Invalid("PaymentInstrumentRequest", domain.Violation{
-			Path: "$.paymentInstrument.number", Description: fmt.Sprintf("is a card of %s; this checkout takes %s", network, Listed(from.Method.AllowedNetworks)),
+			Path: path, Description: fmt.Sprintf("is a card of %s; this checkout takes %s", network, Listed(from.Method.AllowedNetworks)),
 		})
 	}
 	kind := instrument.SingleUse
@@ -66,13 +91,13 @@ func (s *Instruments) Tokenize(ctx context.Context, by commands.Caller, in Token
 		return instrument.State{}, err
 	}
 	ref := secrets.CardRef{Account: by.Account, Token: token, TokenizedAt: meta.At}
-	if err := s.Secrets.PutCard(ctx, ref, in.Card, from.ExpiresAt); err != nil {
+	if err := s.Secrets.PutCard(ctx, ref, in.stored(), from.ExpiresAt); err != nil {
 		return instrument.State{}, domain.Unavailable(err)
 	}
 	command := instrument.Tokenize{Tokenized: instrument.Tokenized{
 		At: meta.At, Token: token, Account: by.Account, ExpiresAt: from.ExpiresAt, Session: from.ID,
 		CustomerID: from.CustomerID, TokenType: kind, AnalyticsID: analyticsID, Personal: personal,
-		Card: domain.NewCard(in.Card.Number, in.Card.ExpirationMonth, in.Card.ExpirationYear, in.Card.CVV != ""),
+		Card: shown, Processor: in.Processor,
 	}}
 	tip, err := s.Log.Instruments.ExecuteNew(ctx, by.Account, token, meta,
 		func(state instrument.State) (instrument.Event, error) {

@@ -32,12 +32,20 @@ func (s *Instruments) VaultInstrument(ctx context.Context, by commands.Caller, i
 	}
 	ctx = context.WithoutCancel(ctx)
 	validAt := command.At
+	var approved approval
 	if in.Verify && !tip.State.Vaulted() {
-		if command.Verified, err = s.verify(ctx, by, tip.State, in.CustomerID); err != nil {
+		if approved, err = s.verify(ctx, by, tip.State, in.CustomerID); err != nil {
 			return tip.State, err
 		}
+		command.Verified = approved.request
 	}
-	return s.Vault(ctx, by, tip.State, validAt, command)
+	vaulted, err := s.Vault(ctx, by, tip.State, validAt, command)
+	if err == nil && approved.token.Token != "" {
+		if err := s.KeepToken(ctx, vaulted, approved.token); err != nil {
+			s.Logger.Warn().Err(err).Str("analyticsId", vaulted.AnalyticsID).Msg("the processor's token of the card was not kept; the first payment sends the card itself")
+		}
+	}
+	return vaulted, err
 }
 
 // Vault records the vaulting and then copies the card; after a crash in between, the cleaner does

@@ -18,15 +18,22 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/due"
+	"payledger/eventstore/secrets"
 )
 
-// verify requests an authorization of zero from the processors of the route in turn (D5.11), and
-// returns the revision of the approved request. It looks up an unknown outcome until the payment
-// timeout; the next call continues.
-func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instrument.State, customer string) (uint64, error) {
+// approval is the answer to a successful verification.
+type approval struct {
+	request uint64            // revision of the approved request
+	token   secrets.CardToken // of the card; without a Token the processor gave none
+}
+
+// verify requests an authorization of zero from the processors of the route in turn (D5.11). It
+// looks up an unknown outcome until the payment timeout; the next call continues.
+func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instrument.State, customer string) (approval, error) {
+	none := approval{}
 	targets, err := s.verifiers(ctx, by, inst)
 	if err != nil {
-		return 0, err
+		return none, err
 	}
 	deadline := due.In(s.Store.Now(), s.PaymentTimeout)
 	command := instrument.Verify{CustomerID: customer}
@@ -37,22 +44,22 @@ func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instr
 			return instrument.DecideVerify(state, command)
 		})
 		if err != nil || tip.State.Verification == nil {
-			return 0, err
+			return none, err
 		}
 		asked := *tip.State.Verification
 		answer, err := s.verified(ctx, tip.State, tip.Appended, deadline)
 		switch {
 		case err != nil:
-			return 0, err
+			return none, err
 		case answer.State == processor.Succeeded:
-			return asked.Revision, nil
+			return approval{asked.Revision, secrets.CardToken{Processor: asked.Processor, MerchantID: asked.MerchantID, Token: answer.CardToken}}, nil
 		case answer.State == processor.Failed && answer.Retryable:
 			command.Instead, i = asked.Revision, max(i, slices.IndexFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor }))
 		default:
-			return 0, s.refute(ctx, by, inst, asked, answer)
+			return none, s.refute(ctx, by, inst, asked, answer)
 		}
 	}
-	return 0, domain.OutcomeUnknown(errors.New("no processor could verify the card"))
+	return none, domain.OutcomeUnknown(errors.New("no processor could verify the card"))
 }
 
 // verifiers returns the processors that the account's rules choose for zero in the session's
@@ -70,6 +77,9 @@ func (s *Instruments) verifiers(ctx context.Context, by commands.Caller, inst in
 	var targets []instrument.Verification
 	facts := account.RouteFacts{Currency: currency, Network: inst.Card.Network}
 	for _, p := range s.Route(merchant, facts) {
+		if !inst.PaysAt(p.Name) {
+			continue
+		}
 		targets = append(targets, instrument.Verification{Processor: p.Name, MerchantID: p.MerchantID, Currency: currency})
 	}
 	if len(targets) == 0 {
@@ -87,7 +97,7 @@ func (s *Instruments) verified(ctx context.Context, inst instrument.State, send 
 	op := processor.Operation{
 		Kind: processor.Authorize, Key: domain.OperationKey(string(reference) + "." + strconv.FormatUint(request.Revision, 10)),
 		Processor: request.Processor, MerchantID: request.MerchantID, Reference: reference, Currency: request.Currency,
-		AuthorizationType: "FINAL",
+		AuthorizationType: "FINAL", Tokenize: true,
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline.Left(s.Store.Now()))
 	defer cancel()

@@ -15,18 +15,20 @@ import (
 
 // cardFor returns the card of an authorization: the processor's token of a vaulted card, or else
 // the card itself. A card as it was entered has a CVV, which is worth more than the token. A repeat
-// under the same key may have the other one of the two: to the processor it is the same card.
-func (s *Payments) cardFor(ctx context.Context, p payment.State, op processor.Operation) (processor.Card, error) {
+// under the same key may have the other one of the two: to the processor it is the same card. kept
+// reports that it is a token which the processor gave.
+func (s *Payments) cardFor(ctx context.Context, p payment.State, op processor.Operation) (card processor.Card, kept bool, err error) {
 	if p.Method.Vaulted && p.Method.TokenizedAt.IsZero() {
 		token, err := s.Secrets.CardToken(ctx, cardOf(p), op.Processor, op.MerchantID)
 		if err != nil {
-			s.Logger.Warn().Err(err).Str("payment", string(p.ID)).Msg("the processor's token of the card cannot be read; the card's number is sent")
+			s.Logger.Warn().Err(err).Str("payment", string(p.ID)).Msg("the processor's token of the card cannot be read; the card itself is sent")
 		}
 		if token != "" {
-			return processor.Card{Token: token}, nil
+			return processor.Card{Token: token}, true, nil
 		}
 	}
-	return s.Secrets.Card(ctx, cardOf(p), p.CreatedAt)
+	card, err = s.Secrets.Card(ctx, cardOf(p), p.CreatedAt)
+	return card, false, err
 }
 
 // keepCardToken stores the token of a card that is vaulted. Without it, the next payment sends the

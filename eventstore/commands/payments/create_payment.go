@@ -8,6 +8,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
@@ -156,6 +157,14 @@ func (s *Payments) lostClaim(ctx context.Context, inst instrument.State) domain.
 		return ""
 	}
 	return inst.UsedBy
+}
+
+// noWayTo refuses a payment with a token of a processor to which the account's rules do not lead.
+// Another processor cannot charge the card.
+func noWayTo(name processor.Name) error {
+	err := cannotPay("its payment method is a token of " + string(name) + ", and the account's routing does not lead there")
+	err.Recovery = "Enable " + string(name) + " and name it in the routing of such payments, or let the customer enter the card: POST /payment-instruments with paymentInstrument."
+	return err
 }
 
 const otherCustomer = "the payment method token is tied to another customerId"

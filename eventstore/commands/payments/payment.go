@@ -3,6 +3,7 @@ package payments
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"payledger/domain"
@@ -167,6 +168,10 @@ func (s *Payments) assemble(ctx context.Context, by commands.Caller, in *creatio
 	if _, err := payment.DecideCreate(payment.State{}, c); err != nil {
 		return none, s.NoRoute(merchant, facts, err)
 	}
+	c.Route = slices.DeleteFunc(c.Route, func(t payment.Target) bool { return !inst.PaysAt(t.Processor) })
+	if len(c.Route) == 0 {
+		return none, noWayTo(inst.Processor)
+	}
 	if c.Method.Vaulted && c.CustomerID != inst.CustomerID {
 		return none, cannotPay(otherCustomer) // §4 rule 3
 	}
@@ -198,7 +203,7 @@ func targets(route []account.Processor) []payment.Target {
 func method(c *creation, inst instrument.State, from session.Method) payment.Method {
 	in := c.Method
 	m := payment.Method{
-		Token: inst.Token, Type: instrument.MethodCard, Vaulted: c.vaulted(inst), AnalyticsID: inst.AnalyticsID, Card: inst.Card,
+		Token: inst.Token, Type: instrument.MethodCard, Vaulted: c.vaulted(inst), AnalyticsID: inst.AnalyticsID, Card: inst.Card, Processor: inst.Processor,
 		PaymentType:        cmp.Or(in.PaymentType, from.PaymentType),
 		AuthorizationType:  cmp.Or(in.AuthorizationType, from.AuthorizationType, "FINAL"),
 		FirstPaymentReason: cmp.Or(in.FirstPaymentReason, from.FirstPaymentReason),

@@ -108,8 +108,8 @@ func (s *Payments) operation(ctx context.Context, f *operationInFlight) (process
 	if s.ReturnURL != nil {
 		op.ReturnURL = s.ReturnURL()
 	}
-	card, err := s.cardFor(ctx, p, op)
-	op.Card, op.Tokenize = &card, p.Stores() && card.Token == ""
+	card, kept, err := s.cardFor(ctx, p, op)
+	op.Card, op.Tokenize = &card, p.Stores() && !kept
 	return op, err
 }
 

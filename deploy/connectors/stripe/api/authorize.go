@@ -25,7 +25,7 @@ func (s *Stripe) authorize(ctx context.Context, o connector.Order) (connector.Re
 	if o.Card == nil {
 		return connector.Result{}, errors.New("an authorization without a card")
 	}
-	method, customer, err := s.payer(ctx, o, amount)
+	method, customer, err := s.payer(ctx, o)
 	if err != nil {
 		return s.noPaymentMethod(err)
 	}

@@ -35,7 +35,7 @@ func splitToken(token string) (customer, method string) {
 var errNoToken = &refusal{code: protocol.CodeTokenUnknown, message: "Stripe does not know the card's token, or it may not be used again", retryable: true}
 
 // payer returns the PaymentMethod of an order's card, and its Customer; "" without one.
-func (s *Stripe) payer(ctx context.Context, o connector.Order, amount int64) (method, customer string, err error) {
+func (s *Stripe) payer(ctx context.Context, o connector.Order) (method, customer string, err error) {
 	if o.Card.Token == "" {
 		method, err = s.paymentMethod(ctx, o)
 	} else if customer, method = splitToken(o.Card.Token); method == "" {
@@ -43,7 +43,7 @@ func (s *Stripe) payer(ctx context.Context, o connector.Order, amount int64) (me
 		refused.local = true
 		return "", "", &refused
 	}
-	if err == nil && customer == "" && o.Tokenize && amount > 0 {
+	if err == nil && customer == "" && o.Tokenize {
 		customer, err = s.customer(ctx, o)
 	}
 	return method, customer, err

@@ -96,6 +96,21 @@ func TestEnteredToken(t *testing.T) {
 	}
 }
 
+// TestTokenOfVerification: a card that was verified, and not charged, is stored as well.
+func TestTokenOfVerification(t *testing.T) {
+	r := newRig(t)
+	for _, o := range []connector.Order{tokenized("4242424242424242"), byToken(r.double.Entered("4242424242424242"))} {
+		o.Tokenize, o.Amount = true, 0
+		a := r.send(o).Answer
+		if a.State != processor.Succeeded || a.CardToken == "" {
+			t.Fatalf("%+v", a)
+		}
+		if paid := r.send(byToken(a.CardToken)).Answer; paid.State != processor.Succeeded {
+			t.Errorf("%+v", paid)
+		}
+	}
+}
+
 // TestTokenAfterCheck: a card whose customer had to act is stored with the end of the check.
 func TestTokenAfterCheck(t *testing.T) {
 	r := newRig(t)

@@ -53,6 +53,9 @@ func (s *Stripe) verified(ctx context.Context, o connector.Order, intent *stripe
 	switch e := intent.LastSetupError; intent.Status {
 	case stripe.SetupIntentStatusSucceeded:
 		a.State = processor.Succeeded
+		if o.Tokenize && intent.Customer != nil && intent.PaymentMethod != nil { // Stripe has attached it
+			a.CardToken = intent.Customer.ID + tokenSeparator + intent.PaymentMethod.ID
+		}
 	case stripe.SetupIntentStatusProcessing:
 		a.State = processor.Pending
 	case stripe.SetupIntentStatusRequiresAction, stripe.SetupIntentStatusCanceled:

@@ -11,12 +11,21 @@ type setup struct {
 	created    int64
 	metadata   map[string]string
 	failure    object
+	customer   string
+	method     *method
 }
 
 func (s *setup) view() object {
-	return object{
+	o := object{
 		"id": s.id, "object": "setup_intent", "status": s.status, "livemode": false, "created": s.created, "metadata": s.metadata, "last_setup_error": s.failure,
 	}
+	if s.customer != "" {
+		o["customer"] = s.customer
+	}
+	if s.method != nil {
+		o["payment_method"] = s.method.id
+	}
+	return o
 }
 
 func (d *Double) postSetup(c call) answer {
@@ -41,7 +50,12 @@ func (d *Double) postSetup(c call) answer {
 		e["setup_intent"] = s.view()
 		return answer{status: http.StatusPaymentRequired, body: object{"error": e}}
 	default:
-		s.status = "succeeded"
+		s.status, s.customer, s.method = "succeeded", c.form.Get("customer"), m
+		if s.customer != "" {
+			m.customer = s.customer
+		} else if m.customer == "" {
+			m.used = true // it was set up for nobody
+		}
 	}
 	return ok(s.view())
 }
