@@ -179,8 +179,8 @@ func TestListFields(t *testing.T) {
 	full := r.sold(goodCard, someSession)
 	bare := r.sold(declinedCard, `{"orderId":"o","currencyCode":"EUR","amount":1}`)
 	want := map[string][]string{
-		full: {"amount", "currencyCode", "customerId", "date", "dateUpdated", "id", "metadata", "orderId", "paymentMethodType", "processor", "status"},
-		bare: {"amount", "currencyCode", "date", "dateUpdated", "id", "orderId", "paymentMethodType", "processor", "status"},
+		full: {"amount", "currencyCode", "customerId", "date", "dateUpdated", "id", "metadata", "orderId", "paymentMethodData", "paymentMethodType", "processor", "status"},
+		bare: {"amount", "currencyCode", "date", "dateUpdated", "id", "orderId", "paymentMethodData", "paymentMethodType", "processor", "status", "statusReason"},
 	}
 	check := func() {
 		t.Helper()
@@ -193,8 +193,12 @@ func TestListFields(t *testing.T) {
 			}
 			for name, value := range listed {
 				same := read.json[name]
-				if name == "paymentMethodType" {
+				switch name {
+				case "paymentMethodType":
 					same = read.field("paymentMethod", name)
+				case "paymentMethodData":
+					card := read.field("paymentMethod", name).(map[string]any)
+					same = map[string]any{"network": card["network"], "last4Digits": card["last4Digits"]}
 				}
 				if !reflect.DeepEqual(value, same) {
 					t.Errorf("%s is %v in the list, %v in the payment", name, value, same)

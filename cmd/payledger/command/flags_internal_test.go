@@ -71,7 +71,7 @@ func kindOf(flag *kong.Flag) string {
 		return "nats"
 	case "checkout-frame-ancestors":
 		return "origin"
-	case "account", "payment", "order", "customer", "path", "api-key", "signing-secret", "processor-secret", "processor-token", "master-key", "master-key-previous", "key",
+	case "account", "payment", "order", "customer", "path", "api-key", "signing-secret", "processor-secret", "processor-token", "processor-timeout", "master-key", "master-key-previous", "key",
 		"origin", "from", "to", "at", "type", "status", "processor", "events", "amount", "currency", "nats-placement-tags", "nats-placement-cluster":
 		return "text"
 	}
