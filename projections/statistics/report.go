@@ -194,7 +194,7 @@ type Tried struct {
 }
 
 func (a *Authorizations) add(n *numbers) {
-	a.Approved += n[approved-approved]
+	a.Approved += n[0]
 	a.Declined += n[declined-approved]
 	a.Failed += n[failed-approved]
 }

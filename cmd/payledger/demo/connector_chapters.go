@@ -28,7 +28,7 @@ var connectorChapters = []chapter[*story]{
 	{"The second parcel comes back: a refund", (*story).refundParcel},
 	{"The issuer declines 80.00 EUR", steps(
 		buysWith(protocol.CardDeclined, order{id: "order-1002", article: "Fountain pen", amount: 8000}, "DECLINED", "payment.created", "payment.declined"),
-		declinedByIssuer,
+		(*story).declinedByIssuer,
 	)},
 	{"The bank wants to see the customer: 3-D Secure", steps(
 		can(protocol.CanAuthenticate),
@@ -117,7 +117,7 @@ func (s *story) refundParcel(ctx context.Context) error {
 	return s.refundOf(ctx, amount, map[string]any{"amount": amount, "reason": "returned"})
 }
 
-func declinedByIssuer(s *story, _ context.Context) error {
+func (s *story) declinedByIssuer(context.Context) error {
 	if r := reasonOf(s.now); r.Type != "ISSUER_DECLINED" {
 		return fmt.Errorf("the payment is %s, expected ISSUER_DECLINED", note(s.now))
 	}

@@ -67,8 +67,8 @@ func (c chart) Drawn() bool {
 	return false
 }
 
-// colors are the places of statuses in the palette.
-var colors = map[string]int{
+// colours are the places of statuses in the palette.
+var colours = map[string]int{
 	"SETTLED": 2, "PARTIALLY_SETTLED": 6, "SETTLING": 5, "AUTHORIZED": 1, "PENDING": 3, "DECLINED": 4, "FAILED": 8, "CANCELLED": 7,
 }
 
@@ -128,7 +128,7 @@ func (t timeline) payments(there []ofStatus) chart {
 		for _, of := range there {
 			if of.Status == status && of.Payments > 0 {
 				shown = append(shown, status)
-				c.Series = append(c.Series, series{Label: frame.Plain(status), Color: colors[status]})
+				c.Series = append(c.Series, series{Label: frame.Plain(status), Color: colours[status]})
 			}
 		}
 	}

@@ -249,7 +249,7 @@ func (f *form) body(seen uint64) map[string]any {
 		if err != nil {
 			f.Fault("amount", err.Error())
 		} else if seen == f.Revision && amount > f.Left && slices.Contains(f.when, payment.Status(f.Payment.Status)) {
-			f.Fault("amount", f.shortage(amount)) // with another revision the API refuses, or recognizes a repeat
+			f.Fault("amount", f.shortage(amount)) // with another revision the API refuses, or knows a repeat
 		}
 		body["amount"] = amount
 	}
