@@ -37,7 +37,7 @@ func pay(ctx context.Context, url, key string) error {
 	if !session.JSON200.ClientExpirationDate.After(session.JSON200.ClientExpirationDate.AddDate(-1, 0, 0)) || session.JSON200.ClientExpirationDate.Year() < 2000 {
 		return fmt.Errorf("the session expires at %s", session.JSON200.ClientExpirationDate)
 	}
-	card, err := c.CreatePaymentInstrumentWithResponse(ctx, api.PaymentInstrumentRequest{PaymentInstrument: api.Card{
+	card, err := c.CreatePaymentInstrumentWithResponse(ctx, api.PaymentInstrumentRequest{PaymentInstrument: &api.Card{
 		Number: "4111111111111111", Cvv: "737", ExpirationMonth: "03", ExpirationYear: "2099",
 	}}, header("X-Client-Token", session.JSON200.ClientToken))
 	if err != nil || card.JSON200 == nil {
