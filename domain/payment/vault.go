@@ -18,8 +18,8 @@ func (s State) Vaults() bool {
 	return m.VaultOnSuccess || m.VaultOnAgreement && agreed || m.VaultOn3DS && s.authenticated()
 }
 
-// Stores reports whether the payment method is, or may become, one that is stored for its customer:
-// a token of the processor is then of use.
+// Stores reports whether the payment method is stored for its customer, or may be after the
+// payment: a token of the processor is then of use.
 func (s State) Stores() bool {
 	m := s.Method
 	return s.CustomerID != "" && (m.Vaulted || m.VaultOnSuccess || m.VaultOn3DS || m.VaultOnAgreement)

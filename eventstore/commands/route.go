@@ -19,7 +19,7 @@ func (b *Base) Route(merchant account.State, facts account.RouteFacts) []account
 
 func (b *Base) connected(name processor.Name) bool { return b.Connected == nil || b.Connected(name) }
 
-// NoteUnfit gives Config.Unfit the reason why an answer about an operation cannot be its answer.
+// NoteUnfit calls Config.Unfit for an answer that does not fit its operation, with the reason.
 func (b *Base) NoteUnfit(name processor.Name, key domain.OperationKey, why string) {
 	if b.Unfit != nil {
 		b.Unfit(name, fmt.Sprintf("operation %s: %s", key, why))

@@ -21,7 +21,7 @@ func metaOf(dir, stream string) (blocks.Meta, error) {
 }
 
 // Segments returns the names of the segments in a folder, in their order. They may include a
-// dropped one that is not deleted yet.
+// dropped segment whose files the server has not deleted yet.
 func Segments(dir string) ([]string, error) {
 	names, err := blocks.Streams(dir, streams.Account)
 	if err != nil {
@@ -30,8 +30,8 @@ func Segments(dir string) ([]string, error) {
 	return segmentsIn(dir, names), nil
 }
 
-// segmentsIn returns the segments among some names, without one that the server was deleting
-// because it was dropped.
+// segmentsIn returns the segments among names of streams. It leaves out a dropped segment that the
+// server was deleting.
 func segmentsIn(dir string, names []string) []string {
 	all := sidelog.SegmentsOf(sidelog.SecretStream, names)
 	for len(all) > 0 && halfDeleted(dir, all) && floorIn(dir, all[1:]).dropped >= sidelog.Number(all[0]) {

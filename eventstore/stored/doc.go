@@ -1,7 +1,7 @@
 // Package stored has messages of a stream as values, and sets of their sequences. A message is read
 // from a server, from the files of a folder (package blocks), or from a back-up.
 //
-// It must not know: servers, files, and what is in a message.
+// The package must not know: servers, files, the content of a message.
 //
 // # Place
 //

@@ -7,8 +7,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// Kind is what is special of a shard. No other code distinguishes the shards of a log: each one is
-// a sequence of groups in segments, with hashes, tips, a witness and an owner.
+// Kind has the properties in which shards differ. No other code distinguishes the shards of a log:
+// each is a sequence of groups in segments, with hashes, tips, a witness and an owner.
 type Kind struct {
 	// Events: the frames are events. Checkpoints cover them, and readers of the log get them. The
 	// frames of another kind are records beside the log, and there is one shard of it.

@@ -73,8 +73,8 @@ func TestConnectionsShown(t *testing.T) {
 }
 
 // TestUnfitShown: a processor answers about another amount, and then with garbage. Operators see
-// how often and why, merchants how often. The payment is pending, the service ready, and the
-// processor still one that answers.
+// how often and why, merchants how often. The payment is pending, the service is ready, and the
+// processor still counts as answering.
 func TestUnfitShown(t *testing.T) {
 	t.Parallel()
 	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

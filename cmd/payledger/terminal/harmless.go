@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Isolates around right-to-left text: a terminal orders what is between them by itself, so that it
-// cannot reorder the rest of the line.
+// These two characters enclose right-to-left text. A terminal orders the enclosed text by itself,
+// so that it cannot reorder the rest of the line.
 const (
 	isolate    = '\u2068'
 	endIsolate = '\u2069'

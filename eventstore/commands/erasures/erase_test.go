@@ -202,8 +202,8 @@ func TestCardOfAnErasedCustomer(t *testing.T) {
 	}
 }
 
-// TestErasedCardTokens: an erasure destroys the processors' tokens of the customer's cards, also
-// one that comes after it.
+// TestErasedCardTokens: an erasure destroys the processors' tokens of the customer's cards, also a
+// token that arrives after the erasure.
 func TestErasedCardTokens(t *testing.T) {
 	t.Parallel()
 	r := rig{commandstest.NewRig(t)}

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// TestRefused: what is no connector for a story is refused with the reason.
+// TestRefused: a program that cannot be the connector of a story is refused with the reason.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for as, want := range map[string]string{

@@ -176,8 +176,9 @@ func (w *killWorld) op(kind processor.Kind, parent string, amount domain.Amount)
 	return o
 }
 
-// settled does what the ledger does until an operation has succeeded: it looks up, and sends again
-// under the key what was not seen, or what is not known while its card is there.
+// settled does the same as the ledger until an operation has succeeded: it looks the operation up,
+// and sends it again under its key if the connector has not seen it, or if its outcome is unknown
+// and the card is still there.
 func (w *killWorld) settled(op processor.Operation) processor.Answer {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), killLimit)

@@ -1,7 +1,7 @@
 package double
 
-// Customers own PaymentMethods, as Stripe documents it: a PaymentMethod that is attached pays with
-// its Customer only, and one that paid without a Customer pays no more.
+// Customers own PaymentMethods, as Stripe documents it. An attached PaymentMethod pays with its
+// Customer only. A PaymentMethod that has paid without a Customer pays no more.
 
 func (d *Double) postCustomer(call) answer {
 	id := d.id("cus")
