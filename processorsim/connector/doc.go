@@ -8,6 +8,7 @@
 //
 //	POST …/operations
 //	   │
+//	   ├── the declaration excludes it, or the vendor refuses it by itself (Refuser) ─► DONE
 //	   ▼
 //	 SENT ── recorded first: from now on the vendor may have it
 //	   │ Vendor.Send under Order.Key
@@ -51,7 +52,8 @@
 //
 // # For the author of a connector
 //
-//   - Declare what the vendor cannot do: the kit refuses it (Vendor.Declaration).
+//   - Declare what the vendor cannot do: the kit refuses it (Vendor.Declaration). A Vendor that is
+//     a Refuser refuses single orders, before the request is recorded.
 //   - Send must answer a repeat of Order.Key as the first, or Find must find the first. If neither
 //     is possible, the vendor must be able to undo.
 //   - A message states the amount as the vendor does: Result.Amount, in the minor units of

@@ -45,7 +45,8 @@ type double struct {
 	byKey   map[string]Result
 	usedUp  map[string]bool
 	delayed []Order
-	tokens  bool // it takes tokens of cards
+	tokens  bool              // it takes tokens of cards
+	refuses *processor.Answer // it refuses each order by itself
 	cannot  []protocol.Lack
 	oneID   bool          // captures have the transaction of their authorization
 	wrong   domain.Amount // added to the amounts of results
@@ -74,6 +75,16 @@ func (d *double) Declaration() protocol.Declaration {
 		return protocol.Declaration{Connector: "double", Cannot: d.cannot}
 	}
 	return protocol.Declaration{Connector: "double", Cannot: append(slices.Clone(d.cannot), protocol.Lack{Capability: protocol.CanTokenize, Instead: "Numbers travel."})}
+}
+
+func (d *double) Refuse(Order) *processor.Answer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refuses == nil {
+		return nil
+	}
+	refused := *d.refuses
+	return &refused
 }
 
 func (d *double) KeyLife() time.Duration { return d.life }

@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"fmt"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -16,12 +17,56 @@ func (k *Connector) notSupported(ctx context.Context, op processor.Operation) (*
 	if needed == "" || err != nil {
 		return nil, err
 	}
+	return k.lacking(needed), nil
+}
+
+// lacking returns the answer to an operation that needs a capability; nil if the vendor has it, or
+// decides.
+func (k *Connector) lacking(needed protocol.Capability) *processor.Answer {
 	for _, lack := range k.Vendor.Declaration().Cannot {
 		if lack.Capability == needed && !lack.Tried {
-			return &processor.Answer{State: processor.Failed, At: k.now(), Code: protocol.CodeNotSupported, Message: lack.Instead}, nil
+			return &processor.Answer{State: processor.Failed, At: k.now(), Code: protocol.CodeNotSupported, Message: lack.Instead}
 		}
 	}
-	return nil, nil //nolint:nilnil // the vendor decides
+	return nil
+}
+
+// noToken returns the answer to an operation whose card is a token, if the vendor takes none; else
+// nil.
+func (k *Connector) noToken(card *processor.Card) *processor.Answer {
+	if card == nil || card.Token == "" {
+		return nil
+	}
+	return k.lacking(protocol.CanTokenize)
+}
+
+// refusal returns the answer to an operation that the vendor did certainly not get so far, and does
+// not get now: its card is a token and the vendor takes none, or the vendor refuses it by itself.
+// Else it returns nil. The caller records it in the place of the request, so a crash leaves no
+// doubt.
+func (k *Connector) refusal(ctx context.Context, o *book.Operation, card *processor.Card) (*processor.Answer, error) {
+	if no := k.noToken(card); no != nil {
+		return no, nil
+	}
+	refuser, can := k.Vendor.(Refuser)
+	if !can {
+		return nil, nil //nolint:nilnil // the vendor decides
+	}
+	order, err := k.order(ctx, o, card)
+	if err != nil {
+		return nil, err
+	}
+	no := refuser.Refuse(order)
+	if no == nil {
+		return nil, nil //nolint:nilnil // the vendor decides
+	}
+	if !undone(*no) || no.Code == "" {
+		return nil, fmt.Errorf("the vendor refuses an operation with %q %q instead of a failure", no.State, no.Code)
+	}
+	if no.At.IsZero() {
+		no.At = k.now()
+	}
+	return no, nil
 }
 
 // needs returns the capability that an operation needs beyond those of every connector; "" for

@@ -104,7 +104,7 @@ func (k *Connector) Fence(ctx context.Context, name processor.Name, key domain.O
 // resolve ends the doubt about an operation that is recorded as Sent or Undo, under the key's
 // claim: it is Done or Idle then. After an error the doubt remains.
 func (k *Connector) resolve(ctx context.Context, o *book.Operation, card *processor.Card) error {
-	carries := o.Kind != processor.Authorize || card != nil
+	carries := o.Kind != processor.Authorize || card != nil && k.noToken(card) == nil
 	if o.Phase == book.Sent && carries && k.Vendor.KeyLife() > 0 && k.now().Sub(o.Began) < k.Vendor.KeyLife() {
 		return k.attempt(ctx, o, card, doubtful)
 	}

@@ -94,12 +94,15 @@ func (k *Connector) send(ctx context.Context, op processor.Operation) (processor
 }
 
 // first records an operation that the book does not have, and sends it, unless the vendor's
-// declaration excludes it.
+// declaration excludes it or the vendor refuses it by itself.
 func (k *Connector) first(ctx context.Context, op processor.Operation) (*book.Operation, error) {
 	if err := k.crash("before the request is recorded"); err != nil {
 		return nil, err
 	}
 	refusal, err := k.notSupported(ctx, op)
+	if refusal == nil && err == nil {
+		refusal, err = k.refusal(ctx, &book.Operation{Operation: op, Phase: book.Idle, Began: k.now(), Tried: k.now()}, op.Card)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +116,16 @@ func (k *Connector) first(ctx context.Context, op processor.Operation) (*book.Op
 	return o, k.attempt(ctx, o, op.Card, certain)
 }
 
-// again sends an Idle operation, under a new key of the vendor if the present one is too old.
+// again sends an Idle operation, under a new key of the vendor if the present one is too old. Its
+// card may come in another form than before, so it may be refused.
 func (k *Connector) again(ctx context.Context, o *book.Operation, card *processor.Card) error {
+	refusal, err := k.refusal(ctx, o, card)
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		return k.record(ctx, o, *refusal, nil)
+	}
 	if life := k.Vendor.KeyLife(); life > 0 && k.now().Sub(o.Began) >= life {
 		if err := k.book.Rest(ctx, o, true, k.now()); err != nil {
 			return err
@@ -191,9 +202,6 @@ func (k *Connector) attempt(ctx context.Context, o *book.Operation, card *proces
 	}
 	if err := k.crash("before the vendor gets the order"); err != nil {
 		return err
-	}
-	if card != nil && card.Token != "" && !k.Vendor.Declaration().Can(protocol.CanTokenize) {
-		return k.record(ctx, o, processor.Answer{State: processor.Failed, Code: protocol.CodeNotSupported, Message: "this connector takes no tokens of cards"}, nil)
 	}
 	call, end := context.WithTimeout(ctx, k.Patience)
 	result, err := k.Vendor.Send(call, order)

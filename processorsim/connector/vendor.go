@@ -24,8 +24,8 @@ var ErrLater = errors.New("the message comes too early")
 type Vendor interface {
 	// Declaration returns the connector's name, what it cannot do, and its test cards. The kit sets
 	// Protocol and Processor. It answers not_supported, and calls no other method, for operations
-	// that need adjust, void, partial_capture, several_captures or partial_refund, if Cannot has
-	// that without Tried.
+	// that need adjust, void, partial_capture, several_captures, partial_refund or tokens, if
+	// Cannot has that without Tried.
 	Declaration() protocol.Declaration
 
 	// KeyLife is the time in which the vendor does nothing twice under one Order.Key, and answers a
@@ -45,6 +45,17 @@ type Vendor interface {
 	// vendor's signature is valid, ErrLater if the vendor should send the message again. Messages
 	// that say nothing about operations or disputes have no events.
 	Events(ctx context.Context, header http.Header, body []byte) ([]Event, error)
+}
+
+// Refuser is a Vendor that refuses some orders without a call: an amount that it cannot count, a
+// token that is none of its own.
+type Refuser interface {
+	// Refuse returns DECLINED or FAILED, with a code, for an order that the vendor does not get;
+	// nil if Send decides. It calls nobody. The kit calls it only while the vendor certainly has
+	// nothing of the order, and records the answer in the place of the request: a crash leaves no
+	// doubt. A repeat of unknown outcome does not come here, so Send must refuse such an order,
+	// too, as far as an earlier try was refused for the same reason.
+	Refuse(o Order) *processor.Answer
 }
 
 // Lister is a Vendor that can list operations which were not made through the connector: in the

@@ -49,7 +49,10 @@ type Vendor struct {
 	client *http.Client
 }
 
-var _ connector.Vendor = (*Vendor)(nil)
+var (
+	_ connector.Vendor  = (*Vendor)(nil)
+	_ connector.Refuser = (*Vendor)(nil)
+)
 
 // New returns a vendor.
 func New(c Config) (*Vendor, error) {
@@ -136,10 +139,19 @@ func readReference(text string) (named, bool) {
 	return named{domain.PaymentID(parts[1]), parts[2], parts[3] == undoing}, true
 }
 
+// Refuse returns the answer to an order that Adyen never gets.
+func (v *Vendor) Refuse(o connector.Order) *processor.Answer {
+	code, why := refuse(o)
+	if code == "" {
+		return nil
+	}
+	return &processor.Answer{State: processor.Failed, At: v.now(), Code: code, Message: why}
+}
+
 // Send carries out an order.
 func (v *Vendor) Send(ctx context.Context, o connector.Order) (connector.Result, error) {
-	if code, why := refuse(o); code != "" {
-		return connector.Result{Answer: processor.Answer{State: processor.Failed, At: v.now(), Code: code, Message: why}}, nil
+	if refused := v.Refuse(o); refused != nil {
+		return connector.Result{Answer: *refused}, nil
 	}
 	if o.Kind == processor.Authorize {
 		return v.authorize(ctx, o)

@@ -46,8 +46,9 @@ type Stripe struct {
 }
 
 var (
-	_ connector.Vendor = (*Stripe)(nil)
-	_ connector.Lister = (*Stripe)(nil)
+	_ connector.Vendor  = (*Stripe)(nil)
+	_ connector.Lister  = (*Stripe)(nil)
+	_ connector.Refuser = (*Stripe)(nil)
 )
 
 // New returns the vendor. It calls nobody.

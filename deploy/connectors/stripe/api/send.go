@@ -53,6 +53,35 @@ func (s *Stripe) do(ctx context.Context, o connector.Order) (connector.Result, e
 	return connector.Result{}, fmt.Errorf("there is no operation %q", o.Kind)
 }
 
+// Refuse returns the answer to an order that Stripe does not get: its amount, its token or the
+// state of its payment has no place there.
+func (s *Stripe) Refuse(o connector.Order) *processor.Answer {
+	if refused, is := errors.AsType[*refusal](refuses(o)); is {
+		answer := refused.result().Answer
+		return &answer
+	}
+	return nil
+}
+
+func refuses(o connector.Order) error {
+	if o.Kind != processor.Authorize {
+		if err := checkParent(o); err != nil {
+			return err
+		}
+	}
+	if o.Kind != processor.Complete && o.Kind != processor.Void {
+		if _, err := toStripe(o.Amount, o.Currency); err != nil {
+			return err
+		}
+	}
+	if o.Card != nil && o.Card.Token != "" {
+		if _, method := splitToken(o.Card.Token); method == "" {
+			return errNoToken
+		}
+	}
+	return nil
+}
+
 // checkParent refuses an order upon a transaction that is not this payment's, or in a state in
 // which Stripe would refuse it.
 func checkParent(o connector.Order) error {

@@ -39,8 +39,7 @@ func (s *Stripe) payer(ctx context.Context, o connector.Order) (method, customer
 	if o.Card.Token == "" {
 		method, err = s.paymentMethod(ctx, o)
 	} else if customer, method = splitToken(o.Card.Token); method == "" {
-		refused := *errNoToken
-		refused.local = true
+		refused := *errNoToken // not local: an earlier try may have had the number
 		return "", "", &refused
 	}
 	if err == nil && customer == "" && o.Tokenize {

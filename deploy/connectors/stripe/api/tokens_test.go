@@ -80,6 +80,30 @@ func TestTokensRefused(t *testing.T) {
 	}
 }
 
+// TestTokenBehindNumber: a token that is none, in a repeat of an authorization by number whose
+// outcome is unknown, is no failure of that authorization.
+func TestTokenBehindNumber(t *testing.T) {
+	r := newRig(t)
+	o := authorization("4242424242424242")
+	paid := r.send(o).Answer
+	o.Card, o.Doubtful = &processor.Card{Token: "4242"}, true
+	if a := r.send(o).Answer; a.State != processor.Succeeded || a.ProcessorTransactionID != paid.ProcessorTransactionID {
+		t.Errorf("%+v after %+v", a, paid)
+	}
+	never := authorization("4242424242424242")
+	never.Card, never.Doubtful = &processor.Card{Token: "4242"}, true
+	if a := r.send(never).Answer; a.State != processor.Failed || a.Code != protocol.CodeTokenUnknown {
+		t.Errorf("%+v", a)
+	}
+	never.Card, never.Doubtful = authorization("4242424242424242").Card, false
+	if result, err := r.vendor.Send(t.Context(), never); err == nil { // its key is used up: an earlier try cannot arrive any more
+		t.Errorf("%+v", result)
+	}
+	if got := r.vendor.Refuse(byToken("4242")); got == nil || got.Code != protocol.CodeTokenUnknown {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestEnteredToken: a PaymentMethod of the vendor's own form pays, and is stored with tokenize.
 func TestEnteredToken(t *testing.T) {
 	r := newRig(t)
