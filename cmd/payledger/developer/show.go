@@ -71,7 +71,7 @@ func printPayment(out io.Writer, p client.Payment, about disputes, page string) 
 		row("paid with", card.Network+" •••• "+card.Last4Digits)
 	}
 	for _, d := range about.all {
-		row("dispute", d.line())
+		row("dispute", line(d))
 	}
 	row("disputes", about.unknown)
 	row("created", moment(p.Date)+" UTC")

@@ -16,6 +16,7 @@ import (
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
 	"payledger/httpapi/client"
+	"payledger/httpapi/nextstep"
 )
 
 // Trigger makes something happen in the sandbox, as a customer, a shop and the processors'
@@ -211,7 +212,10 @@ func (s *shop) simulate(ctx context.Context, method, path string, body any) erro
 
 func (s *shop) disputed(ctx context.Context, status string) (processorsID string, err error) {
 	var list struct {
-		Data []dispute `json:"data"`
+		Data []struct {
+			nextstep.Dispute
+			AtProcessor string `json:"processorDisputeId"`
+		} `json:"data"`
 	}
 	err = await(ctx, func() (bool, error) {
 		err := s.api.Get(ctx, "/management/disputes", url.Values{"paymentId": {s.payment.ID}}, &list)

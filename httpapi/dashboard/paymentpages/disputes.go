@@ -3,10 +3,22 @@ package paymentpages
 import (
 	"net/url"
 
-	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/nextstep"
 )
+
+type disputeRow struct {
+	nextstep.Dispute
+	Reason string
+}
+
+func plainDisputes(all []disputeRow) (out []nextstep.Dispute) {
+	for _, d := range all {
+		out = append(out, d.Dispute)
+	}
+	return out
+}
 
 func disputesOf(v *frame.Visit, payment string) ([]disputeRow, error) {
 	var found struct{ Data []disputeRow }
@@ -18,9 +30,6 @@ func disputesOf(v *frame.Visit, payment string) ([]disputeRow, error) {
 type warning struct{ Code string }
 
 func (w warning) disputed() bool { return w.Code == "REFUND_OF_DISPUTED_PAYMENT" }
-
-// Returned reports whether the dispute has given its amount back to the customer.
-func (d disputeRow) Returned() bool { return d.Status.ReturnsMoney(d.Type) }
 
 // BesideRefund reports whether a refund beside the dispute may pay the customer twice (D22.2).
 func (d disputeRow) BesideRefund() bool { return d.Status.BesideRefund(d.Type) }
@@ -51,19 +60,4 @@ func (d disputeRow) by() string {
 		return ""
 	}
 	return " by " + frame.When(*d.ChallengeRequiredBy)
-}
-
-// returnedOf returns the amount that disputes gave back of the amount that is left to refund. A
-// dispute in another currency counts as all.
-func returnedOf(all []disputeRow, left domain.Amount, c domain.Currency) (sum domain.Amount) {
-	for _, d := range all {
-		switch {
-		case !d.Returned():
-		case d.Currency != c:
-			return left
-		default:
-			sum += d.Amount
-		}
-	}
-	return min(sum, left)
 }

@@ -11,6 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/nextstep"
 )
 
 type action struct {
@@ -130,7 +131,7 @@ func open(v *frame.Visit) (form, error) {
 		if out.Disputes, err = disputesOf(v, out.Payment.ID); err != nil {
 			return form{}, err
 		}
-		out.Returned = returnedOf(out.Disputes, out.Left, out.Payment.CurrencyCode)
+		out.Returned = nextstep.Returned(plainDisputes(out.Disputes), out.Left, out.Payment.CurrencyCode)
 		out.Refuses = v.Merchant.Settings.RefuseRefundOfDisputed && slices.ContainsFunc(out.Disputes, disputeRow.BesideRefund)
 	}
 	return out, nil

@@ -3,38 +3,36 @@ package paymentpages
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/httpapi/client"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/nextstep"
+	"payledger/projections/paymentjson"
 )
 
 // paymentData is a payment as the API renders it (D6).
 type paymentData struct {
 	summary
-	StatusReason *struct {
-		Type, DeclineType, Code, Message string
-	}
+	StatusReason   *paymentjson.StatusReason
 	RequiredAction *struct{ Name, Description string }
-	PaymentMethod  struct {
-		PaymentMethodType string
-		PaymentMethodData struct {
-			Last4Digits, ExpirationMonth, ExpirationYear, Network string
-		}
-	}
-	Transactions []transaction
-	Customer     *struct {
-		EmailAddress, FirstName, LastName string
-	}
-	Metadata map[string]any
+	PaymentMethod  paymentjson.PaymentMethod
+	Transactions   []transaction
+	Order          *domain.Order
+	Customer       *paymentjson.Customer
+	RiskData       *paymentjson.RiskData
+	Metadata       map[string]any
 }
 
 type transaction struct {
 	TransactionType, OrderID, Reason, ProcessorStatus, ProcessorName, ProcessorMerchantID string
-	ProcessorTransactionID                                                                string `json:"processorTransactionId"`
+	ProcessorTransactionID, AuthorizationCode                                             string
+	ProcessorStatusReason                                                                 *paymentjson.StatusReason
 	Date                                                                                  time.Time
 	Amount                                                                                domain.Amount
 	CurrencyCode                                                                          domain.Currency
@@ -109,6 +107,8 @@ type view struct {
 	Newest   bool       // the page shows now
 	Then     moment
 	Disputes []disputeRow
+	Erased   *time.Time // the time of the erasure of the personal data; nil: not known
+	Next     string     // the next step of the merchant; "" in the past
 	Actions  []action
 	Partial  bool // the history is longer than the page shows
 	hooks    []endpoint
@@ -127,15 +127,6 @@ func (v view) Endpoint(id string) endpoint {
 // Name returns the endpoint's name for people.
 func (e endpoint) Name() string { return cmp.Or(e.Description, e.URL) }
 
-type disputeRow struct {
-	ID, Reason          string
-	Type                processor.DisputeType
-	Status              processor.DisputeStatus
-	Amount              domain.Amount
-	Currency            domain.Currency
-	ChallengeRequiredBy *time.Time
-}
-
 // historyMost is the greatest number of events on the page; large ones are fewer (GET
 // /payments/{id}/events). payledger history shows all.
 const historyMost = "200"
@@ -145,8 +136,9 @@ const historyMost = "200"
 func show(v *frame.Visit) error {
 	id := v.Request.PathValue("id")
 	var out view
-	if err := v.Get(frame.Path("management", "payments", id), nil, &out.Payment); err != nil {
-		return missing(err)
+	var shown client.Payment // with the events of its transactions, of which the next step depends
+	if err := read(v, id, &out.Payment, &shown); err != nil {
+		return err
 	}
 	var history struct {
 		Data      []entry
@@ -173,10 +165,25 @@ func show(v *frame.Visit) error {
 	}
 	if out.Newest {
 		out.Actions = actions(out.Payment, v.Auditor())
+		out.Next = nextstep.Reader{Money: frame.Money}.Of(shown, plainDisputes(out.Disputes))
 	}
 	return v.Show(frame.Page{
 		Name: "payment", Title: "Payment " + frame.Short(id), Nav: pathPayments, Live: out.Newest, Data: out,
 	})
+}
+
+// read decodes a payment with the events of its transactions into all variables.
+func read(v *frame.Visit, id string, all ...any) error {
+	var text json.RawMessage
+	if err := v.Get(frame.Path("management", "payments", id), frame.Query("expand", "transactions.events"), &text); err != nil {
+		return missing(err)
+	}
+	for _, to := range all {
+		if err := json.Unmarshal(text, to); err != nil {
+			return fmt.Errorf("paymentpages: a payment: %w", err)
+		}
+	}
+	return nil
 }
 
 // endWaits marks the waits of past events that the newest event does not have any more.
