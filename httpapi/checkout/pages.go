@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"payledger/httpapi/checkout/locale"
 	"payledger/httpapi/style"
@@ -36,11 +37,16 @@ type Document struct {
 
 // Pages makes the pages.
 type Pages struct {
+	*content
+	policy string
+}
+
+// content is the same for all Pages of a process.
+type content struct {
 	locales   *locale.Locales
 	templates map[place]*template.Template // each with the layout
 	words     map[string]string            // JSON of the scripts' messages, by language
 	assets    style.Files
-	policy    string
 }
 
 // place is a page in a language.
@@ -57,29 +63,39 @@ func New(frameAncestors []string) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pages{templates: map[place]*template.Template{}, words: map[string]string{}, policy: policy}
-	if p.locales, err = locale.Load(); err != nil {
+	c, err := loaded()
+	if err != nil {
+		return nil, fmt.Errorf("checkout: %w", err)
+	}
+	return &Pages{content: c, policy: policy}, nil
+}
+
+// loaded reads the templates once in a process: they are parsed in each language.
+var loaded = sync.OnceValues(func() (*content, error) {
+	c := &content{templates: map[place]*template.Template{}, words: map[string]string{}}
+	var err error
+	if c.locales, err = locale.Load(); err != nil {
 		return nil, err
 	}
-	if p.assets, err = style.Load(assetFiles, "assets", false); err != nil {
-		return nil, fmt.Errorf("checkout: assets: %w", err)
+	if c.assets, err = style.Load(assetFiles, "assets", false); err != nil {
+		return nil, fmt.Errorf("assets: %w", err)
 	}
-	messages := spoken(p.assets)
-	for _, l := range p.locales.All() {
+	messages := spoken(c.assets)
+	for _, l := range c.locales.All() {
 		words, err := json.Marshal(l.Words(messages))
 		if err != nil {
-			return nil, fmt.Errorf("checkout: %w", err)
+			return nil, err
 		}
-		p.words[l.Tag] = string(words)
+		c.words[l.Tag] = string(words)
 		for file := range scripts {
-			p.templates[place{l.Tag, file}], err = template.New("layout.html").Funcs(functions(l)).ParseFS(templateFiles, "templates/layout.html", "templates/states.html", "templates/"+file)
+			c.templates[place{l.Tag, file}], err = template.New("layout.html").Funcs(functions(l)).ParseFS(templateFiles, "templates/layout.html", "templates/states.html", "templates/"+file)
 			if err != nil {
-				return nil, fmt.Errorf("checkout: %w", err)
+				return nil, err
 			}
 		}
 	}
-	return p, nil
-}
+	return c, nil
+})
 
 // Locale returns the language of a request: that of ?locale=, or else one that the browser takes.
 func (p *Pages) Locale(r *http.Request) *locale.Locale {
