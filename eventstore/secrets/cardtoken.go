@@ -45,11 +45,14 @@ func (t CardToken) of(other CardToken) bool {
 // CardToken returns the token of a vaulted card at a processor's merchant account; "" if there is
 // none.
 func (v *Store) CardToken(ctx context.Context, ref CardRef, at processor.Name, merchant string) (string, error) {
-	there, err := v.bytes.Stands(string(ref.tokensName())) // most cards have none
-	if err != nil || !there {
-		return "", err
+	name := ref.tokensName()
+	if _, here := v.boxes.get(name, v.now()); !here { // most cards have none
+		there, err := v.bytes.Stands(string(name))
+		if err != nil || !there {
+			return "", err
+		}
 	}
-	all, err := v.cardTokens(ctx, ref.tokensName())
+	all, err := v.cardTokens(ctx, name)
 	for _, t := range all {
 		if t.of(CardToken{Processor: at, MerchantID: merchant}) {
 			return t.Token, err

@@ -103,10 +103,12 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer proc
 func readAnswer(call fmt.Stringer, text []byte, token string) (processor.Answer, error) {
 	harmless := func(text string) bool { return !telling(text) }
 	// A plain answer has each field once, and none that is unknown. Without a telling text its body
-	// is kept unchanged.
-	if answer, plain := plainjson.ReadAnswer(text, harmless); plain && answer.ActionToken == "" && answer.ActionURL == "" && answer.CardToken == "" && token == "" && len(text) <= maxRawAnswer {
-		answer.RawAnswer = &processor.RawAnswer{Body: string(text)}
-		return withoutOddTokens(answer, ""), nil
+	// is kept unchanged but for the tokens.
+	if answer, plain := plainjson.ReadAnswer(text, harmless); plain && answer.ActionToken == "" && answer.ActionURL == "" && len(text) <= maxRawAnswer {
+		var kept bool
+		if answer.RawAnswer, kept = plainRaw(text, answer.CardToken, token); kept {
+			return withoutOddTokens(answer, token), nil
+		}
 	}
 	var answer processor.Answer
 	if err := decode(call, text, &answer); err != nil {

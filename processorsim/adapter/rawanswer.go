@@ -44,6 +44,29 @@ func rawAnswer(body []byte, named fields, answer processor.Answer, sent string) 
 	return raw
 }
 
+// plainRaw is rawAnswer for a plain body that holds no secrets but these; false if the name of a
+// field holds one of them.
+func plainRaw(body []byte, secrets ...string) (*processor.RawAnswer, bool) {
+	raw := &processor.RawAnswer{Body: string(body)}
+	for _, secret := range secrets {
+		if secret == "" || !strings.Contains(raw.Body, secret) {
+			continue
+		}
+		parts := strings.Split(raw.Body, `"`) // no text of a plain body has a quote: every second part is a name or a value
+		for i := 1; i < len(parts); i += 2 {
+			if !strings.Contains(parts[i], secret) {
+				continue
+			}
+			if strings.HasPrefix(parts[i+1], ":") {
+				return nil, false
+			}
+			parts[i], raw.Redacted = removed, true
+		}
+		raw.Body = strings.Join(parts, `"`)
+	}
+	return raw, len(raw.Body) <= maxRawAnswer
+}
+
 func replaced(v any, text string) any {
 	switch v := v.(type) {
 	case map[string]any:
