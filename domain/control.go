@@ -1,6 +1,9 @@
 package domain
 
-import "fmt"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
 // ControlCharacter returns the first control character of a text: U+0000 to U+001F and U+0080 to
 // U+009F (D22.5). PostgreSQL, SQLite and CSV readers of the exported tables stop or cut a text at
@@ -19,6 +22,18 @@ func ControlCharacter(text string, lines bool) (c rune, found bool) {
 		}
 	}
 	return 0, false
+}
+
+// Beginning returns the first bytes of a text, whole characters, at most so many bytes.
+func Beginning(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > max(0, most-utf8.UTFMax) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }
 
 // CodePoint returns the number of a character as Unicode writes it, without U+: "0000", "0085".

@@ -180,8 +180,5 @@ func shortened(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
+	return domain.Beginning(text, most) + "…"
 }

@@ -215,7 +215,7 @@ func marshalBody(event, state, left any, origin string) ([]byte, error) {
 	}
 	if err == nil && origin != "" {
 		b.WriteString(bodyOriginKey)
-		err = codec.MarshalTo(b, origin[:min(len(origin), maxOrigin)])
+		err = codec.MarshalTo(b, domain.Beginning(origin, maxOrigin))
 	}
 	return bytes.Clone(b.Bytes()), err
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
 )
@@ -95,7 +96,7 @@ func short(v any) string {
 	}
 	text := fmt.Sprint(v)
 	if len(text) > 80 {
-		text = text[:80] + "…"
+		text = domain.Beginning(text, 80) + "…"
 	}
 	return text
 }

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"reflect"
 	"strings"
-	"unicode/utf8"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 )
 
@@ -92,12 +92,5 @@ func replaced(v any, text string) any {
 
 // cut returns the first bytes of a text, whole characters, and whether there are more.
 func cut(text string) (string, bool) {
-	if len(text) <= maxRawAnswer {
-		return text, false
-	}
-	end := maxRawAnswer
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end], true
+	return domain.Beginning(text, maxRawAnswer), len(text) > maxRawAnswer
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"payledger/domain"
 	"payledger/processorsim/protocol"
 )
 
@@ -172,7 +173,7 @@ func declares(e *Exchange) bool {
 }
 
 func shown(body []byte) string {
-	text := string(body[:min(len(body), maxShown)])
+	text := domain.Beginning(string(body), maxShown)
 	if len(body) > maxShown {
 		text += "…"
 	}

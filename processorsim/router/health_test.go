@@ -107,6 +107,10 @@ func TestUnfitAnswers(t *testing.T) {
 	expect(2, 3, "2 unfit answers in the last 10 minutes, the newest at 2026-03-01T12:05:30Z: operation 01a.3: it is about another amount")
 	clock = clock.Add(5 * time.Minute)
 	expect(0, 3, "")
+	r.Unfit(processor.Adyen, strings.Repeat("é", 200)+"x") // a reason is cut between characters
+	expect(1, 4, "1 unfit answer in the last 10 minutes, the newest at 2026-03-01T12:15:30Z: "+strings.Repeat("é", 150))
+	r.Unfit(processor.Adyen, "x"+strings.Repeat("é", 200))
+	expect(2, 5, "2 unfit answers in the last 10 minutes, the newest at 2026-03-01T12:15:30Z: x"+strings.Repeat("é", 149))
 	if got := r.Connection(processor.Stripe); got.Unfit != (processor.UnfitAnswers{}) {
 		t.Errorf("%+v", got)
 	}

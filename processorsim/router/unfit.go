@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 )
 
@@ -26,7 +27,7 @@ func (u *unfitAnswers) add(why string, now time.Time) {
 		at.answers++
 	}
 	u.total++
-	u.last, u.reason = now, why[:min(len(why), maxReason)]
+	u.last, u.reason = now, domain.Beginning(why, maxReason)
 }
 
 // until returns the answers at a time. A clock that went back counts later minutes, too.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"payledger/domain"
 	"payledger/httpapi/client"
 )
 
@@ -62,7 +63,7 @@ func (e answerError) Error() string {
 			ErrorID, Description, RecoverySuggestion string
 		}
 	}
-	text := e.body[:min(len(e.body), 300)]
+	text := domain.Beginning(e.body, 300)
 	if json.Unmarshal([]byte(e.body), &decoded) == nil && decoded.Error.ErrorID != "" {
 		text = strings.TrimSpace(decoded.Error.ErrorID + ": " + decoded.Error.Description + " " + decoded.Error.RecoverySuggestion)
 	}

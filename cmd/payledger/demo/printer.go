@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"payledger/domain"
 )
 
 type printer struct{ w io.Writer }
@@ -70,5 +72,5 @@ func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return s[:n-1] + "…"
+	return domain.Beginning(s, n-1) + "…"
 }

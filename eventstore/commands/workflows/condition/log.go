@@ -3,8 +3,8 @@ package condition
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"payledger/domain"
 	"payledger/domain/workflow"
 )
 
@@ -49,9 +49,5 @@ func cut(s string) string {
 	if len(s) <= maxShown {
 		return s
 	}
-	s = s[:maxShown]
-	for !utf8.ValidString(s) {
-		s = s[:len(s)-1]
-	}
-	return s + "…"
+	return domain.Beginning(s, maxShown) + "…"
 }
