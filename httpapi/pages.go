@@ -11,6 +11,7 @@ import (
 	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/checkout/locale"
@@ -63,12 +64,33 @@ func (c *call) paymentView(s session.State, open payment.State) checkout.Payment
 		Sandbox: c.api.Environment == account.Sandbox, Keeps: s.Method.VaultOnSuccess, Networks: s.Method.AllowedNetworks,
 		OldestMonth: domain.OldestMonth(c.api.Now()),
 	}
+	view.TestCards = view.Sandbox && c.simulated()
 	if open.Exists() {
 		view.PaymentID, view.Amount, view.Currency, view.OrderID, view.Order = open.ID, open.Amount, open.Currency, open.OrderID, open.Details().Order
 	} else {
 		view.Amount = *s.Total()
 	}
 	return view
+}
+
+// simulated reports whether each processor that a payment may go to is the simulator: no other one
+// takes the cards of its table (D13).
+func (c *call) simulated() bool {
+	if c.api.Connection == nil {
+		return false
+	}
+	some := false
+	for _, p := range c.Merchant.EnabledProcessors() {
+		connection := c.api.Connection(p.Name)
+		if connection.State == processor.NoAddress {
+			continue
+		}
+		if !connection.Simulated {
+			return false
+		}
+		some = true
+	}
+	return some
 }
 
 // locale returns the language of the customer (D12).

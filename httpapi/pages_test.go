@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"payledger/domain/account"
+	"payledger/domain/processor"
 	"payledger/httpapi"
 )
 
@@ -81,6 +84,52 @@ func TestCheckoutPage(t *testing.T) {
 	}
 	if log := r.log.String(); strings.Contains(log, token) || strings.Contains(log, accessToken(t, token)) {
 		t.Error("the log holds the client token")
+	}
+}
+
+// TestCheckoutPageTestCards: the simulator's cards are offered where each processor that a payment
+// may go to is the simulator, and nowhere in production.
+func TestCheckoutPageTestCards(t *testing.T) {
+	t.Parallel()
+	const cards = `data-test="4111 1111 1111 1111"`
+	real, away := processor.Connection{State: processor.Answering}, processor.Connection{State: processor.NoAddress}
+	simulated := processor.Connection{State: processor.NotAsked, Simulated: true}
+	var at atomic.Pointer[map[processor.Name]processor.Connection]
+	knowing := func(c *httpapi.Config) {
+		c.Connection = func(name processor.Name) processor.Connection { return (*at.Load())[name] }
+	}
+	r := newRig(t, knowing)
+	token := r.session(someSession)
+	shown := func(first, others processor.Connection) bool {
+		t.Helper()
+		all := map[processor.Name]processor.Connection{}
+		for _, name := range processor.Names {
+			all[name] = others
+		}
+		all[processor.Adyen] = first
+		at.Store(&all)
+		status, _, text := r.page("/checkout?clientToken=" + token)
+		if status != 200 {
+			t.Fatalf("%d %s", status, text)
+		}
+		return strings.Contains(text, cards)
+	}
+	for _, row := range []struct {
+		first, others processor.Connection
+		want          bool
+	}{{simulated, simulated, true}, {simulated, away, true}, {away, simulated, true}, {real, simulated, false}, {simulated, real, false}, {real, away, false}, {away, away, false}} {
+		if got := shown(row.first, row.others); got != row.want {
+			t.Errorf("%+v, the others %+v: offered %v", row.first, row.others, got)
+		}
+	}
+	r.do(request{method: "PATCH", path: "/management/processors/ADYEN", body: `{"enabled":false}`})
+	if !shown(real, simulated) {
+		t.Error("a processor that is off decides")
+	}
+	production := newRigIn(t, account.Production, usualTimeout, nil, knowing)
+	shown(simulated, simulated)
+	if status, _, text := production.page("/checkout?clientToken=" + production.session(someSession)); status != 200 || strings.Contains(text, cards) {
+		t.Errorf("in production: %d %v", status, strings.Contains(text, cards))
 	}
 }
 

@@ -22,6 +22,9 @@ type Connection struct {
 	Since  time.Time // of the first call that ended so; zero unless NOT_ANSWERING or MISCONFIGURED
 	Reason string    // for operators: it may name addresses. "" unless Since is set
 	Unfit  UnfitAnswers
+	// Simulated reports whether the processor declares that it is the simulator, whose cards are
+	// those of the sandbox (D13).
+	Simulated bool
 }
 
 // UnfitWithin is for how long an unfit answer counts in UnfitAnswers.Recent.

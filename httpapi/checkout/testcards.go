@@ -6,7 +6,7 @@ type TestCard struct {
 	Number  string
 }
 
-// TestCards are the cards that the payment page offers in the sandbox.
+// TestCards are the simulator's cards, which the payment page of the sandbox offers.
 var TestCards = []TestCard{
 	{"Approved", "4111111111111111"},
 	{"Approved, Amex", "378282246310005"},

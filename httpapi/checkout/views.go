@@ -22,6 +22,7 @@ type Payment struct {
 	Manual    bool   // the merchant approves each attempt (§3.3)
 	ReturnURL string // the address after the payment (D4); "" for none
 	Sandbox   bool
+	TestCards bool             // the cards of the simulator are offered
 	PaymentID domain.PaymentID // the order's existing payment; "" for none
 	AttemptID domain.AttemptID // the attempt that waits for approval; "" for none
 	Saved     []SavedCard

@@ -23,6 +23,10 @@ type Declaration struct {
 	Connector string         `json:"connector"` // the program and its version, for people
 	Live      bool           `json:"live"`      // its operations move real money
 
+	// Simulated states that the processor is payledger's own simulator: its cards are those of the
+	// sandbox (D13).
+	Simulated bool `json:"simulated,omitempty"`
+
 	// Cannot lists what the connector does not do. Everything else it does.
 	Cannot []Lack `json:"cannot"`
 	// TestCards are the numbers of cards with a known outcome. None if Live.

@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/processorsim/adapter"
+	"payledger/processorsim/protocol"
 )
 
 const (
@@ -31,6 +32,8 @@ type health struct {
 	wrong    time.Time // since when probed is set
 	quiet    bool      // the last probe had no answer
 	unfit    unfitAnswers
+
+	simulated bool // the newest declaration says that it is the simulator
 }
 
 // note takes the end of an exchange (adapter.Connection.Exchanged).
@@ -50,12 +53,13 @@ func (h *health) note(err error, now time.Time) {
 }
 
 // declared takes the end of a probe, whose exchange was noted.
-func (h *health) declared(err error, now time.Time) {
+func (h *health) declared(d protocol.Declaration, err error, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.quiet = err != nil && h.call != nil; h.quiet {
 		return // nothing new about the declaration
 	}
+	h.simulated = d.Simulated && err == nil
 	if err == nil {
 		h.probed = nil
 		return
@@ -70,7 +74,7 @@ func (h *health) connection(now time.Time) processor.Connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.state()
-	c.Unfit = h.unfit.until(now)
+	c.Unfit, c.Simulated = h.unfit.until(now), h.simulated
 	return c
 }
 
@@ -105,9 +109,9 @@ func (r *Router) Probe(ctx context.Context, name processor.Name) {
 	}
 	probing, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	_, err := port.Declaration(probing, name)
+	d, err := port.Declaration(probing, name)
 	if ctx.Err() == nil {
-		r.health[name].declared(err, r.now())
+		r.health[name].declared(d, err, r.now())
 	}
 }
 

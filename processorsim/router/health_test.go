@@ -78,6 +78,39 @@ func TestConnectionStates(t *testing.T) {
 	}
 }
 
+// TestSimulated: a processor is simulated if its newest declaration says so; until then, if its
+// connection says so.
+func TestSimulated(t *testing.T) {
+	var body atomic.Pointer[string]
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if *body.Load() == "" {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+		_, _ = io.WriteString(w, *body.Load())
+	})
+	known := to(url, "", "")
+	known.Simulated = true
+	r := open(t, map[processor.Name]router.Connection{processor.Adyen: to(url, "", ""), processor.Stripe: known})
+	for _, step := range []struct {
+		name processor.Name
+		body string
+		want bool
+	}{
+		{processor.Adyen, `{"protocol":1,"processor":"ADYEN"}`, false},
+		{processor.Adyen, `{"protocol":1,"processor":"ADYEN","simulated":true}`, true},
+		{processor.Adyen, "", true}, // it does not answer
+		{processor.Adyen, `{"protocol":1,"processor":"STRIPE","simulated":true}`, false},
+		{processor.Stripe, "", true},
+		{processor.Stripe, `{"protocol":1,"processor":"STRIPE"}`, false},
+	} {
+		body.Store(&step.body)
+		r.Probe(t.Context(), step.name)
+		if got := r.Connection(step.name).Simulated; got != step.want {
+			t.Errorf("%s after %s: %v", step.name, step.body, got)
+		}
+	}
+}
+
 // TestUnfitAnswers: an unfit answer counts for ten minutes and changes no
 // state. The total stays, and memory does not grow.
 func TestUnfitAnswers(t *testing.T) {

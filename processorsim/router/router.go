@@ -20,7 +20,8 @@ const Calls = 512
 // Connection is the way to one processor.
 type Connection struct {
 	adapter.Connection
-	Secret []byte // signs its notifications
+	Secret    []byte // signs its notifications
+	Simulated bool   // it is the simulator, as far as is known before its first declaration
 }
 
 // Config is what a Router needs.
@@ -60,7 +61,7 @@ func Open(c Config) (*Router, error) {
 		if connection.Calls == 0 {
 			connection.Calls = Calls
 		}
-		h := &health{}
+		h := &health{simulated: connection.Simulated}
 		connection.Exchanged = func(err error) { h.note(err, r.now()) }
 		connection.Unfit = func(err error) { r.Unfit(name, err.Error()) }
 		port, err := adapter.Open(connection.Connection)

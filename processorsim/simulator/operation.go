@@ -17,7 +17,8 @@ var _ server.Books = (*Simulator)(nil)
 // Declaration returns that of each processor: the simulated ones can do everything.
 func (s *Simulator) Declaration(name processor.Name) (protocol.Declaration, bool) {
 	return protocol.Declaration{
-		Protocol: protocol.Version, Processor: name, Connector: "payledger simulator", Cannot: []protocol.Lack{}, TestCards: testCards,
+		Protocol: protocol.Version, Processor: name, Connector: "payledger simulator", Simulated: true, Cannot: []protocol.Lack{},
+		TestCards: testCards,
 	}, slices.Contains(processor.Names, name)
 }
 

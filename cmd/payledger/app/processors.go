@@ -33,6 +33,7 @@ func (a *App) openProcessors(context.Context) (err error) {
 	for name, t := range targets {
 		connections[name] = router.Connection{
 			Connection: adapter.Connection{URL: t.URL, Token: t.Token, CAs: authorities, Timeout: t.Timeout}, Secret: a.secretOf(t),
+			Simulated: a.Options.InProcess(),
 		}
 	}
 	a.Processors, err = router.Open(router.Config{Connections: connections, Timed: a.durations.Processor, Now: a.clock})
