@@ -12,8 +12,10 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/httpapi"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
@@ -67,9 +69,12 @@ func TestRequiredAction(t *testing.T) {
 		if outcome == "FAILED" && resumed.text1("statusReason", "code") != "AUTHENTICATION_REQUIRED" {
 			t.Errorf("failed challenge: %s", resumed.text)
 		}
-		over := r.want(r.complete(token, outcome), 400, "InvalidPaymentStatus")
-		if over.text1("error", "paymentStatus") != want || !strings.HasSuffix(at, over.text1("error", "paymentId")) {
+		over := r.want(r.complete(token, outcome), 200, "")
+		if over.text1("payment", "status") != want || !strings.HasSuffix(at, over.text1("payment", "id")) || over.field("payment", "requiredAction") != nil {
 			t.Errorf("completed again: %s", over.text)
+		}
+		if other := r.want(r.complete(token, map[string]string{"AUTHENTICATED": "FAILED", "FAILED": "AUTHENTICATED"}[outcome]), 200, ""); other.text1("payment", "status") != want {
+			t.Errorf("completed otherwise: %s", other.text)
 		}
 		again := r.want(r.post(at+"/resume", resumeWith(done.text1("resumeToken"))), 400, "InvalidPaymentStatus")
 		if again.text1("error", "paymentStatus") != want {
@@ -80,6 +85,47 @@ func TestRequiredAction(t *testing.T) {
 			if strings.Contains(r.log.String(), secret) || strings.Contains(history.text, secret) {
 				t.Error("a token in the log or in a history")
 			}
+		}
+	}
+}
+
+// TestActionEndedByNotification: the processor's notification ends the action before the customer
+// comes back. The completion answers with the payment as it is now, again and again, and records
+// nothing; in the checkout as well nothing is left to resume.
+func TestActionEndedByNotification(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.forged.Store(true)
+	for status, told := range map[string]processor.Answer{
+		"AUTHORIZED": {State: processor.Succeeded}, "DECLINED": {State: processor.Declined, Code: "51"},
+	} {
+		made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
+		id, token := made.text1("id"), made.text1("requiredAction", "clientToken")
+		lines, err := r.sim.Books(t.Context(), adapter.Filter{Reference: domain.PaymentID(id)})
+		must(t, err)
+		told.ProcessorTransactionID, told.At = lines[0].ProcessorTransactionID, r.now()
+		body, err := json.Marshal(protocol.Notification{
+			ID: "nt_" + id, Processor: processor.Adyen, Type: processor.Authorize, IdempotencyKey: lines[0].IdempotencyKey, Reference: domain.PaymentID(id), Answer: &told,
+		})
+		must(t, err)
+		r.want(r.signedNotify("ADYEN", string(body)), 200, "")
+		r.until("/payments/"+id, "status", status)
+		before := r.events()
+		for range 2 {
+			over := r.want(r.complete(token, "AUTHENTICATED"), 200, "")
+			if over.text1("payment", "status") != status || over.text1("payment", "id") != id || over.text1("resumeToken") == "" {
+				t.Errorf("%s: %s", status, over.text)
+			}
+			if status == "DECLINED" && over.text1("payment", "declineReason") != "INSUFFICIENT_FUNDS" {
+				t.Errorf("%s", over.text)
+			}
+			again := r.want(r.post("/payments/"+id+"/resume", resumeWith(over.text1("resumeToken"))), 400, "InvalidPaymentStatus")
+			if again.text1("error", "paymentStatus") != status {
+				t.Errorf("%s", again.text)
+			}
+		}
+		if after := r.events(); after != before {
+			t.Errorf("%d events", after-before)
 		}
 	}
 }

@@ -72,6 +72,20 @@ func (s State) RequiredAction() *RequiredAction {
 	return action
 }
 
+// EndedAction returns the action that the authorization at a revision required before; nil if it
+// required none, or if the payment waits for an action now.
+func (s State) EndedAction(revision uint64) *RequiredAction {
+	if s.Action == nil || s.RequiredAction() != nil {
+		return nil
+	}
+	for _, op := range s.Operations {
+		if op.Kind == processor.Authorize && op.Revision == revision {
+			return &RequiredAction{Revision: revision, Name: s.Action.Name, ExpiresAt: s.Action.ExpiresAt}
+		}
+	}
+	return nil
+}
+
 // Waiting reports whether the authorization waits for the processor, not for the customer.
 func (s State) Waiting() bool {
 	op := s.Authorization()

@@ -144,27 +144,45 @@ func (h *Handlers) answerCheckout(p payment.State, err error) (any, error) {
 		return nil, err
 	}
 	token, err := h.Tokens.SignAction(p)
-	return checkoutPayment{p.ID, p.Status(), paymentjson.RenderAction(p.RequiredAction(), token), declineReason(p)}, err
+	return customersView(p, token), err
+}
+
+// customersView renders a payment for its customer, with the token of the action that it waits for.
+func customersView(p payment.State, token string) checkoutPayment {
+	return checkoutPayment{p.ID, p.Status(), paymentjson.RenderAction(p.RequiredAction(), token), declineReason(p)}
 }
 
 type actionRequest struct {
 	Outcome processor.Outcome `json:"outcome"`
 }
 
+type actionAnswer struct {
+	ResumeToken string           `json:"resumeToken"`
+	Payment     *checkoutPayment `json:"payment,omitempty"` // if the action has ended
+}
+
 // CompleteAction serves POST /required-actions/complete, from the customer's browser, which gives
 // the resume token to the merchant. It records nothing: the token reports that the action ended. A
-// browser may declare the outcome in the sandbox only (D12).
+// browser may declare the outcome in the sandbox only (D12). A customer may come back after the
+// processor's notification has ended the action: the answer then has the payment as it is now.
 func (h *Handlers) CompleteAction(c *request.Call, body actionRequest) (any, error) {
 	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, c.Action.Payment)
 	if err != nil {
 		return nil, err
 	}
-	required := found.RequiredAction()
+	required, ended := found.RequiredAction(), found.EndedAction(c.Action.Revision)
+	if ended != nil {
+		required = ended
+	}
 	if required == nil || required.Revision != c.Action.Revision {
 		refusal := domain.Refuse(domain.KindConflict, domain.ReasonInvalidPaymentStatus, "The payment does not wait for this action any more.")
 		refusal.Payment, refusal.Status = found.ID, string(found.Status())
 		return nil, refusal
 	}
-	token, err := h.Tokens.SignResume(found, required, body.Outcome)
-	return map[string]string{"resumeToken": token}, err
+	var answer actionAnswer
+	if answer.ResumeToken, err = h.Tokens.SignResume(found, required, body.Outcome); ended != nil {
+		now := customersView(found, "")
+		answer.Payment = &now
+	}
+	return answer, err
 }

@@ -17,6 +17,9 @@ export class Unknown extends Error {}
 // A payment is answered within the payment timeout of the service; a connection that says nothing for longer is dead.
 const patience = 120_000;
 
+// toResume is what a tab keeps of a completed action: nothing if the action had ended already, and the payment tells.
+export const toResume = ({ resumeToken, payment }) => ({ resumeToken: payment ? undefined : resumeToken });
+
 // Client makes calls with a client token.
 export class Client {
   constructor(clientToken) {

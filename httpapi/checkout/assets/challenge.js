@@ -1,5 +1,5 @@
 // The sandbox's stand-in for the issuer's page: the customer passes or fails, and goes back to the payment.
-import { Client } from "./api.js";
+import { Client, toResume } from "./api.js";
 import { keep, keepAction, kept, paymentAddress, takeToken } from "./store.js";
 import { t } from "./words.js";
 
@@ -25,7 +25,7 @@ async function complete(client, outcome) {
   tell("");
   document.getElementById("announcer").textContent = t("One moment…");
   try {
-    keep({ resumeToken: (await client.complete(outcome)).resumeToken });
+    keep(toResume(await client.complete(outcome)));
     back();
   } catch (error) {
     if (error.status) return back(); // the check is over: the payment's page shows how it went

@@ -1,7 +1,7 @@
 // One payment, step by step. Each step reads what the tab keeps, asks the service once, and keeps what it learned;
 // run goes on until there is something for the customer to do or to read. Because nothing but what is kept decides
 // the next step, a reload, a lost answer and the usual way are the same code.
-import { Client, Unknown } from "./api.js";
+import { Client, toResume, Unknown } from "./api.js";
 import { challengeAddress, keep, kept, nothing, paymentAddress } from "./store.js";
 import { t } from "./words.js";
 
@@ -134,7 +134,7 @@ export class Flow {
     this.view.show("pending", payment);
     await this.later();
     try {
-      keep(await new Client(payment.requiredAction.clientToken).complete("AUTHENTICATED"));
+      keep(toResume(await new Client(payment.requiredAction.clientToken).complete("AUTHENTICATED")));
     } catch (error) {
       if (error instanceof Unknown) throw error; // else it has ended meanwhile: the payment tells
     }

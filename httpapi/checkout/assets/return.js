@@ -1,6 +1,6 @@
 // Back from the processor's page of a required action: the action has ended, and the payment goes on. How it ended, the
 // processor knows.
-import { Client } from "./api.js";
+import { Client, toResume } from "./api.js";
 import { action, keep, kept, paymentAddress } from "./store.js";
 import { t } from "./words.js";
 
@@ -21,7 +21,7 @@ async function complete() {
   problem.hidden = again.hidden = true;
   document.getElementById("announcer").textContent = t("One moment…");
   try {
-    keep({ resumeToken: (await new Client(action()).complete("AUTHENTICATED")).resumeToken });
+    keep(toResume(await new Client(action()).complete("AUTHENTICATED")));
     back();
   } catch (error) {
     if (error.status) return back(); // the check is over: the payment's page shows how it went
