@@ -102,7 +102,9 @@ func facts(a *processor.Answer, c *stripe.Charge) {
 			a.AuthorizationCode = code(card.AuthorizationCode)
 		}
 		a.ThreeDS = threeDS(card.ThreeDSecure)
-		checks(&risk, card.Checks)
+		if c := card.Checks; c != nil {
+			checks(&risk, string(c.CVCCheck), string(c.AddressLine1Check), string(c.AddressPostalCodeCheck))
+		}
 	}
 	if risk != (processor.Risk{}) {
 		a.Risk = &risk
@@ -151,14 +153,11 @@ func code(text string) string {
 // verified maps the results of Stripe's checks (enums: cvvAndAvsResult).
 var verified = map[string]string{"pass": "MATCHED", "fail": "NOT_MATCHED", "unavailable": "NOT_VERIFIED", "unchecked": "NOT_VERIFIED"}
 
-func checks(risk *processor.Risk, c *stripe.ChargePaymentMethodDetailsCardChecks) {
-	if c == nil {
-		return
-	}
-	if risk.CVVResult = verified[string(c.CVCCheck)]; risk.CVVResult != "" {
+func checks(risk *processor.Risk, cvc, street, postalCode string) {
+	if risk.CVVResult = verified[cvc]; risk.CVVResult != "" {
 		risk.CVVSource = "STRIPE"
 	}
-	risk.AVSStreet, risk.AVSPostalCode = verified[string(c.AddressLine1Check)], verified[string(c.AddressPostalCodeCheck)]
+	risk.AVSStreet, risk.AVSPostalCode = verified[street], verified[postalCode]
 	if risk.AVSStreet != "" || risk.AVSPostalCode != "" {
 		risk.AVSSource = "STRIPE"
 	}

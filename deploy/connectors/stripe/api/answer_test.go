@@ -27,6 +27,34 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+// TestChecks: the results of the checks of the security code and of the address, each with its
+// source, in a payment and in a verification.
+func TestChecks(t *testing.T) {
+	results := map[string]any{"cvc_check": "fail", "address_line1_check": "pass", "address_postal_code_check": "unchecked"}
+	want := processor.Risk{
+		CVVSource: "STRIPE", CVVResult: "NOT_MATCHED", AVSSource: "STRIPE", AVSStreet: "MATCHED", AVSPostalCode: "NOT_VERIFIED",
+	}
+	for path, inside := range map[string]string{intentsPath: "latest_charge", "/v1/setup_intents": "latest_attempt"} {
+		r := newRig(t)
+		r.double.Order(&double.Fault{Mode: double.Changed, Path: path, Change: func(body any) any {
+			details := body.(map[string]any)[inside].(map[string]any)["payment_method_details"].(map[string]any)
+			details["card"].(map[string]any)["checks"] = results
+			return body
+		}})
+		o := authorization("4242424242424242")
+		if inside == "latest_attempt" {
+			o.Amount = 0
+		}
+		a := r.send(o).Answer
+		if a.Risk == nil {
+			t.Fatalf("%s: %+v", inside, a)
+		}
+		if a.Risk.FraudSource, a.Risk.FraudPost = "", ""; *a.Risk != want {
+			t.Errorf("%s: %+v", inside, a.Risk)
+		}
+	}
+}
+
 // TestDeclined: the cards that Stripe publishes for tests decline with the issuer's code; Stripe's
 // own refusal is FAILED.
 func TestDeclined(t *testing.T) {

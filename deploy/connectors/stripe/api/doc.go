@@ -5,6 +5,7 @@
 //	authorize   POST payment_methods, then POST payment_intents     metadata, in the list by time
 //	of nothing  POST payment_methods, then POST setup_intents       metadata, in the list by time
 //	complete    GET payment_intents/ID; POST …/cancel if given up   the PaymentIntent's state
+//	of nothing  GET setup_intents/ID; POST …/cancel if given up     the SetupIntent's state
 //	capture     POST payment_intents/ID/capture                     its stamp in the metadata
 //	void        POST payment_intents/ID/cancel                      the PaymentIntent's state
 //	refund      POST refunds                                        metadata, in the list of refunds

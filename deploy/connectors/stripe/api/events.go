@@ -54,6 +54,8 @@ func (s *Stripe) Events(ctx context.Context, header http.Header, body []byte) ([
 	switch {
 	case object.Object == "payment_intent" && strings.HasPrefix(m.Type, "payment_intent."):
 		return s.intentEvents(ctx, m)
+	case object.Object == "setup_intent" && strings.HasPrefix(m.Type, "setup_intent."):
+		return s.setupEvents(ctx, m)
 	case object.Object == "refund" && (strings.HasPrefix(m.Type, "refund.") || strings.HasPrefix(m.Type, "charge.refund.")):
 		return s.refundEvents(ctx, m)
 	case object.Object == "dispute" && strings.HasPrefix(m.Type, "charge.dispute."):
@@ -105,6 +107,24 @@ func (s *Stripe) intentEvents(ctx context.Context, m message) ([]connector.Event
 	if err != nil {
 		return nil, err
 	}
+	return []connector.Event{{ID: m.ID, Key: domain.OperationKey(key), Kind: processor.Authorize, TransactionID: intent.ID, Result: &result}}, nil
+}
+
+func (s *Stripe) setupEvents(ctx context.Context, m message) ([]connector.Event, error) {
+	intent, err := s.setupIntent(ctx, m.Data.Object.ID)
+	if err != nil {
+		return nil, gone(err)
+	}
+	key := intent.Metadata[metaKey]
+	if key == "" {
+		return nil, nil // not of the ledger, or no operation
+	}
+	answer, err := s.setup(intent)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is not confirmed: nothing has happened
+	}
+	answer.ProcessorEventID = m.ID
+	result := connector.Result{Answer: answer, AsOrdered: true} // a SetupIntent has no amount
 	return []connector.Event{{ID: m.ID, Key: domain.OperationKey(key), Kind: processor.Authorize, TransactionID: intent.ID, Result: &result}}, nil
 }
 

@@ -86,8 +86,11 @@ func (s *Stripe) existing(ctx context.Context, o connector.Order) (*connector.Re
 		result, err = s.refunded(o, refund)
 		return &result, err
 	}
-	if checkParent(o) != nil || o.Parent.Amount == 0 {
+	if checkParent(o) != nil {
 		return nil, nil //nolint:nilnil // Stripe never got it
+	}
+	if o.Parent.Kind == processor.Authorize && o.Parent.Amount == 0 {
+		return s.existingUponCheck(ctx, o)
 	}
 	intent, err := s.intent(ctx, o.ParentID)
 	if err != nil {
@@ -107,6 +110,18 @@ func (s *Stripe) existing(ctx context.Context, o connector.Order) (*connector.Re
 		return nil, nil //nolint:nilnil // there is no trace of it
 	}
 	return &result, err
+}
+
+// existingUponCheck is existing for orders upon a verification.
+func (s *Stripe) existingUponCheck(ctx context.Context, o connector.Order) (*connector.Result, error) {
+	if o.Kind != processor.Complete {
+		return nil, nil //nolint:nilnil // Stripe keeps nothing of them
+	}
+	result, err := s.completeCheck(ctx, o, false)
+	if err != nil || result.Answer.State == processor.Pending {
+		return nil, err
+	}
+	return &result, nil
 }
 
 // byKey returns the PaymentIntent of an authorization, by its metadata, from the list by time.
@@ -145,9 +160,17 @@ func (s *Stripe) refundByKey(ctx context.Context, o connector.Order) (*stripe.Re
 // follow returns the present state of an order that had no last answer.
 func (s *Stripe) follow(ctx context.Context, o connector.Order) (connector.Finding, error) {
 	var result connector.Result
-	if o.Kind == processor.Authorize && o.Amount == 0 {
-		found, err := s.verification(ctx, o)
-		return connector.Finding{Result: found}, err
+	switch {
+	case o.Kind == processor.Authorize && o.Amount == 0:
+		intent, err := s.setupIntent(ctx, o.Answer.ProcessorTransactionID)
+		if err != nil {
+			return connector.Finding{}, err
+		}
+		result, err = s.verified(ctx, o, intent)
+		return connector.Finding{Result: &result}, err
+	case o.Kind == processor.Complete && o.Parent != nil && o.Parent.Amount == 0:
+		result, err := s.completeCheck(ctx, o, s.Now().Sub(o.Began) > actionPatience)
+		return connector.Finding{Result: &result}, err
 	}
 	switch o.Kind {
 	case processor.Refund:

@@ -36,7 +36,7 @@ func (s *Stripe) do(ctx context.Context, o connector.Order) (connector.Result, e
 		return connector.Result{}, err
 	}
 	if o.Parent.Kind == processor.Authorize && o.Parent.Amount == 0 {
-		return uponNothing(o)
+		return s.uponCheck(ctx, o)
 	}
 	switch o.Kind {
 	case processor.Complete:

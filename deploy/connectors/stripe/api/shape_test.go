@@ -122,6 +122,10 @@ func TestShape(t *testing.T) {
 		}
 		orders = append(orders, o)
 	}
+	checked := order(processor.Complete, "seti_1")
+	checked.Amount, checked.Outcome = 0, processor.AuthenticationFailed
+	checked.Parent = &connector.Parent{Operation: verify.Operation, Answer: processor.Answer{State: processor.ActionRequired, ProcessorTransactionID: "seti_1"}}
+	orders = append(orders, checked)
 	// The mock answers with examples, which fit no order: only the requests count.
 	for _, o := range orders {
 		_, _ = s.Send(ctx, o)
@@ -139,6 +143,7 @@ func TestShape(t *testing.T) {
 	}
 	want := []string{
 		"GET /v1/balance_transactions", "GET /v1/disputes/ID", "GET /v1/payment_intents", "GET /v1/payment_intents/ID", "GET /v1/refunds", "GET /v1/refunds/ID", "GET /v1/setup_intents",
+		"GET /v1/setup_intents/ID",
 		"POST /v1/customers", "POST /v1/payment_intents", "POST /v1/payment_intents/ID/cancel", "POST /v1/payment_intents/ID/capture",
 		"POST /v1/payment_intents/ID/increment_authorization", "POST /v1/payment_methods", "POST /v1/refunds", "POST /v1/setup_intents", "POST /v1/setup_intents/ID/cancel",
 	}

@@ -71,6 +71,7 @@ func (d *Double) routes() {
 		"POST /v1/payment_intents/{id}/increment_authorization": d.postIncrement,
 		"POST /v1/setup_intents":                                d.postSetup,
 		"GET /v1/setup_intents":                                 d.getSetups,
+		"GET /v1/setup_intents/{id}":                            d.getSetup,
 		"POST /v1/setup_intents/{id}/cancel":                    d.postSetupCancel,
 		"POST /v1/refunds":                                      d.postRefund,
 		"GET /v1/refunds":                                       d.getRefunds,

@@ -155,11 +155,12 @@ func (d *Double) charge(i *intent, fate fate) {
 	d.emit("payment_intent.payment_failed", i.view(d, false))
 }
 
-// Act lets the customer of a PaymentIntent pass or fail the check. With id "", it does so for each
-// PaymentIntent that waits for its customer.
+// Act lets the customer of a PaymentIntent or SetupIntent pass or fail the check. With id "", it
+// does so for each that waits for its customer.
 func (d *Double) Act(id string, passes bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.act(id, passes)
 	for _, i := range d.order {
 		if i.status != "requires_action" || id != "" && i.id != id {
 			continue
@@ -176,12 +177,15 @@ func (d *Double) Act(id string, passes bool) {
 	}
 }
 
-// ReturnURL is where the customer of a PaymentIntent goes after the check.
+// ReturnURL is where the customer of a PaymentIntent or SetupIntent goes after the check.
 func (d *Double) ReturnURL(id string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if i := d.intents[id]; i != nil {
 		return i.returnURL
+	}
+	if s := d.setupOf(id); s != nil {
+		return s.returnURL
 	}
 	return ""
 }
