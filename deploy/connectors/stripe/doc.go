@@ -1,7 +1,7 @@
 // Command stripe is the connector between payledger and Stripe: a program of its own, so that the
 // ledger links no vendor's SDK. README.md has the way to a first payment.
 //
-//	stripe --data DIR [--listen 127.0.0.1:8480] [--processor STRIPE] [--tls-cert FILE --tls-key FILE] [--multicapture] [--return-url URL] [--api-base URL]
+//	stripe --data DIR [--new-book] [--listen 127.0.0.1:8480] [--processor STRIPE] [--tls-cert FILE --tls-key FILE] [--multicapture] [--return-url URL] [--api-base URL]
 //
 // Secrets come from files or the environment, never from arguments:
 //

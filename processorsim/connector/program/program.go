@@ -27,6 +27,7 @@ type Program struct {
 	Started func(Ready)
 
 	listen, data    string
+	newBook         bool
 	processor       string
 	tlsCert, tlsKey string
 	token, signing  string
@@ -40,6 +41,7 @@ func New(name string, as processor.Name, listen string) *Program {
 	p := &Program{Flags: flag.NewFlagSet(name, flag.ContinueOnError)}
 	p.Flags.SetOutput(io.Discard)
 	p.Flags.StringVar(&p.data, "data", "", "folder of the book, which must exist")
+	p.Flags.BoolVar(&p.newBook, "new-book", false, "begin a book in the folder, once: a connector with real money does so with this flag only")
 	p.Flags.StringVar(&p.listen, "listen", listen, "address for the ledger and the vendor's messages")
 	p.Flags.StringVar(&p.processor, "processor", string(as), "name that the ledger has for this processor")
 	p.Flags.StringVar(&p.tlsCert, "tls-cert", "", "file of the certificate chain, PEM")

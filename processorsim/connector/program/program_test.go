@@ -25,7 +25,9 @@ import (
 	"payledger/domain/processor"
 	"payledger/processorsim/conformance"
 	"payledger/processorsim/connector"
+	"payledger/processorsim/connector/book"
 	"payledger/processorsim/connector/program"
+	"payledger/processorsim/protocol"
 )
 
 // role, set in the environment, makes the test binary the program.
@@ -210,6 +212,47 @@ func TestNoStart(t *testing.T) {
 	}
 	used.stop()
 	must(t, <-used.ended)
+}
+
+// live is a vendor that moves real money.
+type live struct{ connector.Vendor }
+
+func (l live) Declaration() protocol.Declaration {
+	d := l.Vendor.Declaration()
+	d.Live = true
+	return d
+}
+
+// TestNewBook: a connector with real money begins a book only if it is ordered to, and once.
+func TestNewBook(t *testing.T) {
+	dir := t.TempDir()
+	run := func(real bool, args ...string) error {
+		p := newProgram()
+		must(t, p.Parse(append([]string{"--data", dir, "--listen", "127.0.0.1:0"}, args...), environment))
+		if made := p.Vendor; real {
+			p.Vendor = func(log zerolog.Logger) (connector.Vendor, error) {
+				v, err := made(log)
+				return live{v}, err
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		p.Started = func(program.Ready) { stop() }
+		defer stop()
+		return p.Run(ctx, io.Discard, zerolog.Nop())
+	}
+	if err := run(true); err == nil || !strings.Contains(err.Error(), "has no book") {
+		t.Errorf("an empty folder: %v", err)
+	}
+	must(t, run(true, "--new-book"))
+	must(t, run(true))
+	if err := run(true, "--new-book"); err == nil || !strings.Contains(err.Error(), "leave the flag out") {
+		t.Errorf("a second book: %v", err)
+	}
+	must(t, os.Rename(filepath.Join(dir, book.FileName), filepath.Join(dir, "away")))
+	if err := run(true); err == nil || !strings.Contains(err.Error(), "not mounted") {
+		t.Errorf("the book is away: %v", err)
+	}
+	must(t, run(false))
 }
 
 // TestSettings: what is missing or dangerous is refused, and no error has a part of a secret.

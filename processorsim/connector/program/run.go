@@ -38,6 +38,10 @@ func (p *Program) Run(ctx context.Context, out io.Writer, logs zerolog.Logger) e
 	if err != nil {
 		return err
 	}
+	live := vendor.Declaration().Live
+	if err := p.checkBook(live); err != nil {
+		return err
+	}
 	server := &http.Server{
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), // its messages repeat what clients sent
@@ -67,7 +71,7 @@ func (p *Program) Run(ctx context.Context, out io.Writer, logs zerolog.Logger) e
 	}()
 	url := scheme + "://" + listener.Addr().String()
 	ready := Ready{
-		Ready: true, Processor: processor.Name(p.processor), URL: url, Events: url + connector.EventsPath, PID: os.Getpid(), Live: vendor.Declaration().Live,
+		Ready: true, Processor: processor.Name(p.processor), URL: url, Events: url + connector.EventsPath, PID: os.Getpid(), Live: live,
 	}
 	if p.Started != nil {
 		p.Started(ready)

@@ -4,13 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"payledger/domain/processor"
+	"payledger/processorsim/connector/book"
 )
 
 // maxSecret bounds a file with a secret, in bytes.
@@ -126,6 +129,22 @@ func (p *Program) check() error {
 		}
 	}
 	return nil
+}
+
+// checkBook refuses an empty folder if the connector moves real money: the book may be elsewhere,
+// and a new one would answer UNSEEN for the operations in it.
+func (p *Program) checkBook(live bool) error {
+	_, err := os.Stat(filepath.Join(p.data, book.FileName))
+	switch {
+	case err == nil && p.newBook:
+		return fmt.Errorf("--new-book: %s has a book: leave the flag out", p.data)
+	case errors.Is(err, fs.ErrNotExist) && live && !p.newBook:
+		return fmt.Errorf("--data: %s has no book. If this connector has run before, its book is elsewhere, for example on a disk that is not mounted: "+
+			"with a new one the ledger would record operations as failed that the vendor carried out. If it has not, start it once with --new-book", p.data)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
 }
 
 func (a address) check() error {
