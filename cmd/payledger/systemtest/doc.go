@@ -3,6 +3,11 @@
 //
 //	go test -tags system -p 1 ./cmd/payledger/systemtest/...
 //
+// The crash matrices of the ledger together with a connector are in the connectors' own modules:
+//
+//	cd deploy/connectors/stripe && go test -tags system -count=1 -timeout 90m -v -run TestMatrix .
+//	cd deploy/connectors/adyen && go test -tags system -count=1 -timeout 90m -v -run TestMatrix ./api
+//
 // The seeds are fixed. PAYLEDGER_TEST_SEED=clock takes seeds from the clock for long runs; a test
 // prints its seed and the command that repeats it (package seedtest).
 package systemtest

@@ -92,8 +92,10 @@ type scenario struct {
 }
 
 const (
-	newMethod = "POST /v1/payment_methods"
-	newIntent = "POST /v1/payment_intents"
+	newMethod     = "POST /v1/payment_methods"
+	newIntent     = "POST /v1/payment_intents"
+	captureIntent = "POST /v1/payment_intents/*/capture"
+	cancelIntent  = "POST /v1/payment_intents/*/cancel"
 )
 
 func scenarios() []scenario {
@@ -109,9 +111,9 @@ func scenarios() []scenario {
 	return []scenario{
 		{"card", newMethod, func(w *world) processor.Operation { return w.op(processor.Authorize, "", 1000) }, one, double.Moved{}},
 		{"authorize", newIntent, func(w *world) processor.Operation { return w.op(processor.Authorize, "", 1000) }, one, double.Moved{}},
-		{"capture of a part", "POST /v1/payment_intents/*/capture", func(w *world) processor.Operation { return w.op(processor.Capture, authorized(w), 400) },
+		{"capture of a part", captureIntent, func(w *world) processor.Operation { return w.op(processor.Capture, authorized(w), 400) },
 			double.Moved{Authorized: 1, Captured: 400}, one},
-		{"final capture", "POST /v1/payment_intents/*/capture", func(w *world) processor.Operation {
+		{"final capture", captureIntent, func(w *world) processor.Operation {
 			o := w.op(processor.Capture, authorized(w), 700)
 			o.Final = true
 			return o
@@ -121,10 +123,10 @@ func scenarios() []scenario {
 			w.send(w.op(processor.Capture, sale, 1000))
 			return w.op(processor.Refund, sale, 300)
 		}, double.Moved{Authorized: 1, Captured: 1000, Refunded: 300}, double.Moved{Authorized: 1, Captured: 1000}},
-		{"void", "POST /v1/payment_intents/*/cancel", func(w *world) processor.Operation { return w.op(processor.Void, authorized(w), 1000) },
+		{"void", cancelIntent, func(w *world) processor.Operation { return w.op(processor.Void, authorized(w), 1000) },
 			double.Moved{Authorized: 1, Cancelled: 1}, one},
 		{"complete reads", "GET /v1/payment_intents/*", challenged, double.Moved{Cancelled: 1}, double.Moved{}},
-		{"complete gives up", "POST /v1/payment_intents/*/cancel", challenged, double.Moved{Cancelled: 1}, double.Moved{}},
+		{"complete gives up", cancelIntent, challenged, double.Moved{Cancelled: 1}, double.Moved{}},
 	}
 }
 

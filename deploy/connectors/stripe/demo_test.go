@@ -2,25 +2,27 @@ package main
 
 import (
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// build builds a program of a module, given by its folder.
-func build(t *testing.T, module, folder string) string {
+// ledger returns the ledger's program, built once.
+func ledger(t *testing.T) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), filepath.Base(folder))
-	if text, err := exec.CommandContext(t.Context(), "go", "build", "-C", module, "-o", file, folder).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
+	program, err := builtLedger()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return file
+	return program
 }
 
 // TestDemo: the ledger's demo plays its story at this connector, with the double behind it.
 func TestDemo(t *testing.T) {
-	ledger, double := build(t, "../../..", "./cmd/payledger"), build(t, ".", "./stripe-double")
-	command := exec.CommandContext(t.Context(), ledger, "demo", "--once", "--processor", double)
+	double, err := build("stripe-double", ".", "./stripe-double")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), ledger(t), "demo", "--once", "--processor", double)
 	stderr := &lockedBuffer{}
 	command.Stderr = stderr
 	text, err := command.Output()

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -25,21 +26,38 @@ const (
 	limit         = time.Minute // of every wait
 )
 
-// built returns the program, built once.
-var built = sync.OnceValues(func() (string, error) {
+// built returns the connector's program, and builtLedger the ledger's. Each is built once.
+var (
+	built       = sync.OnceValues(func() (string, error) { return build("stripe", ".", ".") })
+	builtLedger = sync.OnceValues(func() (string, error) { return build("payledger", "../../..", "./cmd/payledger") })
+)
+
+// folders are those of the built programs.
+var folders struct {
+	sync.Mutex
+	list []string
+}
+
+// build builds a program of a module, given by its folder, into a folder that TestMain removes.
+func build(name, module, folder string) (string, error) {
 	dir, err := os.MkdirTemp("", "stripe")
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(dir, "stripe")
-	_, err = exec.Command("go", "build", "-o", program, ".").CombinedOutput()
-	return program, err
-})
+	folders.Lock()
+	folders.list = append(folders.list, dir)
+	folders.Unlock()
+	program := filepath.Join(dir, name)
+	if text, err := exec.Command("go", "build", "-C", module, "-o", program, folder).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, text)
+	}
+	return program, nil
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if program, err := built(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(program))
+	for _, dir := range folders.list {
+		_ = os.RemoveAll(dir)
 	}
 	os.Exit(code)
 }

@@ -150,21 +150,6 @@ func (w *killWorld) kill() {
 	_ = w.command.Wait()
 }
 
-// deliver sends the webhooks that Adyen has. Refused ones are sent again later.
-func (w *killWorld) deliver() {
-	w.t.Helper()
-	for _, body := range w.d.drain() {
-		response, err := http.Post(w.url+connector.EventsPath, "application/json", bytes.NewReader(body))
-		must(w.t, err)
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			w.d.mu.Lock()
-			w.d.webhooks = append(w.d.webhooks, body)
-			w.d.mu.Unlock()
-		}
-	}
-}
-
 func (w *killWorld) op(kind processor.Kind, parent string, amount domain.Amount) processor.Operation {
 	w.keys++
 	o := following(kind, fmt.Sprintf("%s.%d", w.reference, w.keys), parent, amount)
@@ -184,7 +169,7 @@ func (w *killWorld) settled(op processor.Operation) processor.Answer {
 	ctx, cancel := context.WithTimeout(w.t.Context(), killLimit)
 	defer cancel()
 	for {
-		w.deliver()
+		w.d.sendLeft(w.t, w.url+connector.EventsPath)
 		l, err := w.client.Lookup(ctx, op.Processor, op.Key)
 		switch {
 		case err != nil:

@@ -40,3 +40,16 @@ func (d *Double) Intent(reference string) (id string) {
 	}
 	return id
 }
+
+// Held returns the authorized amount of the newest PaymentIntent of a payment that was approved,
+// with its increments.
+func (d *Double) Held(reference string) (amount int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, i := range d.order {
+		if i.metadata["payledger_reference"] == reference && i.charge != nil && i.charge.status == "succeeded" {
+			amount = i.amount
+		}
+	}
+	return amount
+}

@@ -1,0 +1,5 @@
+//go:build system
+
+package crashtest
+
+const whole = true
