@@ -110,11 +110,32 @@ func (s *story) refund(ctx context.Context) error {
 // refundOf refunds an amount of the first payment.
 func (s *story) refundOf(ctx context.Context, amount int64, body map[string]any) error {
 	p, err := s.operate(ctx, "/payments/"+s.paid.ID+"/refund", "return-2", body)
-	if err == nil && processorOf(p).AmountRefunded != amount {
-		err = fmt.Errorf("%s was refunded, expected %s", euros(processorOf(p).AmountRefunded), euros(amount))
+	if err != nil {
+		return err
 	}
-	return s.then(ctx, err, p, "SETTLED", []string{"payment.refund_requested", "payment.refunded"},
-		hook{"PAYMENT.REFUND", "SETTLED"})
+	pending, err := s.pends(ctx, p.ID, "payment.refund_pending")
+	if err != nil {
+		return err
+	}
+	requested, done, settled := "payment.refund_requested", "payment.refunded", hook{"PAYMENT.REFUND", "SETTLED"}
+	if pending { // the processor tells the outcome later
+		if err := s.checkEvents(ctx, p.ID, []string{requested, "payment.refund_pending"}); err != nil {
+			return err
+		}
+		s.out.line("   the processor accepts the refund, and notifies its outcome")
+		if err := s.later(ctx, p, "SETTLED", []string{done}, settled); err != nil {
+			return err
+		}
+		if p, err = s.quiet().read(ctx, p.ID); err != nil {
+			return err
+		}
+	} else if err := s.then(ctx, nil, p, "SETTLED", []string{requested, done}, settled); err != nil {
+		return err
+	}
+	if processorOf(p).AmountRefunded != amount {
+		return fmt.Errorf("%s was refunded, expected %s", euros(processorOf(p).AmountRefunded), euros(amount))
+	}
+	return nil
 }
 
 func (s *story) decline(ctx context.Context) error {

@@ -75,6 +75,15 @@ func (s *story) checkEvents(ctx context.Context, id string, expected []string) e
 	return nil
 }
 
+// pends reports whether an event of a type is among the payment's new ones.
+func (s *story) pends(ctx context.Context, id, eventType string) (bool, error) {
+	events, err := s.quiet().history(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(events[min(s.shown[id], len(events)):], func(e audited) bool { return e.Type == eventType }), nil
+}
+
 // dispute has the checked fields of a dispute (§6.4).
 type dispute struct {
 	Type        string `json:"type"`

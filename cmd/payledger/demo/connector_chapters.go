@@ -49,7 +49,7 @@ var connectorChapters = []chapter[*story]{
 	{"A cardholder disputes what was paid", steps(
 		can(protocol.CanReportDisputes),
 		buysWith(protocol.CardDisputed, order{id: "order-1006", article: "Umbrella", amount: 3500}, "AUTHORIZED", "payment.created", "payment.authorized"),
-		captures("parcel-4", nil, "SETTLED", "payment.capture_requested", "payment.captured"),
+		takes("parcel-4", nil, "SETTLED"),
 		says("the processor reports a dispute"),
 		becomes("SETTLED", nil, hook{"DISPUTE.OPENED", ""}, hook{"DISPUTE.STATUS", "OPEN"}),
 		disputes(3500),
@@ -57,6 +57,31 @@ var connectorChapters = []chapter[*story]{
 	{"An answer is lost on its way: nothing is guessed", (*story).loseAnswer},
 	{"An auditor reads the first payment, and trusts nobody", (*story).audit},
 	{"An analyst reads every event in one order", (*story).analyst},
+}
+
+// takes captures an amount. If the capture is pending, it waits for the outcome.
+func takes(key string, body map[string]any, status string) step {
+	return func(s *story, ctx context.Context) error {
+		p, err := s.operate(ctx, "/payments/"+s.now.ID+"/capture", key, body)
+		if err != nil {
+			return err
+		}
+		pending, err := s.pends(ctx, p.ID, "payment.capture_pending")
+		if err != nil || !pending {
+			return s.then(ctx, err, p, status, []string{"payment.capture_requested", "payment.captured"}, hook{"PAYMENT.STATUS", status})
+		}
+		if p.Status != "SETTLING" && p.Status != status {
+			return fmt.Errorf("the payment is %s, expected SETTLING or %s", note(p), status)
+		}
+		if err := s.checkEvents(ctx, p.ID, []string{"payment.capture_requested", "payment.capture_pending"}); err != nil {
+			return err
+		}
+		if err := s.checkWebhooks(ctx, p, []hook{{"PAYMENT.STATUS", "SETTLING"}}); err != nil {
+			return err
+		}
+		s.out.line("   %s accepts the capture, and notifies its outcome", s.connector.Name)
+		return s.later(ctx, p, status, []string{"payment.captured"}, hook{"PAYMENT.STATUS", status})
+	}
 }
 
 func (s *story) introduceConnector() {
@@ -92,12 +117,12 @@ func can(c protocol.Capability) step {
 }
 
 func (s *story) captureParcels(ctx context.Context) error {
-	all := captures("parcel-2", map[string]any{"amount": 1500}, "SETTLED", "payment.capture_requested", "payment.captured")
+	all := takes("parcel-2", map[string]any{"amount": 1500}, "SETTLED")
 	if lack := s.connector.Lack(protocol.CanCaptureAgain); lack != "" {
 		s.out.line("   %s lacks several captures: %s So both parcels leave together.", s.connector.Name, lack)
-		return captures("parcels", nil, "SETTLED", "payment.capture_requested", "payment.captured")(s, ctx)
+		return takes("parcels", nil, "SETTLED")(s, ctx)
 	}
-	first := captures("parcel-1", map[string]any{"amount": 1000, "final": false}, "PARTIALLY_SETTLED", "payment.capture_requested", "payment.captured")
+	first := takes("parcel-1", map[string]any{"amount": 1000, "final": false}, "PARTIALLY_SETTLED")
 	return steps(first, all)(s, ctx)
 }
 
