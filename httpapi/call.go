@@ -133,7 +133,7 @@ func (c *call) pass() (result any, err error) {
 			return nil, err
 		}
 	}
-	if strings.HasPrefix(c.route.path, managementPath) {
+	if c.user != nil || strings.HasPrefix(c.route.path, managementPath) {
 		c.Origin = clientAddress(c)
 	}
 	if c.user != nil { // the request of the page that makes this call has a place

@@ -112,6 +112,8 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodPost, "/management/customers/{customerId}/erase", byAPIKey, false, account.ScopeAccountWrite, "eraseCustomer", with(a.management.EraseCustomer)},
 		{http.MethodPost, "/management/payments/{id}/erase", byAPIKey, false, account.ScopeAccountWrite, "eraseGuest", with(a.management.EraseGuest)},
 		{http.MethodGet, "/management/payments", byAPIKey, false, account.ScopeAccountRead, "listManagedPayments", with(a.payments.ListPayments)},
+		{http.MethodGet, "/management/payment-attempts", byAPIKey, false, account.ScopeAccountRead, "listPaymentAttempts", with(a.payments.ListAttempts)},
+		{http.MethodGet, "/management/payment-attempts/{id}", byAPIKey, false, account.ScopeAccountRead, "getManagedPaymentAttempt", with(a.payments.GetManagedAttempt)},
 		{http.MethodGet, "/management/payments/{id}", byAPIKey, false, account.ScopeAccountRead, "getManagedPayment", with(a.payments.GetPayment)},
 		{http.MethodGet, "/management/payments/{id}/events", byAPIKey, false, account.ScopeAccountRead, "getManagedPaymentEvents", with(a.payments.GetManagedPaymentEvents)},
 		{http.MethodGet, "/management/payments/{id}/proof", byAPIKey, false, account.ScopeAccountRead, "getManagedPaymentProof", with(a.payments.GetPaymentProof)},

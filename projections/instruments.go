@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
@@ -37,13 +36,6 @@ func instrumentRow(v *view[instrument.State]) []any {
 		v.key.ID, string(v.key.Account), int64(v.revision), v.state.CreatedAt.UnixMicro(), v.state.CustomerID, ended,
 		string(v.state.Session), vaulted.UnixMicro(), byDefault,
 	}
-}
-
-func attemptRow(v *view[attempt.State]) []any {
-	if !v.state.Due() {
-		return nil
-	}
-	return []any{v.key.ID, string(v.key.Account), v.state.DecidedAt.UnixMicro()}
 }
 
 // Instruments returns all instruments that were ever vaulted for a customer, in no order, with all

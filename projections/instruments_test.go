@@ -3,7 +3,6 @@ package projections
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,11 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain"
-	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
-	"payledger/eventstore/commands/pending"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/projections/listing"
@@ -162,61 +159,5 @@ func TestSavedCardsWaitForOneShard(t *testing.T) {
 		if shard == behind && last == 0 {
 			t.Error("nothing was recorded")
 		}
-	}
-}
-
-// TestDueAttempts: decided attempts are due until they are completed (§3.3).
-func TestDueAttempts(t *testing.T) {
-	store, dir := openStore(t), t.TempDir()
-	n := startNode(t, store, dir)
-	decide := func(id domain.AttemptID, decide func(attempt.State, time.Time) (attempt.Event, error)) {
-		t.Helper()
-		command(t, store, eventstore.Attempts, eventstore.Attempts.Key(testAccount, string(id)), func(s attempt.State, m eventstore.Meta) (attempt.Event, error) {
-			return decide(s, m.At)
-		})
-	}
-	for i := range 4 {
-		id := domain.AttemptID(fmt.Sprintf("01%d", i))
-		decide(id, func(s attempt.State, at time.Time) (attempt.Event, error) {
-			return attempt.DecideCreate(s, attempt.Create{Created: attempt.Created{At: at, ID: id, Account: testAccount, ExpiresAt: at.Add(time.Hour)}})
-		})
-	}
-	approve := func(s attempt.State, at time.Time) (attempt.Event, error) {
-		return attempt.DecideApprove(s, attempt.Approve{At: at, Payment: "01p"})
-	}
-	decide("011", approve)
-	decide("012", func(s attempt.State, at time.Time) (attempt.Event, error) {
-		return attempt.DecideAbort(s, attempt.Abort{At: at})
-	})
-	decide("013", approve)
-	decide("013", attempt.DecideComplete)
-	for range 2 {
-		if err := n.CaughtUp(testContext(t)); err != nil {
-			t.Fatal(err)
-		}
-		due, err := n.DueAttempts(testContext(t), time.Now(), pending.Place{}, 10)
-		if err != nil || len(due) != 2 || due[0].ID != "011" || due[1].ID != "012" || due[0].Account != testAccount || due[0].At >= due[1].At {
-			t.Errorf("%+v, %v", due, err)
-		}
-		for _, c := range []struct {
-			at    int64
-			after pending.Place
-			limit int
-			want  domain.AttemptID
-		}{{due[1].At, due[0].Place, 10, "012"}, {due[0].At, pending.Place{}, 10, "011"}, {due[1].At, pending.Place{}, 1, "011"}} {
-			if one, err := n.DueAttempts(testContext(t), time.UnixMicro(c.at), c.after, c.limit); err != nil || len(one) != 1 || one[0].ID != string(c.want) {
-				t.Errorf("%+v, not %s: %v", one, c.want, err)
-			}
-		}
-		n.stop()
-		n = startNode(t, store, dir)
-	}
-	decide("011", attempt.DecideComplete)
-	decide("012", attempt.DecideComplete)
-	if err := n.CaughtUp(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	if due, err := n.DueAttempts(testContext(t), time.Now(), pending.Place{}, 10); err != nil || len(due) != 0 {
-		t.Errorf("%+v, %v", due, err)
 	}
 }

@@ -170,6 +170,7 @@ func TestPendingPlans(t *testing.T) {
 		selectActions:  {[]any{"ADYEN", 1, "a", 2, 3}, "SEARCH payments USING INDEX payments_action (processor=? AND (due_at,id)>(?,?)"},
 		selectInboxes:  {[]any{"ADYEN", 1, "a", 2, 3}, "SEARCH inboxes USING COVERING INDEX inboxes_since (processor=? AND (since,reference)>(?,?)"},
 		selectAttempts: {[]any{1, "a", 2, 3}, "SEARCH attempts USING INDEX attempts_decided ((decided_at,id)>(?,?)"},
+		selectWaiting:  {[]any{"acct", 1, "a", 2}, "SEARCH attempts USING INDEX attempts_waiting (account=? AND (expires_at,id)>(?,?)"},
 		selectPending:  {[]any{1, 2, 3}, "SCAN payments USING COVERING INDEX payments_slot"},
 		selectEnded:    {[]any{"a", 1}, "SEARCH instruments USING INDEX instruments_ended (token>?)"},
 	} {

@@ -11,7 +11,7 @@ import (
 
 // fileVersion has to grow with every change of the tables below or of the values in them: an older
 // file is rebuilt from the log.
-const fileVersion = 20
+const fileVersion = 21
 
 // Identity returns the identity of the read model's file: its version, the schemas of the states
 // behind the columns, and the shards.
@@ -47,7 +47,8 @@ const FileName = "views.sqlite"
 //     created_at if the card was saved as it was entered. default_at is the time at which the token
 //     was made the default last, or 0.
 //   - namings: every customer that a client session names or named, since the first such event.
-//   - attempts: those with work left.
+//   - attempts: those without a decision, also after their expiry, and those with work left.
+//     decided_at is NULL without a decision.
 //   - inboxes: those with a waiting notification, with the processor of the oldest one.
 //   - disputes: those that were opened; foreign_id is the processor's id.
 const Tables = `
@@ -121,9 +122,12 @@ CREATE INDEX instruments_ended ON instruments (token) WHERE ended = 1;
 CREATE TABLE attempts (
 	id         TEXT    NOT NULL PRIMARY KEY,
 	account    TEXT    NOT NULL,
-	decided_at INTEGER NOT NULL
+	revision   INTEGER NOT NULL,
+	expires_at INTEGER NOT NULL,
+	decided_at INTEGER
 ) WITHOUT ROWID;
-CREATE INDEX attempts_decided ON attempts (decided_at, id);
+CREATE INDEX attempts_decided ON attempts (decided_at, id) WHERE decided_at IS NOT NULL;
+CREATE INDEX attempts_waiting ON attempts (account, expires_at, id) WHERE decided_at IS NULL;
 CREATE TABLE disputes (
 	id          TEXT    NOT NULL UNIQUE,
 	account     TEXT    NOT NULL,
@@ -176,7 +180,8 @@ const (
 	upsertInstrument = `INSERT INTO instruments (token, account, revision, created_at, customer, ended, session, vaulted_at, default_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (token) DO UPDATE SET revision = excluded.revision, customer = excluded.customer, ended = excluded.ended,
 		vaulted_at = excluded.vaulted_at, default_at = excluded.default_at`
-	upsertAttempt = `INSERT INTO attempts (id, account, decided_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING`
+	upsertAttempt = `INSERT INTO attempts (id, account, revision, expires_at, decided_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, decided_at = excluded.decided_at`
 	deleteAttempt = `DELETE FROM attempts WHERE id = ?`
 	upsertDispute = `INSERT INTO disputes (id, account, revision, created_at, payment_id, order_id, processor, foreign_id, type,
 		status, reason_code) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -12,6 +12,7 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi/dashboard/accountpages"
+	"payledger/httpapi/dashboard/approvalpages"
 	"payledger/httpapi/dashboard/disputepages"
 	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/dashboard/homepages"
@@ -51,6 +52,7 @@ var screens = []struct {
 }{
 	{homepages.Files, homepages.Routes},
 	{paymentpages.Files, paymentpages.Routes},
+	{approvalpages.Files, approvalpages.Routes},
 	{webhookpages.Files, webhookpages.Routes},
 	{accountpages.Files, accountpages.Routes},
 	{disputepages.Files, disputepages.Routes},

@@ -1,10 +1,17 @@
 package payments
 
 import (
+	"time"
+
 	"payledger/domain"
 	"payledger/domain/attempt"
+	"payledger/domain/instrument"
 	"payledger/eventstore/commands/approvals"
+	"payledger/eventstore/commands/payments"
 	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+	"payledger/projections"
+	"payledger/projections/paymentjson"
 )
 
 type attemptRequest struct {
@@ -84,3 +91,73 @@ func (h *Handlers) AbortAttempt(c *request.Call, body abortRequest) (any, error)
 }
 
 func attemptID(c *request.Call) domain.AttemptID { return domain.AttemptID(c.Vars["id"]) }
+
+// managedAttempt is an attempt with what the decision is about. It has neither the token nor the
+// session: they are credentials.
+type managedAttempt struct {
+	ID             domain.AttemptID  `json:"id"`
+	ApprovalStatus attempt.Status    `json:"approvalStatus"`
+	CreatedAt      paymentjson.Time  `json:"createdAt"`
+	ExpiresAt      paymentjson.Time  `json:"expiresAt"`
+	DecidedAt      *paymentjson.Time `json:"decidedAt,omitempty"`
+	Reason         string            `json:"reason,omitempty"`    // of an abort
+	PaymentID      domain.PaymentID  `json:"paymentId,omitempty"` // of an approval, once the payment can be read
+	OrderID        string            `json:"orderId,omitempty"`
+	CustomerID     string            `json:"customerId,omitempty"`
+	Amount         *domain.Amount    `json:"amount,omitempty"`
+	CurrencyCode   domain.Currency   `json:"currencyCode,omitempty"`
+	AmountChanged  bool              `json:"amountChanged,omitempty"` // since the customer agreed: an approval is refused
+	PaymentMethod  attemptMethod     `json:"paymentMethod"`
+}
+
+type attemptMethod struct {
+	Type            string         `json:"paymentMethodType"`
+	Network         domain.Network `json:"network,omitempty"`
+	Last4Digits     string         `json:"last4Digits,omitempty"`
+	ExpirationMonth string         `json:"expirationMonth,omitempty"`
+	ExpirationYear  string         `json:"expirationYear,omitempty"`
+	IsVaulted       bool           `json:"isVaulted"`
+}
+
+// ListAttempts serves GET /management/payment-attempts: those that wait for a decision.
+func (h *Handlers) ListAttempts(c *request.Call) (any, error) {
+	if err := c.ShowLag(h.Reader); err != nil {
+		return nil, err
+	}
+	now := h.Now()
+	found, err := h.Reader.WaitingAttempts(c.Ctx, c.Merchant.ID, now, c.From, request.Limit(c.Query))
+	return request.List[managedAttempt]{
+		Data:       request.Map(found.Data, func(a projections.AttemptWithTerms) managedAttempt { return renderAttempt(a, now) }),
+		NextCursor: attemptCursors(c).Text(found.Next),
+	}, err
+}
+
+func attemptCursors(c *request.Call) request.Cursors { return c.Cursors("attempts", nil) }
+
+func attemptListRules(v *validation.Violations, c *request.Call) { attemptCursors(c).Check(v, c) }
+
+// GetManagedAttempt serves GET /management/payment-attempts/{id}.
+func (h *Handlers) GetManagedAttempt(c *request.Call) (any, error) {
+	found, err := h.Reader.AttemptWithTerms(c.Ctx, c.Merchant.ID, attemptID(c))
+	return renderAttempt(found, h.Now()), err
+}
+
+func renderAttempt(of projections.AttemptWithTerms, now time.Time) managedAttempt {
+	a, from, card := of.Attempt, of.Session, of.Instrument.Card
+	out := managedAttempt{
+		ID: a.ID, ApprovalStatus: a.Status(now), CreatedAt: paymentjson.Time{Time: a.CreatedAt}, ExpiresAt: paymentjson.Time{Time: a.ExpiresAt},
+		Reason: a.Reason, OrderID: from.OrderID, CustomerID: from.CustomerID, Amount: from.Total(), CurrencyCode: from.Currency,
+		AmountChanged: a.Decision == "" && !payments.AsShown(a.Shown, from),
+		PaymentMethod: attemptMethod{
+			Type: instrument.MethodCard, Network: card.Network, Last4Digits: card.Last4Digits,
+			ExpirationMonth: card.ExpirationMonth, ExpirationYear: card.ExpirationYear, IsVaulted: of.Instrument.Vaulted(),
+		},
+	}
+	if a.Decision != "" {
+		out.DecidedAt = &paymentjson.Time{Time: a.DecidedAt}
+	}
+	if a.Done {
+		out.PaymentID = a.Payment
+	}
+	return out
+}

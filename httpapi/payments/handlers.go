@@ -84,6 +84,12 @@ type Reader interface {
 	// others.
 	NewestInstruments(ctx context.Context, account domain.AccountID, customer string, most int, fits func(instrument.State) bool) (
 		found []instrument.State, more bool, err error)
+	// WaitingAttempts returns a page of the payment attempts of an account that wait for a decision
+	// at a time, after from: those that expire first come first.
+	WaitingAttempts(ctx context.Context, account domain.AccountID, now time.Time, from *listing.Place, limit int) (listing.Page[projections.AttemptWithTerms], error)
+	// AttemptWithTerms returns the newest state of an account's payment attempt; EntityNotFound if
+	// the account has no such attempt.
+	AttemptWithTerms(ctx context.Context, account domain.AccountID, id domain.AttemptID) (projections.AttemptWithTerms, error)
 	// DefaultInstrument returns the token of a customer's default instrument; "" if there is none.
 	DefaultInstrument(ctx context.Context, account domain.AccountID, customer string) (domain.Token, error)
 	// Personal opens sealed personal data; erased data opens as empty.
@@ -129,6 +135,7 @@ func (h *Handlers) Rules() map[string]request.Rule {
 		"createPayment": paymentRules, "capturePayment": metadataRules, "refundPayment": metadataRules,
 		"createPaymentInstrument": h.cardRules, "createCheckoutPayment": priceRules, "createPaymentAttempt": priceRules,
 		"listPaymentInstruments": instrumentListRules, "listPayments": listRules, "listManagedPayments": listRules,
+		"listPaymentAttempts":   attemptListRules,
 		"captureManagedPayment": metadataRules, "refundManagedPayment": metadataRules,
 	}
 }

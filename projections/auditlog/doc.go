@@ -3,8 +3,9 @@
 // # Rules
 //
 //   - The audit log has the events of an account and of its workflows, erasures, requests to send
-//     webhooks again, and the operations on payments that came through the management API or from a
-//     user of the dashboard. RowOf selects them.
+//     webhooks again, the operations on payments that came through the management API or from a
+//     user of the dashboard, and the decisions about payment attempts by such a user. RowOf selects
+//     them.
 //   - The log of events is the audit log's only source: the hash chain covers every entry, and
 //     nothing can be added to the audit log alone. The table holds the places of the events, so
 //     that lists and filters are fast. Each entry is read from its event.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"payledger/domain/attempt"
 	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/eventstore"
@@ -83,6 +84,8 @@ func audited(r *eventstore.Recorded) bool {
 		return r.Type == (person.Erased{}).Type()
 	case eventstore.Payments.Name:
 		return r.Type != (payment.KeyClaimed{}).Type() && (strings.HasPrefix(r.Actor, user) || r.Origin() != "")
+	case eventstore.Attempts.Name:
+		return strings.HasPrefix(r.Actor, user) && (r.Type == (attempt.WasApproved{}).Type() || r.Type == (attempt.WasAborted{}).Type())
 	}
 	return false
 }
@@ -150,6 +153,8 @@ func subjectOf(r *eventstore.Recorded, event fact) Subject {
 	switch r.Aggregate {
 	case eventstore.Payments.Name:
 		return Subject{Kind: "payment", ID: r.ID}
+	case eventstore.Attempts.Name:
+		return Subject{Kind: "payment_attempt", ID: r.ID}
 	case eventstore.Persons.Name:
 		if customer := event.text("customerId"); customer != "" {
 			return Subject{Kind: "customer", ID: customer}

@@ -121,6 +121,7 @@ var given = map[string]func(*Reader) Own{
 		return Own{ExamplePayment: r.Paid(PlainCard, map[string]any{"paymentMethod": map[string]any{"authorizationType": "ESTIMATED"}})}
 	},
 	"approvePaymentAttempt": attempted, "abortPaymentAttempt": attempted, "getPaymentAttempt": attempted,
+	"getManagedPaymentAttempt": attempted,
 	"createPaymentAttempt": func(r *Reader) Own {
 		client := r.Session(map[string]any{"approvalMode": "MANUAL"})
 		return Own{ExampleToken: r.Card(client, PlainCard), "CLIENT_TOKEN": client}

@@ -42,7 +42,7 @@ var actions = []actionGroup{
 	}},
 	{"Payments and customers", []actionName{
 		{"payment.capture_requested", "Capture requested"}, {"payment.refund_requested", "Refund requested"},
-		{"payment.void_requested", "Cancel requested"}, {"person.erased", "Personal data erased"},
+		{"payment.void_requested", "Cancel requested"}, {"attempt.approved", "Payment attempt approved"}, {"attempt.aborted", "Payment attempt aborted"}, {"person.erased", "Personal data erased"},
 	}},
 }
 

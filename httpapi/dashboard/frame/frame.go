@@ -108,6 +108,7 @@ var navigation = []navItem{
 	{Path: "/dashboard", Text: "Home"},
 	{Path: "/dashboard/statistics", Text: "Statistics"},
 	{Path: "/dashboard/payments", Text: "Payments"},
+	{Path: "/dashboard/approvals", Text: "Approvals"},
 	{Path: "/dashboard/disputes", Text: "Disputes"},
 	{Path: "/dashboard/workflows", Text: "Workflows"},
 	{Path: "/dashboard/deliveries", Text: "Webhook deliveries"},

@@ -127,6 +127,8 @@ var texts = map[string]string{
 	"refund-risk":   "The refund was requested. The payment has a dispute that is open or lost: the customer may get the money twice.",
 	"refund-failed": "The refund failed and moved no money. The timeline shows why.",
 	"cancelled":     "The cancel was requested.",
+	"approved":      "The attempt is approved: this is its payment.",
+	"aborted":       "The attempt is aborted. There is no payment.",
 	"repeated":      "This request was sent before: the timeline shows its result. Nothing was done a second time.",
 	"saved":         "The change is saved.",
 	"deleted":       "It is deleted.",

@@ -69,6 +69,8 @@ func (h hit) Address() string {
 		return "/dashboard/payments?customer=" + url.QueryEscape(h.ID)
 	case h.PaymentID != "":
 		return pages["payment"] + url.PathEscape(h.PaymentID)
+	case h.Kind == "payment_attempt":
+		return "/dashboard/approvals/" + url.PathEscape(h.ID)
 	case h.WorkflowID != "":
 		return pages["workflow"] + url.PathEscape(h.WorkflowID)
 	}

@@ -1,0 +1,128 @@
+//go:build system && !race
+
+package browser
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"payledger/cmd/payledger/apptest"
+)
+
+// desk is an office whose screens are looked at with nothing to show, with some and with many rows.
+type desk struct {
+	office
+	attempts []string
+}
+
+// longID has no place to break, and rightToLeft is a text of letters from right to left.
+const (
+	longID      = "order-0123456789-0123456789-0123456789-0123456789-0123456789-0123456789-0123456789"
+	rightToLeft = "طلب رقم ٧ <b>"
+)
+
+// TestDashboardDesk: the screens of approvals in Chromium, with no rows, with three (a long id and
+// a right-to-left one among them), and with many.
+func TestDashboardDesk(t *testing.T) {
+	t.Parallel()
+	browser, there := startBrowser(t)
+	if !there {
+		return
+	}
+	source, there := axe(t)
+	if !there {
+		return
+	}
+	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
+	d := &desk{office: office{browser: browser, app: app, merchant: apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey), axe: source}}
+	d.look(t, "none")
+	for _, order := range []string{"order-1", longID, rightToLeft} {
+		d.wait(t, order)
+	}
+	d.look(t, "some")
+	for i := range 60 {
+		d.wait(t, fmt.Sprintf("order-%d", i))
+	}
+	d.look(t, "many")
+	t.Run("approve", d.testApprove)
+}
+
+// wait starts a payment attempt that waits for a decision.
+func (d *desk) wait(t *testing.T, order string) {
+	t.Helper()
+	m := d.merchant
+	var session, tool struct{ ClientToken, Token string }
+	m.Must(t, "POST", "/client-session", m.Headers(), map[string]any{
+		"orderId": order, "customerId": "customer of " + order, "currencyCode": "EUR", "amount": 123450, "approvalMode": "MANUAL",
+	}).Decode(t, &session)
+	client := map[string]string{"X-Client-Token": session.ClientToken}
+	m.Must(t, "POST", "/payment-instruments", client, map[string]any{
+		"paymentInstrument": map[string]any{"number": approvedCard, "cvv": "737", "expirationMonth": "03", "expirationYear": "2031", "cardholderName": "Ada Lovelace"},
+	}).Decode(t, &tool)
+	var made struct{ CurrentAttempt struct{ ID string } }
+	got, err := m.Call("POST", "/payment-attempts", client, map[string]any{"paymentMethodToken": tool.Token})
+	if err != nil || got.Status != http.StatusAccepted {
+		t.Fatal(got.Status, string(got.Body), err)
+	}
+	got.Decode(t, &made)
+	d.attempts = append(d.attempts, made.CurrentAttempt.ID)
+}
+
+// pages are the addresses of the screens, by a name.
+func (d *desk) pages() map[string]string {
+	all := map[string]string{"approvals": "/dashboard/approvals"}
+	for i, id := range d.attempts[:min(3, len(d.attempts))] {
+		all[fmt.Sprintf("approval-%d", i)] = "/dashboard/approvals/" + id
+	}
+	return all
+}
+
+// look opens every screen on a telephone and a desk, in light and dark: axe-core finds nothing, and
+// no page is wider than the screen.
+func (d *desk) look(t *testing.T, rows string) {
+	for _, width := range []int64{390, 1280} {
+		for _, dark := range []bool{false, true} {
+			if rows == "many" && dark {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s at %d, dark %t", rows, width, dark), func(t *testing.T) {
+				w := d.browser.tab(t, width, expected...)
+				if dark {
+					w.dark()
+				}
+				w.withAxe(d.axe)
+				d.signIn(w, "/dashboard/me")
+				for name, path := range d.pages() {
+					w.load(d.app.Ready().API + path)
+					w.until(`document.querySelector("main h1") !== null`)
+					w.accessible(name + ", " + rows)
+					d.fits(w, width)
+					w.picture(fmt.Sprintf("desk-%s-%s-%d-%t", name, rows, width, dark))
+				}
+			})
+		}
+	}
+}
+
+// testApprove: two tabs with the same attempt, both approve: there is one payment.
+func (d *desk) testApprove(t *testing.T) {
+	id := d.attempts[0]
+	var at []string
+	var tabs []*tab
+	for range 2 {
+		w := d.browser.tab(t, 1280, expected...)
+		d.signIn(w, "/dashboard/approvals/"+id)
+		w.until(`document.querySelector('form[action$="/approve"]') !== null`)
+		tabs = append(tabs, w)
+	}
+	for _, w := range tabs {
+		w.click(`form[action$="/approve"] button`)
+		w.untilText("main", "The attempt is approved: this is its payment.")
+		at = append(at, eval[string](w, "location.pathname"))
+	}
+	if at[0] != at[1] || !strings.HasPrefix(at[0], "/dashboard/payments/") {
+		t.Errorf("the tabs lead to %q", at)
+	}
+}
