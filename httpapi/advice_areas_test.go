@@ -372,6 +372,10 @@ func (r *advised) erasures() []walk {
 		{"eraseCustomer", "EntityNotFound", r.eraseCustomer("unknown"), "GET /management/payments", func() answer {
 			return r.eraseCustomer(r.want(r.manage("GET", "/payments?order_id=erased", ""), 200, "").field("data").([]any)[0].(map[string]any)["customerId"].(string))
 		}},
+		{"getCustomer", "EntityNotFound", r.manage("GET", "/customers/unknown", ""), "GET /management/customers", func() answer {
+			first := r.want(r.manage("GET", "/customers?limit=1", ""), 200, "").field("data").([]any)[0].(map[string]any)
+			return r.manage("GET", "/customers/"+first["customerId"].(string), "")
+		}},
 		{"eraseGuest", "EntityNotFound", r.eraseGuest("unknown"), "GET /management/payments", func() answer { return r.eraseGuest(guest) }},
 		{"eraseGuest", "PaymentError", refused, "", func() answer { return r.post(path, "", "X-Api-Version", "") }},
 	}

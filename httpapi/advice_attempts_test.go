@@ -44,6 +44,10 @@ func (r *advised) attempts() []walk {
 	r.want(r.start(changed, payShown(shown, 1000, "EUR")), 202, "")
 	r.want(r.patch(changed, `"amount":1100`), 200, "")
 	return []walk{
+		{"getManagedPaymentAttempt", "EntityNotFound", r.manage("GET", "/payment-attempts/unknown", ""), "GET /management/payment-attempts", func() answer {
+			first := r.want(r.manage("GET", "/payment-attempts?limit=1", ""), 200, "").field("data").([]any)[0].(map[string]any)
+			return r.manage("GET", "/payment-attempts/"+first["id"].(string), "")
+		}},
 		{"createPaymentAttempt", "ClientSessionValidationError", r.start(automatic, payWith(token)), "POST /checkout/payments", func() answer {
 			return r.inBrowser(automatic, "POST", "/checkout/payments", payWith(token))
 		}},

@@ -23,7 +23,7 @@ func TestApprovalPages(t *testing.T) {
 		ids = append(ids, s.attempt(client, s.tokenize(client, goodCard)))
 	}
 	s.open("/dashboard/approvals")
-	s.shows(200, "€24.20", "Visa •••• 1111")
+	s.shows(200, "€24.20", "Visa ••••\u00a01111")
 	for _, id := range ids {
 		s.holds(`href="/dashboard/approvals/` + id + `"`)
 	}

@@ -109,6 +109,8 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodPost, "/management/webhook-deliveries/{id}/resend", byAPIKey, false, account.ScopeSettingsWrite, "resendWebhookDelivery", with(a.webhooks.ResendDelivery)},
 		{http.MethodPost, "/management/webhook-replays", byAPIKey, false, account.ScopeSettingsWrite, "createWebhookReplay", withBody(a.webhooks.CreateReplay)},
 		{http.MethodGet, "/management/webhook-replays/{id}", byAPIKey, false, account.ScopeAccountRead, "getWebhookReplay", with(a.webhooks.GetReplay)},
+		{http.MethodGet, "/management/customers", byAPIKey, false, account.ScopeAccountRead, "listCustomers", with(a.management.ListCustomers)},
+		{http.MethodGet, "/management/customers/{customerId}", byAPIKey, false, account.ScopeAccountRead, "getCustomer", with(a.management.GetCustomer)},
 		{http.MethodPost, "/management/customers/{customerId}/erase", byAPIKey, false, account.ScopeAccountWrite, "eraseCustomer", with(a.management.EraseCustomer)},
 		{http.MethodPost, "/management/payments/{id}/erase", byAPIKey, false, account.ScopeAccountWrite, "eraseGuest", with(a.management.EraseGuest)},
 		{http.MethodGet, "/management/payments", byAPIKey, false, account.ScopeAccountRead, "listManagedPayments", with(a.payments.ListPayments)},

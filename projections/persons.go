@@ -13,6 +13,7 @@ import (
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )
 
@@ -143,6 +144,61 @@ func (p *Projections) HasCustomer(ctx context.Context, account domain.AccountID,
 	return known, nil
 }
 
+// Customer is a customer of an account, and the newest erasure of the customer's personal data.
+type Customer struct {
+	ID       string
+	ErasedAt *time.Time
+	Due      bool // an erased key may still exist
+}
+
+// Customers reads a page of at most limit customers of an account after from, in the order of their
+// ids, with all that this node acknowledged: those that a client session, a payment or a saved card
+// names or named.
+func (p *Projections) Customers(ctx context.Context, account domain.AccountID, from *listing.Place, limit int) (listing.Page[Customer], error) {
+	return current(ctx, p, func(ctx context.Context) (page listing.Page[Customer], err error) {
+		after := ""
+		if from != nil {
+			after = from.ID
+		}
+		ids, err := rowsOf(ctx, p, "customers", func(scan sqlitefile.Scan) (id string, err error) { return id, scan(&id) },
+			selectCustomers, string(account), after, limit+1)
+		if err != nil {
+			return page, err
+		}
+		of := listing.PageOf(ids, limit, func(id string) *listing.Place { return &listing.Place{ID: id} })
+		page.Next = of.Next
+		for _, id := range of.Data {
+			one, err := p.erasureOf(ctx, account, id, eventstore.Applied)
+			if err != nil {
+				return page, err
+			}
+			page.Data = append(page.Data, one)
+		}
+		return page, nil
+	})
+}
+
+// Customer reads a customer, with all that this node acknowledged; false: the account has none of
+// this id.
+func (p *Projections) Customer(ctx context.Context, account domain.AccountID, id string) (c Customer, known bool, err error) {
+	c, err = current(ctx, p, func(ctx context.Context) (Customer, error) {
+		if known, err = p.HasCustomer(ctx, account, id); err != nil || !known {
+			return c, err
+		}
+		return p.erasureOf(ctx, account, id, eventstore.Latest)
+	})
+	return c, known, err
+}
+
+func (p *Projections) erasureOf(ctx context.Context, account domain.AccountID, id string, consistency eventstore.Consistency) (Customer, error) {
+	s, err := load(ctx, p, eventstore.Persons, eventstore.Persons.Key(account, string(PersonOf(account, id, ""))), consistency)
+	c := Customer{ID: id, Due: s.Due()}
+	if s.Exists() {
+		c.ErasedAt = &s.ErasedAt
+	}
+	return c, err
+}
+
 type naming struct {
 	account  domain.AccountID
 	customer string
@@ -240,6 +296,12 @@ const (
 		SELECT session, created_at AS since FROM payments INDEXED BY payments_customer WHERE account = ?1 AND customer_id = ?2 AND customer_id <> ''
 		UNION ALL SELECT session, since FROM namings WHERE account = ?1 AND customer = ?2
 		UNION ALL SELECT session, vaulted_at FROM instruments INDEXED BY instruments_customer WHERE account = ?1 AND customer = ?2) GROUP BY session`
+	// The ids are found one after the other, each by three look-ups.
+	selectCustomers = `WITH RECURSIVE ids (id, n) AS (SELECT ?2, 0 UNION ALL SELECT (SELECT min(id) FROM (
+			SELECT min(customer_id) AS id FROM payments INDEXED BY payments_customer WHERE account = ?1 AND customer_id > ids.id AND customer_id <> ''
+			UNION ALL SELECT min(customer) FROM namings WHERE account = ?1 AND customer > ids.id
+			UNION ALL SELECT min(customer) FROM instruments INDEXED BY instruments_customer WHERE account = ?1 AND customer > ids.id)), n + 1
+		FROM ids WHERE n < ?3 AND id IS NOT NULL) SELECT id FROM ids WHERE n > 0 AND id IS NOT NULL ORDER BY n`
 	selectHasCustomer = `SELECT EXISTS (SELECT 1 FROM payments INDEXED BY payments_customer WHERE account = ?1 AND customer_id = ?2 AND customer_id <> '')
 		OR EXISTS (SELECT 1 FROM namings WHERE account = ?1 AND customer = ?2)
 		OR EXISTS (SELECT 1 FROM instruments INDEXED BY instruments_customer WHERE account = ?1 AND customer = ?2)`

@@ -11,11 +11,14 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/domain"
+	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/person"
+	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
+	"payledger/projections/listing"
 )
 
 // persons are the persons of a logbook: customers, and guests of sessions.
@@ -178,5 +181,47 @@ func TestErasureOnAnotherNode(t *testing.T) {
 	}
 	if next, err := there.Secrets.Seal(ctx, key, customer); err != nil || next.KeyNumber != 2 {
 		t.Errorf("new data is sealed under key %+v, %v", next, err)
+	}
+}
+
+// TestCustomers: every customer of an account is listed once, in the order of the ids and in pages,
+// whether a client session, a payment or a saved card names it; with the newest erasure (D20).
+func TestCustomers(t *testing.T) {
+	store, dir := openStore(t), t.TempDir()
+	n := startNode(t, store, dir)
+	for i, id := range []string{"b", "b", "ä/ö", ""} {
+		command(t, store, eventstore.Sessions, eventstore.Sessions.Key(testAccount, fmt.Sprint("session", i)), func(s session.State, m eventstore.Meta) (session.Event, error) {
+			return session.DecideCreate(s, session.Create{
+				At: m.At, ID: domain.SessionID(fmt.Sprint("session", i)), Account: testAccount, ExpiresAt: m.At.Add(time.Hour), Fields: session.Fields{CustomerID: id},
+			})
+		})
+	}
+	tool(t, store, testAccount, "01a", instrument.MultiUse, "a")
+	tool(t, store, testAccount, "01b", instrument.MultiUse, "b")
+	tool(t, store, "acct2", "01c", instrument.MultiUse, "other")
+	for limit, want := range map[int]string{10: "a b ä/ö /", 2: "a b /ä/ö /", 1: "a /b /ä/ö /"} {
+		got := ""
+		for from := (*listing.Place)(nil); ; {
+			page, err := n.Customers(testContext(t), testAccount, from, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range page.Data {
+				got += c.ID + " "
+			}
+			got += "/"
+			if from = page.Next; from == nil {
+				break
+			}
+		}
+		if got != want {
+			t.Errorf("%d at a time: %q, not %q", limit, got, want)
+		}
+	}
+	if c, known, err := n.Customer(testContext(t), testAccount, "b"); err != nil || !known || c.ErasedAt != nil {
+		t.Errorf("%+v %t %v", c, known, err)
+	}
+	if _, known, err := n.Customer(testContext(t), testAccount, "other"); err != nil || known {
+		t.Errorf("a customer of another account: %t %v", known, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi/dashboard/accountpages"
 	"payledger/httpapi/dashboard/approvalpages"
+	"payledger/httpapi/dashboard/customerpages"
 	"payledger/httpapi/dashboard/disputepages"
 	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/dashboard/homepages"
@@ -53,6 +54,7 @@ var screens = []struct {
 	{homepages.Files, homepages.Routes},
 	{paymentpages.Files, paymentpages.Routes},
 	{approvalpages.Files, approvalpages.Routes},
+	{customerpages.Files, customerpages.Routes},
 	{webhookpages.Files, webhookpages.Routes},
 	{accountpages.Files, accountpages.Routes},
 	{disputepages.Files, disputepages.Routes},

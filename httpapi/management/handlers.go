@@ -73,6 +73,10 @@ type Reader interface {
 	PaymentsOfTransaction(ctx context.Context, account domain.AccountID, id string, limit int) ([]payment.State, error)
 	// FindRun returns the zero state when the account has no such run.
 	FindRun(ctx context.Context, account domain.AccountID, id domain.RunID) (workflow.RunState, error)
+	// Customers returns a page of an account's customers after from, in the order of their ids.
+	Customers(ctx context.Context, account domain.AccountID, from *listing.Place, limit int) (listing.Page[projections.Customer], error)
+	// Customer returns a customer; false when the account has none of this id.
+	Customer(ctx context.Context, account domain.AccountID, id string) (c projections.Customer, known bool, err error)
 	HasCustomer(ctx context.Context, account domain.AccountID, id string) (bool, error)
 	// CaughtUp returns when the reads show everything that was recorded before the call.
 	CaughtUp(ctx context.Context) error
@@ -103,7 +107,7 @@ type Handlers struct {
 // Rules are the rules of requests that openapi.yaml cannot express, by operation.
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
-		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
+		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "listCustomers": customerRules, "getReconciliation": reconciliationRules,
 		"getStatistics": h.statisticsRules, "listAuditLog": auditRules, "previewRouting": previewRules,
 		"search": searchRules,
 	}

@@ -85,6 +85,8 @@ type doubles struct {
 	runs        map[domain.RunID]workflow.RunState
 	customers   []string
 
+	customerList listing.Page[projections.Customer]
+
 	deliveries map[string]deliveries.Detail
 	replays    map[string]deliveries.Replay
 	events     map[uint64]eventjson.Event
@@ -183,6 +185,19 @@ func (d *doubles) CaughtUp(ctx context.Context) error {
 func (d *doubles) Lag(context.Context) (projections.Lag, error) { return d.lag, d.note("Lag") }
 
 func (d *doubles) Fresh(context.Context) (time.Time, error) { return noon, d.note("Fresh") }
+
+func (d *doubles) Customers(_ context.Context, owner domain.AccountID, from *listing.Place, limit int) (listing.Page[projections.Customer], error) {
+	return d.customerList, d.note("Customers", owner, from, limit)
+}
+
+func (d *doubles) Customer(_ context.Context, owner domain.AccountID, id string) (projections.Customer, bool, error) {
+	i := slices.IndexFunc(d.customerList.Data, func(c projections.Customer) bool { return c.ID == id })
+	err := d.note("Customer", owner, id)
+	if i < 0 {
+		return projections.Customer{}, false, err
+	}
+	return d.customerList.Data[i], true, err
+}
 
 func (d *doubles) ListDisputes(_ context.Context, owner domain.AccountID, f projections.DisputeFilter, from *listing.Place, limit int) (listing.Page[dispute.State], error) {
 	return d.disputeList, d.note("ListDisputes", owner, f, from, limit)

@@ -84,6 +84,7 @@ type vaulted struct {
 	Deleted               bool                 `json:"deleted"`
 	DeletedAt             *paymentjson.Time    `json:"deletedAt,omitempty"`
 	AnalyticsID           string               `json:"analyticsId"`
+	Processor             processor.Name       `json:"processor,omitempty"` // the card is a token of this processor, and pays there only
 	PaymentMethodType     string               `json:"paymentMethodType"`
 	PaymentMethodData     paymentjson.CardData `json:"paymentMethodData"`
 	PaymentInstrumentType string               `json:"paymentInstrumentType"`
@@ -175,7 +176,7 @@ func (h *Handlers) renderVaulted(c *request.Call, s instrument.State, byDefault 
 	return vaulted{
 		Token: s.Token, TokenType: s.Type, CustomerID: s.CustomerID, IsVaulted: s.Vaulted() && s.Good(), IsVerified: s.Verified,
 		Default: s.Token == byDefault, CreatedAt: paymentjson.Time{Time: s.CreatedAt},
-		Deleted: s.DeletedAt != nil, DeletedAt: request.Time(s.DeletedAt), AnalyticsID: s.AnalyticsID,
+		Deleted: s.DeletedAt != nil, DeletedAt: request.Time(s.DeletedAt), AnalyticsID: s.AnalyticsID, Processor: s.Processor,
 		PaymentMethodType: instrument.MethodCard, PaymentMethodData: card,
 		PaymentInstrumentType: instrument.MethodCard, PaymentInstrumentData: card,
 	}, nil

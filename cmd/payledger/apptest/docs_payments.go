@@ -179,10 +179,12 @@ var given = map[string]func(*Reader) Own{
 		r.Must(r.T, "PUT", "/management/workflows/"+workflow, r.Headers(), smallOrders("payment.amount <= 200"))
 		return Own{exampleWorkflow: workflow}
 	},
-	"eraseGuest": func(r *Reader) Own { return Own{ExamplePayment: r.Paid(PlainCard, map[string]any{"customerId": nil})} },
-	"eraseCustomer": func(r *Reader) Own {
-		return Own{ExamplePayment: r.Paid(PlainCard, map[string]any{"customer": map[string]any{"email": "ada@example.com"}})}
-	},
+	"eraseGuest":    func(r *Reader) Own { return Own{ExamplePayment: r.Paid(PlainCard, map[string]any{"customerId": nil})} },
+	"eraseCustomer": ofCustomer, "getCustomer": ofCustomer,
+}
+
+func ofCustomer(r *Reader) Own {
+	return Own{ExamplePayment: r.Paid(PlainCard, map[string]any{"customer": map[string]any{"email": "ada@example.com"}})}
 }
 
 func attempted(r *Reader) Own {

@@ -109,6 +109,7 @@ var navigation = []navItem{
 	{Path: "/dashboard/statistics", Text: "Statistics"},
 	{Path: "/dashboard/payments", Text: "Payments"},
 	{Path: "/dashboard/approvals", Text: "Approvals"},
+	{Path: "/dashboard/customers", Text: "Customers"},
 	{Path: "/dashboard/disputes", Text: "Disputes"},
 	{Path: "/dashboard/workflows", Text: "Workflows"},
 	{Path: "/dashboard/deliveries", Text: "Webhook deliveries"},

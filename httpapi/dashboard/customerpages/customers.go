@@ -1,0 +1,148 @@
+package customerpages
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"payledger/httpapi/dashboard/frame"
+)
+
+type customer struct {
+	CustomerID string
+	ErasedAt   *time.Time
+	Erasing    bool
+}
+
+// Address returns the customer's page, and Erasure that of the form.
+func (c customer) Address() string { return frame.Address(pathOne, url.Values{"id": {c.CustomerID}}) }
+func (c customer) Erasure() string { return frame.Address(pathErase, url.Values{"id": {c.CustomerID}}) }
+
+// Payments returns the address of the customer's payments.
+func (c customer) Payments() string {
+	return frame.Address("/dashboard/payments", url.Values{"customer": {c.CustomerID}})
+}
+
+type card struct {
+	IsVerified        bool
+	Default           bool
+	CreatedAt         time.Time
+	Processor         string
+	PaymentMethodData struct {
+		Network         string
+		Last4Digits     string
+		ExpirationMonth string
+		ExpirationYear  string
+		CardholderName  string
+	}
+}
+
+type listView struct {
+	frame.Form
+	Customers []customer
+	Next      string
+	First     bool
+}
+
+// list shows all customers in the order of their ids. A customer who is looked for has a page.
+func list(v *frame.Visit) error {
+	out := listView{Form: frame.Form{Values: v.Request.URL.Query()}, First: v.Value("cursor") == ""}
+	if wanted := out.Text("customer"); wanted != "" {
+		c := customer{CustomerID: wanted}
+		switch err := v.Get(apiCustomers+"/"+wanted, nil, &c); frame.StatusOf(err) {
+		case http.StatusNotFound, http.StatusUnprocessableEntity:
+			out.Fault("customer", "There is no customer with exactly this id.")
+		default:
+			if err != nil {
+				return err
+			}
+			return v.Redirect(c.Address(), "")
+		}
+	}
+	var found frame.List[customer]
+	status := out.Status()
+	rest := frame.Form{Values: out.Values}
+	if err := v.Filtered(&rest, apiCustomers, frame.Query(), &found); err != nil {
+		return err
+	}
+	if !rest.Sound() { // a cursor of another list
+		return v.Redirect(pathCustomers, "")
+	}
+	out.Customers, out.Next = found.Data, frame.At(pathCustomers, frame.Without(out.Values, "customer"), found.NextCursor)
+	return v.Show(frame.Page{Name: "customers", Title: "Customers", Nav: pathCustomers, Status: status, Data: out})
+}
+
+func open(v *frame.Visit) (customer, error) {
+	var c customer
+	err := v.Get(apiCustomers+"/"+v.Request.URL.Query().Get("id"), nil, &c)
+	if s := frame.StatusOf(err); s == http.StatusNotFound || s == http.StatusUnprocessableEntity {
+		err = frame.Missing("The account has no such customer.", "The id has to be exactly that of the client session.")
+	}
+	return c, err
+}
+
+type detail struct {
+	customer
+	frame.Form
+	Cards  []card
+	More   bool // there are further cards
+	Change bool // the user may erase the customer
+	Seen   string
+}
+
+func read(v *frame.Visit, c customer) (detail, error) {
+	cards, more, err := frame.Some[card](v, "/payment-instruments", url.Values{"customer_id": {c.CustomerID}, "limit": {"100"}}, 1)
+	out := detail{customer: c, Cards: cards, More: more, Change: v.Admin()}
+	if c.ErasedAt != nil {
+		out.Seen = frame.APITime(*c.ErasedAt)
+	}
+	return out, err
+}
+
+func show(v *frame.Visit, c customer) error {
+	out, err := read(v, c)
+	if err != nil {
+		return err
+	}
+	return v.Show(frame.Page{Name: "customer", Title: "Customer", Nav: pathCustomers, Data: out})
+}
+
+func ask(v *frame.Visit, c customer) error {
+	out, err := read(v, c)
+	if err != nil {
+		return err
+	}
+	return v.Show(frame.Page{Name: "erase", Title: "Erase a customer", Nav: pathCustomers, Data: out})
+}
+
+func erase(v *frame.Visit, c customer, form frame.Form) error {
+	out, err := read(v, c)
+	if err != nil {
+		return err
+	}
+	switch {
+	case form.Review:
+	case form.Values.Get("seen") != out.Seen:
+		form.Refusal = frame.Refusal{
+			Text:   "The customer was erased since you opened this page: " + frame.When(*c.ErasedAt) + ".",
+			Advice: "Erase again only if the customer came back after that.",
+		}
+	case strings.TrimSpace(form.Values.Get("confirm")) != strings.TrimSpace(c.CustomerID):
+		form.Fault("confirm", "Write the customer's id exactly as above.")
+	}
+	form.Key = "once" // a repeat changes nothing
+	sent, err := form.Send(v, http.MethodPost, apiCustomers+"/"+c.CustomerID+"/erase", nil, "", nil)
+	if err != nil {
+		return err
+	}
+	if sent {
+		return v.Redirect(c.Address(), "erased")
+	}
+	out.Form = form
+	status := form.Status()
+	if form.Text("seen") != out.Seen {
+		status = http.StatusConflict
+	}
+	return v.Show(frame.Page{Name: "erase", Title: "Erase a customer", Nav: pathCustomers, Status: status, Data: out})
+}

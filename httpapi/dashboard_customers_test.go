@@ -1,0 +1,100 @@
+package httpapi_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"payledger/domain/account"
+)
+
+// TestCustomerPages checks that the list has every customer once, also with ids that need escaping,
+// that a page has the saved cards without their tokens, and that an erasure wants the id typed. A
+// form from before another erasure erases nothing: the customer may have come back since (D20).
+func TestCustomerPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.open("/dashboard/customers")
+	s.shows(200, "There is no customer")
+	ids := []string{"zen", "a/../b <i>", "عميل"}
+	for _, id := range ids {
+		for range 2 {
+			s.want(s.pay(payWith(s.cardOf(s.session(zenobiaSession(id))))), 200, "")
+		}
+	}
+	token := s.cardOf(s.session(zenobiaSession("zen")))
+	s.want(s.post("/payment-instruments/"+token+"/vault", `{"customerId":"zen"}`), 200, "")
+	s.open("/dashboard/customers")
+	s.shows(200, ids...)
+	if n := strings.Count(s.now.text, "/dashboard/customers/one?"); n != 3 {
+		t.Errorf("%d customers", n)
+	}
+	for _, id := range ids {
+		s.open("/dashboard/customers?customer=" + url.QueryEscape(id))
+		s.shows(200, id, "Show the payments")
+	}
+	s.open("/dashboard/customers?customer=nobody")
+	s.shows(422, "There is no customer with exactly this id.", "zen")
+	s.open("/dashboard/customers/one?id=nobody")
+	s.shows(404, "The account has no such customer.")
+	s.open("/dashboard/customers/one?id=zen")
+	s.shows(200, "Visa ••••\u00a01111", "03/2029")
+	s.lacks(token)
+	s.eraseInTwoTabs(t)
+}
+
+// eraseInTwoTabs erases the customer zen from a tab, and lets another tab, which was opened before,
+// send its form after the customer has come back.
+func (s *site) eraseInTwoTabs(t *testing.T) {
+	t.Helper()
+	const at = "/dashboard/customers/erase?id=zen"
+	s.open(at)
+	s.shows(200, "Destroyed for ever:", "saved card")
+	seen := s.value("seen")
+	before := s.events()
+	s.submit(at, "seen", seen, "confirm", "ben")
+	s.shows(422, "Write the customer's id exactly as above.")
+	s.holds(`value="ben"`)
+	if n := s.events() - before; n != 0 {
+		t.Fatalf("%d events without a confirmation", n)
+	}
+	s.submit(at, "seen", seen, "confirm", "zen")
+	s.shows(200, "The personal data is erased.", "The personal data was erased", "There is no saved card")
+	back := s.want(s.pay(payWith(s.cardOf(s.session(zenobiaSession("zen"))))), 200, "").text1("id")
+	before = s.events()
+	s.submit(at, "seen", seen, "confirm", "zen")
+	s.shows(409, "Nothing was done.", "The customer was erased since you opened this page")
+	if n := s.events() - before; n != 0 || len(showsHer(s.get("/payments/"+back).text)) == 0 {
+		t.Errorf("the old form recorded %d events", n)
+	}
+	s.open(at)
+	s.submit(at, "seen", s.value("seen"), "confirm", "zen")
+	s.shows(200, "The personal data is erased.")
+	if found := showsHer(s.get("/payments/" + back).text); len(found) > 0 {
+		t.Errorf("the payment shows %v", found)
+	}
+	s.open("/dashboard/audit-log")
+	s.shows(200, "Personal data erased")
+}
+
+// TestCustomersByRole checks that operators and auditors see customers and erase none.
+func TestCustomersByRole(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.want(s.pay(payWith(s.cardOf(s.session(zenobiaSession("zen"))))), 200, "")
+	for _, role := range []account.Role{account.RoleOperator, account.RoleAuditor} {
+		b := s.as(role)
+		b.open("/dashboard/customers")
+		b.shows(200, "zen")
+		b.open("/dashboard/customers/one?id=zen")
+		b.shows(200, "zen")
+		b.lacks("/dashboard/customers/erase")
+		before := s.events()
+		b.submit("/dashboard/customers/erase?id=zen", "seen", "", "confirm", "zen")
+		b.shows(403, "Your role does not allow this")
+		if n := s.events() - before; n != 0 {
+			t.Errorf("the %s recorded %d events", role, n)
+		}
+	}
+}
