@@ -34,7 +34,7 @@ var tables = map[string]table{
 	}, true},
 	"sessions":    {[]string{"id", "account", "expires_at", "customer", "created_at"}, true},
 	"instruments": {[]string{"token", "account", "revision", "created_at", "customer", "ended", "session", "vaulted_at", "default_at"}, true},
-	"attempts":    {[]string{"id", "account", "decided_at"}, false},
+	"attempts":    {[]string{"id", "account", "revision", "expires_at", "decided_at"}, false},
 	"disputes": {[]string{
 		"id", "account", "revision", "created_at", "payment_id", "order_id", "processor", "foreign_id", "type", "status", "reason_code",
 	}, true},
