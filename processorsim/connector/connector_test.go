@@ -161,7 +161,7 @@ func TestAsOrdered(t *testing.T) {
 		{Result{Answer: success, AsOrdered: true, Currency: "USD"}, false},
 		{Result{Answer: processor.Answer{State: processor.Succeeded}, AsOrdered: true}, false},
 	} {
-		if err := fits(&book.Operation{Operation: authorization("01p.1", "")}, c.of); (err == nil) != c.fits {
+		if err := fits(&book.Operation{Operation: authorization("01p.1", "")}, nil, c.of); (err == nil) != c.fits {
 			t.Errorf("%+v: %v", c.of, err)
 		}
 	}
@@ -229,6 +229,72 @@ func TestNothing(t *testing.T) {
 	}
 }
 
+// TestDoneAllTheSame: the vendor did an operation that it said it did not do. Its message counts: a
+// repeat is no second one. Behind a fence it does not count. A failure says nothing new.
+func TestDoneAllTheSame(t *testing.T) {
+	for _, row := range []struct {
+		fence bool
+		told  processor.State
+		want  processor.LookupState
+	}{
+		{false, processor.Succeeded, processor.Known}, {true, processor.Succeeded, processor.Fenced}, {false, processor.Declined, processor.Unseen},
+	} {
+		r := newRig(t, time.Hour)
+		op := authorization("01p.1", "4242424242424242")
+		r.vendor.next = refused
+		if _, err := r.k.Send(t.Context(), op); err == nil {
+			t.Error("an answer")
+		}
+		if row.fence {
+			r.fence(op.Key)
+		}
+		told := Result{Amount: op.Amount, Currency: op.Currency, Answer: processor.Answer{State: row.told, Code: "05", ProcessorTransactionID: "tx_9"}}
+		r.event(200, Event{ID: "e1", Key: op.Key, Kind: processor.Authorize, Result: &told})
+		if l := r.lookup(op.Key); l.State != row.want {
+			t.Errorf("%+v: %+v", row, l)
+		}
+		if row.want != processor.Known {
+			continue
+		}
+		if a := r.sent(op); a.ProcessorTransactionID != "tx_9" || r.vendor.calls != 1 {
+			t.Errorf("%+v after %d calls", a, r.vendor.calls)
+		}
+	}
+}
+
+// TestMisnamed: a message about an operation of another kind or payment changes nothing.
+func TestMisnamed(t *testing.T) {
+	r := newRig(t, time.Hour)
+	op := authorization("01p.1", "4242424242424242")
+	r.vendor.next = lostBefore
+	if _, err := r.k.Send(t.Context(), op); err == nil {
+		t.Error("an answer")
+	}
+	told := Result{Amount: op.Amount, Currency: op.Currency, Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: "tx_9"}}
+	r.event(200, Event{ID: "e1", Key: op.Key, Kind: processor.Refund, Result: &told}, Event{ID: "e2", Key: op.Key, Reference: "01other", Result: &told})
+	if o, err := r.k.book.Find(t.Context(), op.Key); err != nil || o.Phase != book.Sent {
+		t.Errorf("%+v %v", o, err)
+	}
+}
+
+// TestCompletedAmount: a completion that authorizes another amount than its authorization ordered
+// is no result.
+func TestCompletedAmount(t *testing.T) {
+	r := newRig(t, time.Hour)
+	waits := r.sent(authorization("01p.1", "4916994064252017"))
+	op := following(processor.Complete, "01p.2", waits.ProcessorTransactionID, 0)
+	r.vendor.wrong = 100
+	if a, err := r.k.Send(t.Context(), op); err == nil {
+		t.Errorf("%+v", a)
+	}
+	if l := r.lookup(op.Key); l.State != processor.Running {
+		t.Errorf("%+v", l)
+	}
+	if l := r.lookup("01p.1"); l.Answer == nil || l.Answer.State != processor.ActionRequired {
+		t.Errorf("%+v", l)
+	}
+}
+
 // TestUnfit: a result that does not fit its request is no result, from an answer, a look-up or an
 // event. A result that fits ends the doubt.
 func TestUnfit(t *testing.T) {
@@ -266,7 +332,7 @@ func TestFits(t *testing.T) {
 	good := func() Result {
 		return Result{Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: "t"}, Amount: 1250, Currency: "EUR"}
 	}
-	must(t, fits(o, good()))
+	must(t, fits(o, nil, good()))
 	for name, spoil := range map[string]func(*Result){
 		"no transaction":       func(r *Result) { r.Answer.ProcessorTransactionID = "" },
 		"a long transaction":   func(r *Result) { r.Answer.ProcessorTransactionID = strings.Repeat("t", 256) },
@@ -281,7 +347,7 @@ func TestFits(t *testing.T) {
 		"pending, other money": func(r *Result) { r.Answer.State, r.Currency = processor.Pending, "JPY" },
 	} {
 		r := good()
-		if spoil(&r); fits(o, r) == nil {
+		if spoil(&r); fits(o, nil, r) == nil {
 			t.Errorf("%s fits", name)
 		}
 	}

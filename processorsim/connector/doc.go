@@ -70,6 +70,8 @@
 //   - One attempt of a key runs at a time. It goes on when the ledger's connection is cut.
 //   - A result must fit its request: the same currency, the requested amount, a transaction. One
 //     that does not is no result: the operation stays SENT, and the log says so.
+//   - A message that an Idle operation was done all the same counts, unless its key is fenced: a
+//     repeat is then no second one. The log has an error.
 //   - Cards are not stored. An authorization whose outcome is not known is sent again only when the
 //     ledger repeats it with its card.
 //   - A new Order.Key is used only after the vendor said that it did nothing under the old one, and

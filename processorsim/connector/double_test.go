@@ -136,6 +136,9 @@ func (d *double) do(o Order) (Result, error) {
 	r := Result{Amount: o.Amount + d.wrong, Currency: o.Currency, Answer: processor.Answer{
 		State: processor.Succeeded, ProcessorTransactionID: fmt.Sprintf("tx_%d", len(d.effects)+1), At: d.now(),
 	}}
+	if o.Kind == processor.Complete && o.Parent != nil {
+		r.Amount, r.Currency = o.Parent.Amount+d.wrong, o.Parent.Currency
+	}
 	if o.Kind == processor.Void || o.Kind == processor.Complete || o.Kind == processor.Capture && d.oneID {
 		r.Answer.ProcessorTransactionID = o.ParentID
 	}

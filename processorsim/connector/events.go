@@ -111,7 +111,8 @@ func (k *Connector) takeNothing(ctx context.Context, o *book.Operation, e Event)
 }
 
 // takeResult records a result that came in a message. A result for an operation with a last answer
-// changes nothing, unless it overturns a success.
+// changes nothing, unless it overturns a success. A success of an operation that the vendor said it
+// did not do counts: without it, a repeat would be a second one.
 func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) error {
 	key := o.Key
 	answer := e.Result.Answer
@@ -126,11 +127,15 @@ func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) 
 				Msg("a message of the vendor contradicts the recorded result: look at the payment at the vendor")
 		}
 		return nil
+	case o.Phase == book.Idle && undone(answer):
+		return nil
 	case o.Phase == book.Idle:
 		k.surprise(o, e)
-		return nil
+		if fenced, err := k.book.Fenced(ctx, key); fenced || err != nil {
+			return err // the ledger has a failure
+		}
 	}
-	if err := fits(o, *e.Result); err != nil {
+	if err := fits(o, nil, *e.Result); err != nil {
 		k.Log.Error().Err(err).Str("operation", string(key)).Str("event", e.ID).Msg("a message of the vendor does not fit its operation: it is not taken")
 		return nil
 	}
@@ -142,7 +147,7 @@ func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) 
 	switch {
 	case o.Phase == book.Undo && !undone(answer): // the vendor can name it now; it is undone all the same
 		return k.book.Late(ctx, o, answer, k.now())
-	case o.Phase == book.Sent || o.Phase == book.Undo:
+	case o.Phase != book.Done:
 		err = k.record(ctx, o, answer, &told)
 	case overturns:
 		err = k.book.Record(ctx, k.now(), book.Change{Operation: o, Ended: &answer, Notice: &told})
@@ -162,7 +167,12 @@ func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) 
 // error, and the vendor sends the event again.
 func (k *Connector) eventOperation(ctx context.Context, e Event) (found *book.Operation, err error) {
 	if e.Key != "" {
-		return k.book.Find(ctx, e.Key)
+		found, err = k.book.Find(ctx, e.Key)
+		if found != nil && (e.Kind != "" && found.Kind != e.Kind || e.Reference != "" && found.Reference != e.Reference) {
+			k.Log.Error().Str("operation", string(e.Key)).Str("event", e.ID).Msg("a message of the vendor names an operation of another kind or payment: it is not taken")
+			return nil, nil //nolint:nilnil // it is about nothing of the book
+		}
+		return found, err
 	}
 	doubtful := false
 	if e.Reference != "" {

@@ -141,7 +141,7 @@ func (k *Connector) find(ctx context.Context, o *book.Operation) (Finding, error
 		return Finding{}, crashed
 	}
 	if found.Result != nil {
-		if err := fits(o, *found.Result); err != nil {
+		if err := fits(o, order.Parent, *found.Result); err != nil {
 			k.Log.Error().Err(err).Str("operation", string(o.Key)).Msg("what the vendor says about an operation does not fit its request: it is not taken")
 			return Finding{}, fmt.Errorf("%w: %w", errUnknown, err)
 		}

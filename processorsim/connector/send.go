@@ -214,7 +214,7 @@ func (k *Connector) attempt(ctx context.Context, o *book.Operation, card *proces
 		return errors.Join(err, k.book.Rest(ctx, o, false, k.now()))
 	}
 	if err == nil {
-		err = fits(o, result)
+		err = fits(o, order.Parent, result)
 	}
 	if err != nil {
 		k.Log.Warn().Err(err).Str("operation", string(o.Key)).Msg("the vendor's result is not known")
@@ -285,9 +285,9 @@ func (k *Connector) ofVoid(ctx context.Context, o *book.Operation, answer proces
 	return answer, err
 }
 
-// fits returns an error unless a result can be the answer to an operation. Whatever does not fit is
-// no fact.
-func fits(o *book.Operation, r Result) error {
+// fits returns an error unless a result can be the answer to an operation upon parent. Whatever does
+// not fit is no fact.
+func fits(o *book.Operation, parent *Parent, r Result) error {
 	a := r.Answer
 	switch a.State {
 	case processor.Succeeded, processor.Pending, processor.ActionRequired:
@@ -297,8 +297,11 @@ func fits(o *book.Operation, r Result) error {
 		if a.State == processor.ActionRequired && (o.Kind != processor.Authorize || a.ActionToken == "") {
 			return errors.New("an action of the customer that cannot be done")
 		}
+		if o.Kind == processor.Complete && parent != nil && r.Currency != "" && (r.Amount != parent.Amount || r.Currency != parent.Currency) {
+			return fmt.Errorf("the vendor authorized %d %s instead of %d %s", r.Amount, r.Currency, parent.Amount, parent.Currency)
+		}
 		if o.Kind == processor.Complete || o.Kind == processor.Void {
-			return nil // they concern the whole authorization, whatever its amount
+			return nil // they concern the whole authorization, whatever the order's amount
 		}
 		if r.AsOrdered && r.Amount == 0 && r.Currency == "" {
 			return nil

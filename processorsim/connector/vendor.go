@@ -95,7 +95,8 @@ type Parent struct {
 }
 
 // Result is what the vendor says that it did. A result other than a refusal must have the requested
-// amount and currency, also in an Event; complete and void excepted.
+// amount and currency, also in an Event. That of a complete may name none, or those of its
+// authorization; that of a void is not compared.
 type Result struct {
 	Answer   processor.Answer
 	Amount   domain.Amount   // that the vendor took, holds or paid; counts if the operation has an amount and did not fail

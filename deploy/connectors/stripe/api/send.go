@@ -94,6 +94,8 @@ func checkParent(o connector.Order) error {
 		return refuse(processor.CodeNoAction, "the authorization does not wait for its customer")
 	case o.Kind == processor.Complete || o.Kind == processor.Void && p.Answer.State == processor.ActionRequired:
 		return nil
+	case o.Kind == processor.Void && p.Answer.State == processor.Failed && p.Answer.Code == protocol.CodeVoided:
+		return nil // perhaps by this order, whose answer was lost: Stripe decides
 	case p.Answer.State != processor.Succeeded && !(p.Kind == processor.Authorize && p.Answer.State == processor.Pending && o.Kind == processor.Void):
 		return refuse(protocol.CodeNotAuthorized, "the transaction is not approved")
 	case o.Kind != processor.Void && o.Amount == 0:
