@@ -285,8 +285,8 @@ func (k *Connector) ofVoid(ctx context.Context, o *book.Operation, answer proces
 	return answer, err
 }
 
-// fits returns an error unless a result can be the answer to an operation upon parent. Whatever does
-// not fit is no fact.
+// fits returns an error unless a result can be the answer to an operation upon parent. Whatever
+// does not fit is no fact.
 func fits(o *book.Operation, parent *Parent, r Result) error {
 	a := r.Answer
 	switch a.State {

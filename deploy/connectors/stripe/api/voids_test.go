@@ -8,8 +8,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// TestVoidToldFirst: the event of a cancelled PaymentIntent ends the authorization before the answer
-// to the void is known. The void has succeeded all the same; another one is refused.
+// TestVoidToldFirst: the event of a cancelled PaymentIntent ends the authorization before the
+// answer to the void is known. The void has succeeded all the same; another one is refused.
 func TestVoidToldFirst(t *testing.T) {
 	r := newRig(t)
 	op := authorization("4000000000003220").Operation
