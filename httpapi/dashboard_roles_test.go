@@ -16,7 +16,7 @@ var wildcard = regexp.MustCompile(`\{[a-z]+\}`)
 
 // forAllRoles are the pages that show a list beside the form of the same address. The form is for
 // administrators.
-var forAllRoles = []string{"/dashboard/users", "/dashboard/api-keys"}
+var forAllRoles = []string{"/dashboard/users", "/dashboard/api-keys", "/dashboard/settings"}
 
 // TestFormsCheckTheRoleFirst: the role is checked before ids and fields. An auditor gets 403 for
 // every form of the dashboard: when it opens it, and when it sends it without fields, with fields

@@ -19,6 +19,7 @@ import (
 	"payledger/httpapi/dashboard/homepages"
 	"payledger/httpapi/dashboard/paymentpages"
 	"payledger/httpapi/dashboard/processorpages"
+	"payledger/httpapi/dashboard/settingspages"
 	"payledger/httpapi/dashboard/webhookpages"
 	"payledger/httpapi/dashboard/workflowpages"
 )
@@ -55,6 +56,7 @@ var screens = []struct {
 	{paymentpages.Files, paymentpages.Routes},
 	{approvalpages.Files, approvalpages.Routes},
 	{customerpages.Files, customerpages.Routes},
+	{settingspages.Files, settingspages.Routes},
 	{webhookpages.Files, webhookpages.Routes},
 	{accountpages.Files, accountpages.Routes},
 	{disputepages.Files, disputepages.Routes},
@@ -65,7 +67,7 @@ var screens = []struct {
 // Pages returns the pages as method and path, such as "GET /dashboard/payments/{id}": the addresses
 // that a GET answers.
 func Pages() []string {
-	return append([]string{"GET " + pathLogin, "GET " + pathMe}, patterns(http.MethodGet)...)
+	return append([]string{"GET " + pathLogin, "GET " + pathMe, "GET " + pathSessions}, patterns(http.MethodGet)...)
 }
 
 // Forms returns the forms as method and path, such as "POST /dashboard/users": those that change

@@ -28,6 +28,8 @@ func (d *Dashboard) personalRoutes() {
 	d.personal("POST "+pathMe+"/factor", d.beginFactor)
 	d.personal("POST "+pathMe+"/factor/confirm", d.confirmFactor)
 	d.personal("POST "+pathMe+"/factor/disable", d.disableFactor)
+	d.personal("GET "+pathSessions, d.sessions)
+	d.personal("POST "+pathSessions, d.endSessions)
 }
 
 func (d *Dashboard) me(v *frame.Visit, current users.Current) error {

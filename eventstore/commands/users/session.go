@@ -48,6 +48,43 @@ func (u *Users) SignOut(ctx context.Context, token string, from Origin) error {
 	return err
 }
 
+// EndSessions ends open sessions of an account: users end sessions of their own, and an
+// administrator those of everybody. It returns the number of sessions that it ended. A session that
+// has ended already is no error; a session of another user is MissingScope.
+func (u *Users) EndSessions(ctx context.Context, by Current, ids []domain.UserSessionID, from Origin) (ended int, err error) {
+	for _, id := range ids {
+		done := false
+		_, err := u.record(ctx, from.caller(by.Account.ID, Actor(by.User.ID)), func(state account.State, at time.Time) (e account.Event, err error) {
+			e, err = endSession(state, by, account.SignOut{At: at, Session: id, From: from.address()})
+			done = e != nil
+			return e, err
+		})
+		if err != nil {
+			return ended, err
+		}
+		if done {
+			ended++
+		}
+	}
+	return ended, nil
+}
+
+func endSession(state account.State, by Current, c account.SignOut) (account.Event, error) {
+	if _, open := state.UserSession(by.User.ID, by.Session.ID, c.At); !open {
+		return nil, refuse(SessionEnded)
+	}
+	for _, s := range state.UserSessions {
+		if s.ID == c.Session {
+			c.User = s.User
+		}
+	}
+	who, _ := state.User(by.User.ID)
+	if c.User != "" && c.User != who.ID && who.Role != account.RoleAdmin {
+		return nil, domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope, "The role %s does not allow this.", who.Role)
+	}
+	return account.DecideSignOut(state, c)
+}
+
 func (u *Users) token(owner domain.AccountID, s account.UserSession, now time.Time) (string, error) {
 	return u.sign(claims{Account: owner, User: s.User, Session: s.ID, Issued: now.UTC(), Expires: s.ExpiresAt})
 }

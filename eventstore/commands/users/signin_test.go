@@ -378,3 +378,43 @@ func TestTokens(t *testing.T) {
 	_, err = n.Session(t.Context(), first)
 	mustRefuse(t, "the oldest of too many sessions", err, users.SessionEnded)
 }
+
+// TestEndSessions: users end sessions of their own, and an administrator those of everybody, on all
+// nodes at once. A session that has ended is no error, and an ended session ends none (D20).
+func TestEndSessions(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	n, other := r.node(), r.node()
+	_, password := n.add("reader@example.com", account.RoleAuditor)
+	admin, reader := n.signIn("admin", r.made.DashboardPassword, ""), n.signIn("reader@example.com", password, "")
+	second := other.signIn("reader@example.com", password, "")
+	ends := func(by string, want int, tokens ...string) {
+		t.Helper()
+		var ids []domain.UserSessionID
+		for _, token := range tokens {
+			ids = append(ids, n.current(token).Session.ID)
+		}
+		for range 2 { // the second time there is nothing to end
+			if ended, err := other.EndSessions(t.Context(), n.current(by), ids, origin(1)); err != nil || ended != want {
+				t.Errorf("%d ended, not %d: %v", ended, want, err)
+			}
+			want = 0
+		}
+		for _, token := range tokens {
+			_, err := n.Session(t.Context(), token)
+			mustRefuse(t, "an ended session", err, users.SessionEnded)
+		}
+	}
+	stale := n.current(second.Token)
+	_, err := n.EndSessions(t.Context(), n.current(reader.Token), []domain.UserSessionID{n.current(admin.Token).Session.ID}, origin(1))
+	if domain.ReasonOf(err) != domain.ReasonMissingScope {
+		t.Errorf("an auditor ends the session of an administrator: %v", err)
+	}
+	ends(reader.Token, 1, second.Token)
+	_, err = n.EndSessions(t.Context(), stale, []domain.UserSessionID{n.current(reader.Token).Session.ID}, origin(1))
+	mustRefuse(t, "by an ended session", err, users.SessionEnded)
+	ends(admin.Token, 1, reader.Token)
+	if left := n.state(r.by().Account).UserSessions; len(left) != 1 {
+		t.Errorf("%+v", left)
+	}
+}

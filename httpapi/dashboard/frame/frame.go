@@ -117,7 +117,9 @@ var navigation = []navItem{
 	{Path: "/dashboard/signing-secret", Text: "Signing secret"},
 	{Path: "/dashboard/api-keys", Text: "API keys"},
 	{Path: "/dashboard/processors", Text: "Processors and routing"},
+	{Path: "/dashboard/settings", Text: "Settings"},
 	{Path: "/dashboard/users", Text: "Users"},
+	{Path: "/dashboard/sessions", Text: "Sessions"},
 	{Path: "/dashboard/audit-log", Text: "Audit log"},
 }
 

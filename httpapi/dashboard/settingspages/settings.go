@@ -1,0 +1,185 @@
+package settingspages
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain/account"
+	"payledger/httpapi/dashboard/frame"
+)
+
+type settings struct {
+	CaptureMode            string   `json:"captureMode"`
+	ClientTokenTTL         int64    `json:"clientTokenTtl"` // seconds; 0: the service's default
+	First6Digits           bool     `json:"first6Digits"`
+	DisplayName            string   `json:"displayName"`
+	RefuseRefundOfDisputed bool     `json:"refuseRefundOfDisputed"`
+	CheckoutOrigins        []string `json:"checkoutOrigins"`
+}
+
+// mark identifies the settings as a page shows them.
+func (s settings) mark() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // not reached: there are texts, integers and booleans
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
+}
+
+// field is one setting, for people.
+type field struct {
+	Name, Text string
+	value      func(settings) any // as the API takes it
+	words      func(settings) string
+}
+
+var fields = []field{
+	{"displayName", "Name of the shop", func(s settings) any { return orNull(s.DisplayName, s.DisplayName != "") }, func(s settings) string {
+		if s.DisplayName == "" {
+			return "none: customers read “the shop”"
+		}
+		return s.DisplayName
+	}},
+	{"captureMode", "Capture", func(s settings) any { return s.CaptureMode }, func(s settings) string {
+		if s.CaptureMode == account.CaptureAutomatic {
+			return "automatic: an authorized payment is captured at once"
+		}
+		return "manual: you capture, or a workflow does"
+	}},
+	{"clientTokenTtl", "Life of a client session", func(s settings) any { return orNull(s.ClientTokenTTL, s.ClientTokenTTL != 0) }, func(s settings) string {
+		if s.ClientTokenTTL == 0 {
+			return "the service’s default"
+		}
+		life := time.Duration(s.ClientTokenTTL) * time.Second
+		return frame.Number(s.ClientTokenTTL) + " seconds (" + strings.TrimSuffix(strings.TrimSuffix(life.String(), "0s"), "0m") + ")"
+	}},
+	{"checkoutOrigins", "Pages that may take payments", func(s settings) any { return orNull(s.CheckoutOrigins, len(s.CheckoutOrigins) > 0) }, func(s settings) string {
+		if len(s.CheckoutOrigins) == 0 {
+			return "of every origin"
+		}
+		return strings.Join(s.CheckoutOrigins, ", ")
+	}},
+	{"refuseRefundOfDisputed", "Refunds beside a dispute that is open or lost", func(s settings) any { return s.RefuseRefundOfDisputed }, func(s settings) string {
+		return map[bool]string{true: "refused", false: "allowed, with a warning"}[s.RefuseRefundOfDisputed]
+	}},
+	{"first6Digits", "First six digits of cards in answers", func(s settings) any { return s.First6Digits }, func(s settings) string {
+		return map[bool]string{true: "shown", false: "left out"}[s.First6Digits]
+	}},
+}
+
+func orNull(value any, there bool) any {
+	if !there {
+		return nil
+	}
+	return value
+}
+
+// difference is a setting before and after a change.
+type difference struct{ Text, Before, After string }
+
+type settingsView struct {
+	frame.Form
+	Now      []difference // Before is the setting that applies
+	Mark     string
+	Change   bool
+	Compared []difference // the change, before it is sent
+}
+
+func open(v *frame.Visit) (settings, error) {
+	var s settings
+	return s, v.Get(apiSettings, nil, &s)
+}
+
+func show(v *frame.Visit, s settings) error {
+	return page(v, s, settingsView{Form: frame.Form{Values: s.input()}}, http.StatusOK)
+}
+
+func page(v *frame.Visit, s settings, out settingsView, status int) error {
+	out.Mark, out.Change = s.mark(), v.Admin()
+	for _, f := range fields {
+		out.Now = append(out.Now, difference{Text: f.Text, Before: f.words(s)})
+	}
+	return v.Show(frame.Page{Name: "settings", Title: "Settings", Nav: pathSettings, Status: status, Data: out})
+}
+
+// input returns the form's fields for settings.
+func (s settings) input() url.Values {
+	out := url.Values{"displayName": {s.DisplayName}, "captureMode": {s.CaptureMode}, "checkoutOrigins": {strings.Join(s.CheckoutOrigins, "\n")}}
+	if s.ClientTokenTTL != 0 {
+		out.Set("clientTokenTtl", strconv.FormatInt(s.ClientTokenTTL, 10))
+	}
+	for name, on := range map[string]bool{"first6Digits": s.First6Digits, "refuseRefundOfDisputed": s.RefuseRefundOfDisputed} {
+		if on {
+			out.Set(name, "yes")
+		}
+	}
+	return out
+}
+
+// read returns the settings that a form asks for.
+func read(form *frame.Form) settings {
+	s := settings{
+		CaptureMode: form.Text("captureMode"), DisplayName: form.Text("displayName"),
+		First6Digits: form.Has("first6Digits", "yes"), RefuseRefundOfDisputed: form.Has("refuseRefundOfDisputed", "yes"),
+		CheckoutOrigins: strings.Fields(form.Values.Get("checkoutOrigins")),
+	}
+	if text := form.Text("clientTokenTtl"); text != "" {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || seconds < account.MinClientTokenTTL || seconds > account.MaxClientTokenTTL {
+			form.Fault("clientTokenTtl", "Write whole seconds between "+frame.Number(account.MinClientTokenTTL)+" and "+frame.Number(account.MaxClientTokenTTL)+", or nothing for the default.")
+		}
+		s.ClientTokenTTL = seconds
+	}
+	return s
+}
+
+// change serves the form: first it compares, then it saves.
+func change(v *frame.Visit, now settings, form frame.Form) error {
+	wanted := read(&form)
+	out := settingsView{Form: form}
+	body := map[string]any{}
+	for _, f := range fields {
+		if f.words(now) != f.words(wanted) {
+			body[f.Name] = f.value(wanted)
+			out.Compared = append(out.Compared, difference{f.Text, f.words(now), f.words(wanted)})
+		}
+	}
+	switch {
+	case form.Review:
+		out.Compared = nil
+		return page(v, now, out, http.StatusOK)
+	case !form.Sound():
+		out.Compared = nil
+		return page(v, now, out, form.Status())
+	case len(body) == 0: // also a double click: the first one has saved it
+		return v.Redirect(pathSettings, "unchanged")
+	case form.Text("mark") != now.mark():
+		out.Compared = nil
+		out.Refusal = frame.Refusal{
+			Text: "The settings have changed since you opened this page.", Advice: "The table has those that apply now; the form has your input. Look at both, then send it again.",
+		}
+		return page(v, now, out, http.StatusConflict)
+	case form.Text("do") != "save":
+		return page(v, now, out, http.StatusOK)
+	}
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	sent, err := out.Send(v, http.MethodPatch, apiSettings, body, "", nil, names...)
+	if err != nil {
+		return err
+	}
+	if sent {
+		return v.Redirect(pathSettings, "saved")
+	}
+	out.Compared = nil
+	return page(v, now, out, out.Status())
+}
