@@ -5,6 +5,7 @@ package browser
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -23,8 +24,12 @@ const (
 	rightToLeft = "طلب رقم ٧ <b>"
 )
 
-// TestDashboardDesk: the screens of approvals in Chromium, with no rows, with three (a long id and
-// a right-to-left one among them), and with many.
+var orders = []string{"order-1", longID, rightToLeft}
+
+func customerOf(order string) string { return "customer of " + order }
+
+// TestDashboardDesk: the screens of approvals, customers, settings and sessions in Chromium, with no
+// rows, with three (a long id and a right-to-left one among them), and with many.
 func TestDashboardDesk(t *testing.T) {
 	t.Parallel()
 	browser, there := startBrowser(t)
@@ -38,8 +43,9 @@ func TestDashboardDesk(t *testing.T) {
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
 	d := &desk{office: office{browser: browser, app: app, merchant: apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey), axe: source}}
 	d.look(t, "none")
-	for _, order := range []string{"order-1", longID, rightToLeft} {
+	for i, order := range orders {
 		d.wait(t, order)
+		d.save(t, order, i)
 	}
 	d.look(t, "some")
 	for i := range 60 {
@@ -55,7 +61,7 @@ func (d *desk) wait(t *testing.T, order string) {
 	m := d.merchant
 	var session, tool struct{ ClientToken, Token string }
 	m.Must(t, "POST", "/client-session", m.Headers(), map[string]any{
-		"orderId": order, "customerId": "customer of " + order, "currencyCode": "EUR", "amount": 123450, "approvalMode": "MANUAL",
+		"orderId": order, "customerId": customerOf(order), "currencyCode": "EUR", "amount": 123450, "approvalMode": "MANUAL",
 	}).Decode(t, &session)
 	client := map[string]string{"X-Client-Token": session.ClientToken}
 	m.Must(t, "POST", "/payment-instruments", client, map[string]any{
@@ -70,11 +76,30 @@ func (d *desk) wait(t *testing.T, order string) {
 	d.attempts = append(d.attempts, made.CurrentAttempt.ID)
 }
 
+// save saves cards for the customer of an order.
+func (d *desk) save(t *testing.T, order string, cards int) {
+	t.Helper()
+	m := d.merchant
+	for i := range cards {
+		var session struct{ ClientToken string }
+		m.Must(t, "POST", "/client-session", m.Headers(), map[string]any{"orderId": order, "customerId": customerOf(order), "currencyCode": "EUR", "amount": 1}).Decode(t, &session)
+		m.Must(t, "POST", "/payment-instruments", map[string]string{"X-Client-Token": session.ClientToken}, map[string]any{"paymentFlow": "VAULT", "paymentInstrument": map[string]any{
+			"number": approvedCard, "cvv": "737", "expirationMonth": "03", "expirationYear": "2031", "cardholderName": []string{"Ada Lovelace", "عائشة"}[i],
+		}})
+	}
+}
+
 // pages are the addresses of the screens, by a name.
 func (d *desk) pages() map[string]string {
-	all := map[string]string{"approvals": "/dashboard/approvals"}
+	all := map[string]string{
+		"approvals": "/dashboard/approvals", "customers": "/dashboard/customers", "customer-none": "/dashboard/customers?customer=nobody",
+		"settings": "/dashboard/settings", "sessions": "/dashboard/sessions",
+	}
 	for i, id := range d.attempts[:min(3, len(d.attempts))] {
+		customer := url.Values{"id": {customerOf(orders[i])}}.Encode()
 		all[fmt.Sprintf("approval-%d", i)] = "/dashboard/approvals/" + id
+		all[fmt.Sprintf("customer-%d", i)] = "/dashboard/customers/one?" + customer
+		all[fmt.Sprintf("erase-%d", i)] = "/dashboard/customers/erase?" + customer
 	}
 	return all
 }
