@@ -28,8 +28,8 @@ var orders = []string{"order-1", longID, rightToLeft}
 
 func customerOf(order string) string { return "customer of " + order }
 
-// TestDashboardDesk: the screens of approvals, customers, settings and sessions in Chromium, with no
-// rows, with three (a long id and a right-to-left one among them), and with many.
+// TestDashboardDesk: the screens of approvals, customers, settings and sessions in Chromium, with
+// no rows, with three (a long id and a right-to-left one among them), and with many.
 func TestDashboardDesk(t *testing.T) {
 	t.Parallel()
 	browser, there := startBrowser(t)
