@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"payledger/cmd/payledger/limits"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/cmd/payledger/web"
@@ -32,6 +33,7 @@ func (c *simCommand) Run(ctx context.Context, std terminal.Streams) (err error) 
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
+	limits.TuneRuntime()
 	sim, err := simulator.New(simulator.Config{Dir: c.Data, Secret: []byte(c.ProcessorSecret), Token: c.ProcessorToken, Log: log})
 	if err != nil {
 		return err
