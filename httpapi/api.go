@@ -209,7 +209,7 @@ func (a *API) connect() {
 		Commands: c.Commands, Reader: c.Reader, History: c.History, Proofs: c.Proofs, Tokens: a.tokens, Environment: c.Environment, Now: c.Now, Random: c.Random,
 	}
 	a.management = management.Handlers{
-		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,
+		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, Runs: &management.ReconciliationRuns{}, Closing: c.Closing, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,
 		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Deliveries: c.Deliveries, Events: c.Events,
 		Sandbox: c.Environment == account.Sandbox, Connection: c.Connection,
 	}

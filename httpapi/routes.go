@@ -144,6 +144,9 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, "/management/processors", byAPIKey, false, account.ScopeAccountRead, "listProcessors", with(a.management.ListProcessors)},
 		{http.MethodPatch, "/management/processors/{name}", byAPIKey, false, account.ScopeSettingsWrite, "changeProcessor", withBody(a.management.ChangeProcessor)},
 		{http.MethodGet, "/management/reconciliation", byAPIKey, false, account.ScopeAccountRead, "getReconciliation", with(a.management.GetReconciliation)},
+		{http.MethodGet, "/management/reconciliation-runs", byAPIKey, false, account.ScopeAccountRead, "listReconciliationRuns", with(a.management.ListReconciliations)},
+		{http.MethodPost, "/management/reconciliation-runs", byAPIKey, false, account.ScopeAccountRead, "startReconciliationRun", withBody(a.management.StartReconciliation)},
+		{http.MethodGet, "/management/reconciliation-runs/{id}", byAPIKey, false, account.ScopeAccountRead, "getReconciliationRun", with(a.management.GetReconciliationRun)},
 		{http.MethodGet, "/management/settings", byAPIKey, false, account.ScopeAccountRead, "getSettings", with(a.management.GetSettings)},
 		{http.MethodPatch, "/management/settings", byAPIKey, false, account.ScopeSettingsWrite, "changeSettings", withBody(a.management.ChangeSettings)},
 

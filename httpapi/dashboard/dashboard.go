@@ -19,6 +19,7 @@ import (
 	"payledger/httpapi/dashboard/homepages"
 	"payledger/httpapi/dashboard/paymentpages"
 	"payledger/httpapi/dashboard/processorpages"
+	"payledger/httpapi/dashboard/reconcilepages"
 	"payledger/httpapi/dashboard/settingspages"
 	"payledger/httpapi/dashboard/webhookpages"
 	"payledger/httpapi/dashboard/workflowpages"
@@ -60,6 +61,7 @@ var screens = []struct {
 	{webhookpages.Files, webhookpages.Routes},
 	{accountpages.Files, accountpages.Routes},
 	{disputepages.Files, disputepages.Routes},
+	{reconcilepages.Files, reconcilepages.Routes},
 	{processorpages.Files, processorpages.Routes},
 	{workflowpages.Files, workflowpages.Routes},
 }

@@ -89,6 +89,8 @@ type Handlers struct {
 	Deliveries Deliveries // nil: none are sent
 	Events     Events     // nil: events have no positions
 	Reconciler Reconciler
+	Runs       *ReconciliationRuns
+	Closing    <-chan struct{} // closed when the service begins to stop; nil: never
 	KeyUses    *keyuse.Uses
 	Now        func() time.Time
 	Logger     zerolog.Logger
@@ -107,7 +109,7 @@ type Handlers struct {
 // Rules are the rules of requests that openapi.yaml cannot express, by operation.
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
-		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "listCustomers": customerRules, "getReconciliation": reconciliationRules,
+		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "listCustomers": customerRules, "getReconciliation": reconciliationRules, "startReconciliationRun": reconciliationRunRules,
 		"getStatistics": h.statisticsRules, "listAuditLog": auditRules, "previewRouting": previewRules,
 		"search": searchRules,
 	}

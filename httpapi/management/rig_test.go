@@ -279,7 +279,7 @@ func newRig(t *testing.T) *rig {
 	r.merchant = account.State{ID: "shop", CreatedAt: noon.AddDate(-1, 0, 0)}
 	r.key = account.APIKey{ID: "key-1", Scopes: account.Scopes}
 	r.h = &management.Handlers{
-		Commands: r.doubles, Reader: r.doubles, Deliveries: r.doubles, Events: r.doubles, Reconciler: r.doubles, KeyUses: keyuse.InMemory(),
+		Commands: r.doubles, Reader: r.doubles, Deliveries: r.doubles, Events: r.doubles, Reconciler: r.doubles, Runs: &management.ReconciliationRuns{}, KeyUses: keyuse.InMemory(),
 		Now: func() time.Time { return noon }, Logger: zerolog.New(&r.log), CheckURL: r.checkURL, SendTest: r.sendTest,
 	}
 	return r
