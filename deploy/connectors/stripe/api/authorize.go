@@ -91,7 +91,7 @@ func (s *Stripe) paymentMethod(ctx context.Context, o connector.Order) (string, 
 	month, _ := strconv.ParseInt(o.Card.ExpirationMonth, 10, 64)
 	year, _ := strconv.ParseInt(o.Card.ExpirationYear, 10, 64)
 	p := &stripe.PaymentMethodCreateParams{
-		Params: params(ctx, o.Key+"-card"), Type: stripe.String("card"),
+		Type: stripe.String("card"),
 		Card: &stripe.PaymentMethodCreateCardParams{Number: &o.Card.Number, ExpMonth: &month, ExpYear: &year},
 	}
 	if o.Card.CVV != "" {
@@ -100,9 +100,16 @@ func (s *Stripe) paymentMethod(ctx context.Context, o connector.Order) (string, 
 	if o.Card.CardholderName != "" {
 		p.BillingDetails = &stripe.PaymentMethodCreateBillingDetailsParams{Name: &o.Card.CardholderName}
 	}
-	method, err := s.client.V1PaymentMethods.Create(ctx, p)
+	var method *stripe.PaymentMethod
+	err := another(o.Key+"-card", func(key string) (err error) {
+		p.Params = params(ctx, key)
+		if method, err = s.client.V1PaymentMethods.Create(ctx, p); err != nil {
+			err = explain(err)
+		}
+		return err
+	})
 	if err != nil {
-		return "", explain(err)
+		return "", err
 	}
 	if method.ID == "" {
 		return "", errors.New("Stripe's answer names no PaymentMethod")

@@ -221,3 +221,28 @@ func TestNothing(t *testing.T) {
 		t.Errorf("503 of the second request: %v", err)
 	}
 }
+
+// TestKeptFailure: a failure that Stripe keeps for a request which moves no money does not hold up
+// the authorization: the next try has the object under a second key.
+func TestKeptFailure(t *testing.T) {
+	for _, path := range []string{"/v1/payment_methods", "/v1/customers"} {
+		for _, mode := range []double.Mode{double.Fails, double.FailsAfter} {
+			r := newRig(t)
+			o := authorization("4242424242424242")
+			o.Tokenize = true
+			r.double.Order(&double.Fault{Mode: mode, Path: path})
+			if result, err := r.vendor.Send(t.Context(), o); !errors.Is(err, connector.ErrNothing) {
+				t.Errorf("%s %s: %+v %v", path, mode, result, err)
+			}
+			for range 2 {
+				result, err := r.vendor.Send(t.Context(), o)
+				if err != nil || result.Answer.State != processor.Succeeded {
+					t.Errorf("%s %s: %+v %v", path, mode, result, err)
+				}
+			}
+			if n := r.double.ByReference()[string(reference)].Authorized; n != 1 {
+				t.Errorf("%s %s: %d authorizations", path, mode, n)
+			}
+		}
+	}
+}

@@ -49,8 +49,22 @@ func (r *refusal) result() connector.Result {
 // answer that is no outcome.
 var errSeen = errors.New("Stripe has had a request under this key")
 
-// explain turns an error of a call into one of: connector.ErrNothing, *refusal, errSeen, *declined,
-// or an error that leaves the outcome unknown. No text of it has a value of the request.
+// errKept is an errSeen: Stripe keeps a 500 as its answer under this key, and has no other one.
+var errKept = fmt.Errorf("%w, and keeps a failure", errSeen)
+
+// another calls a function that makes an object which moves no money, with a key. If Stripe keeps a
+// failure under the key, another calls it again with a second key: else the order would have no
+// object until Stripe forgets the first.
+func another(key string, create func(key string) error) error {
+	err := create(key)
+	if errors.Is(err, errKept) {
+		err = create(key + "-2")
+	}
+	return err
+}
+
+// explain turns an error of a call into one of: connector.ErrNothing, *refusal, errSeen, errKept,
+// *declined, or an error that leaves the outcome unknown. No text of it has a value of the request.
 func explain(err error) error {
 	failed, is := errors.AsType[*stripe.Error](err)
 	if !is {
@@ -73,7 +87,7 @@ func explain(err error) error {
 	case status == http.StatusBadRequest || status == http.StatusNotFound:
 		return &refusal{code: refusalCode(failed), message: safe(failed.Msg), replayed: replayed, param: failed.Param}
 	case status >= http.StatusInternalServerError && replayed: // the saved answer is no outcome
-		return fmt.Errorf("%w: %w", errSeen, said)
+		return fmt.Errorf("%w: %w", errKept, said)
 	}
 	return said // 409 while the first request runs, 5xx, and whatever is not known
 }

@@ -50,9 +50,15 @@ func (s *Stripe) payer(ctx context.Context, o connector.Order) (method, customer
 
 // customer makes a Customer for a card. It has no data of a person.
 func (s *Stripe) customer(ctx context.Context, o connector.Order) (string, error) {
-	made, err := s.client.V1Customers.Create(ctx, &stripe.CustomerCreateParams{Params: params(ctx, o.Key+"-customer")})
+	var made *stripe.Customer
+	err := another(o.Key+"-customer", func(key string) (err error) {
+		if made, err = s.client.V1Customers.Create(ctx, &stripe.CustomerCreateParams{Params: params(ctx, key)}); err != nil {
+			err = explain(err)
+		}
+		return err
+	})
 	if err != nil {
-		return "", explain(err)
+		return "", err
 	}
 	if made.ID == "" {
 		return "", errors.New("Stripe's answer names no Customer")
