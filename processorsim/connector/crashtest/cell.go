@@ -118,7 +118,7 @@ func (w *world) arm(c cell) (t *trap, came func()) {
 		t = newTrap(arrived, toVendor)
 	case HeldLate:
 		t = newTrap(late, toVendor)
-	case Acted, Cut, Asking, Away:
+	case Acted, Cut, Asking, Again, Away:
 		t = newTrap(done, toVendor)
 	case Told, Saved:
 		t = newTrap(answered, toVendor)
@@ -149,6 +149,8 @@ func (w *world) revive(ctx context.Context, c cell, request client.Request, paym
 	switch c.step {
 	case Asking:
 		return w.killAsking(ctx, c)
+	case Again:
+		return w.killResolving(ctx, c)
 	case Away:
 		return w.missBook(ctx, c, request, payment)
 	}
@@ -187,6 +189,22 @@ func (w *world) missBook(ctx context.Context, c cell, request client.Request, pa
 		return fmt.Errorf("%w: without the connector's book the ledger has %s", errLost, guessed)
 	}
 	return errors.Join(os.Rename(away, w.bookDir()), w.startConnector())
+}
+
+// killResolving starts the victims, and kills the connector at its next request to the vendor.
+func (w *world) killResolving(ctx context.Context, c cell) error {
+	t := newTrap(done, func(*http.Request, []byte) bool { return true })
+	t.fire = func() { w.strike(Connector) }
+	w.apiGate.set(t)
+	if err := w.restart(c.victim, c.early); err != nil {
+		return err
+	}
+	select {
+	case <-t.over:
+		return w.startConnector()
+	case <-ctx.Done():
+		return fmt.Errorf("the connector does not ask the vendor: %w", ctx.Err())
+	}
 }
 
 // killAsking starts the victims, and kills the ledger at its next two look-ups.

@@ -22,7 +22,8 @@
 //
 // Run takes a sample: each operation once. With the build tag system it takes every operation, step
 // and victim, at a ledger that sends an unseen operation again, and at one whose payment timeout is
-// over after the start, so that it fences the operation. It prints a table.
+// over after the start, so that it fences the operation, and where the vendor's messages come
+// before the outcome. It prints a table.
 //
 // Nothing waits for a time: a late request goes on when a look-up has its answer, and the ledger is
 // read until it has an outcome.

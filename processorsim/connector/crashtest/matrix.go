@@ -17,15 +17,17 @@ type Config struct {
 	Vendor func(t testing.TB) Vendor // a new double, for each pair of a ledger and a connector
 }
 
-// mode is how a ledger treats an operation that the connector has not seen.
+// mode is how a ledger treats an operation that the connector has not seen, and when the vendor's
+// messages come.
 type mode struct {
-	name string
-	args []string
+	name  string
+	args  []string
+	early bool // as soon as the processes run again; else after the outcome
 }
 
 var (
-	resends = mode{"sends again", nil}
-	fences  = mode{"fences", []string{"--payment-timeout", "1s"}}
+	resends = mode{"sends again", nil, false}
+	fences  = mode{"fences", []string{"--payment-timeout", "1s"}, true}
 )
 
 // Run kills the processes around operations, and prints a table of the results.
@@ -69,9 +71,9 @@ func all(v Vendor, op Operation) (cells []cell) {
 		}
 	}
 	for _, step := range Faults {
-		victim := Nobody
-		if step == Asking || step == Away {
-			victim = BothOfThem
+		victim := BothOfThem
+		if step == Cut || step == Fails || step == Saved {
+			victim = Nobody
 		}
 		cells = append(cells, cell{op, step, victim, false})
 	}
@@ -88,7 +90,7 @@ func (v Vendor) without(cells []cell) []cell {
 // play runs cells one after the other at one ledger and one connector.
 func play(t *testing.T, c Config, m mode, cells []cell) (results []result) {
 	t.Helper()
-	w, err := open(t, c.Ledger, c.Vendor(t), m.args...)
+	w, err := open(t, c.Ledger, c.Vendor(t), m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ type Vendor struct {
 	// Pass lets the customer of a payment pass the check.
 	Pass func(payment string)
 	// Deliver sends the vendor's messages that are left to the connector; nil: it has none. With
-	// Answers the results of operations come in messages only, else messages come at the end.
+	// Answers the results of operations come in messages only.
 	Deliver func(events string)
 	Answers bool
 	// FailSaved makes the vendor carry out the next request to a path and keep 500 as its answer
@@ -128,11 +128,12 @@ const (
 	Fails  Step = "500: the vendor acts, answers 500, and answers a repeat truly"
 	Saved  Step = "500 kept: the vendor acts, and answers 500 to each repeat under its key"
 	Asking Step = "asking: the ledger is killed again at its next two look-ups"
+	Again  Step = "again: the connector is killed again at its next request to the vendor, which acts"
 	Away   Step = "away: the folder of the connector's book is away at its next start, and comes back"
 )
 
 // Faults are all of them.
-var Faults = []Step{Cut, Fails, Saved, Asking, Away}
+var Faults = []Step{Cut, Fails, Saved, Asking, Again, Away}
 
 // Victim is a set of processes.
 type Victim string

@@ -28,7 +28,7 @@ const (
 type world struct {
 	t      testing.TB
 	ledger string // the program
-	args   []string
+	mode   mode
 	vendor Vendor
 
 	dir, public        string
@@ -43,12 +43,14 @@ type world struct {
 	api, key string // of the ledger
 	events   string // of the connector
 	orders   int
+	resumes  int
+	check    string // how the customer's check ended
 }
 
 // open starts a connector and a ledger on new folders.
-func open(t testing.TB, ledger string, v Vendor, args ...string) (*world, error) {
+func open(t testing.TB, ledger string, v Vendor, m mode) (*world, error) {
 	t.Helper()
-	w := &world{t: t, ledger: ledger, args: args, vendor: v, dir: t.TempDir(), ledgerLog: &Log{}, connLog: &Log{}, front: newFront()}
+	w := &world{t: t, ledger: ledger, mode: m, vendor: v, dir: t.TempDir(), ledgerLog: &Log{}, connLog: &Log{}, front: newFront()}
 	w.apiGate = &gate{next: v.API}
 	api := httptest.NewServer(w.apiGate)
 	w.wire = &wire{front: newFront()}
@@ -102,7 +104,7 @@ func (w *world) startLedger() error {
 	}, w.ledger, append([]string{
 		"serve", "--data", w.ledgerDir(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "warn",
 		"--public-url", w.public, "--processor", name + w.wireURL,
-	}, w.args...)...)
+	}, w.mode.args...)...)
 	if err != nil {
 		return err
 	}
