@@ -59,3 +59,19 @@ func TestContradiction(t *testing.T) {
 		}
 	}
 }
+
+// TestLateCompletion: the authorization has its result from a message before the processor gets the
+// completion. The refusal of the completion then contradicts nothing; another failure does.
+func TestLateCompletion(t *testing.T) {
+	for _, result := range []string{"SUCCEEDED transaction=t-1", "DECLINED code=05"} {
+		s := newStory()
+		s.given(t, "create amount=1250 currency=EUR order=order-1 to=ADYEN; answer 1 ACTION_REQUIRED transaction=t-1; resume 1 AUTHENTICATED; answer 1 "+result)
+		refusal := processor.Answer{State: processor.Failed, Code: processor.CodeNoAction}
+		if why := s.state.Contradiction(3, refusal); why != "" {
+			t.Errorf("%s: %s", result, why)
+		}
+		if refusal.Code = processor.CodeRejected; s.state.Contradiction(3, refusal) == "" {
+			t.Errorf("%s: another failure is no contradiction", result)
+		}
+	}
+}

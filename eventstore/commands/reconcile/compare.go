@@ -61,7 +61,7 @@ type Difference struct {
 // are all that they have.
 func missingThere(p payment.State, name processor.Name, records []processor.Record) (list []Difference) {
 	for _, op := range p.Operations {
-		if op.Target.Processor != name || !expected(p, op) {
+		if op.Target.Processor != name || !expected(op) {
 			continue
 		}
 		if !slices.ContainsFunc(records, func(r processor.Record) bool { return is(p, op, r) }) {
@@ -154,7 +154,7 @@ func differences(p payment.State, r processor.Record) (list []Difference) {
 	if otherTransaction(d.Here, d.There) {
 		add(OtherTransaction)
 	}
-	if !misfit && !sameState(op, r.State) {
+	if !misfit && !endedBefore(op, r) && !sameState(op, r.State) {
 		if r.State != processor.Pending && (op.State.Open() || op.State == payment.StateAction) {
 			d.since = r.UpdatedAt
 		}
@@ -213,19 +213,22 @@ func unanswered(op payment.Operation) bool {
 
 // expected reports whether the processor must have an operation. The processor may lack an
 // operation that our own rules refused (D7), that has no answer yet, or whose key was fenced before
-// it arrived (D14.1). A completion's answers are with its authorization.
-func expected(p payment.State, op payment.Operation) bool {
-	if op.Refused || unanswered(op) {
+// it arrived (D14.1). It may lack a completion: if a message had the result of the authorization
+// first, the completion ended here without being sent. The authorization is compared by itself.
+func expected(op payment.Operation) bool {
+	switch {
+	case op.Refused || unanswered(op) || op.Kind == processor.Complete:
 		return false
-	}
-	answered := op
-	if op.Kind == processor.Complete {
-		answered, _ = p.Operation(op.Parent)
-	}
-	if op.State != payment.StateFailed {
+	case op.State != payment.StateFailed:
 		return true
 	}
-	return !slices.ContainsFunc(answered.Answers, func(a payment.OperationAnswer) bool { return a.Code == processor.CodeFenced })
+	return !slices.ContainsFunc(op.Answers, func(a payment.OperationAnswer) bool { return a.Code == processor.CodeFenced })
+}
+
+// endedBefore reports whether the processor refused a completion because the customer's action had
+// ended before, and changed nothing. The completion has the state of its authorization here.
+func endedBefore(op payment.Operation, r processor.Record) bool {
+	return op.Kind == processor.Complete && !op.State.Open() && r.State == processor.Failed && r.Answer.Code == processor.CodeNoAction
 }
 
 // sameState compares the states. An operation without a result here has none there: a result that

@@ -212,3 +212,27 @@ func TestTime(t *testing.T) {
 		t.Error("no limit limits")
 	}
 }
+
+// TestCompletions: a completion that ended with its authorization, because a message had the result
+// first, is no difference if the processor lacks it, or refused it because the action had ended.
+// Another refusal is one.
+func TestCompletions(t *testing.T) {
+	p := sample()
+	p.Operations = append(p.Operations, payment.Operation{
+		Revision: 9, Kind: processor.Complete, State: payment.StateSucceeded, Parent: 2, RequestedAt: noon,
+		Target: payment.Target{Processor: "ADYEN", MerchantID: "m-ADYEN"},
+	})
+	books := booksOf(p)
+	last := len(books) - 1
+	if list := listed(p, books[:last]); len(list) > 0 {
+		t.Errorf("without the completion: %v", list)
+	}
+	books[last].State, books[last].Answer = processor.Failed, processor.Answer{State: processor.Failed, Code: processor.CodeNoAction}
+	if list := listed(p, books); len(list) > 0 {
+		t.Errorf("a completion that came too late: %v", list)
+	}
+	books[last].Answer.Code = processor.CodeRejected
+	if list := listed(p, books); !slices.Equal(list, []string{"OTHER_STATE 01p.9"}) {
+		t.Errorf("a refused completion: %v", list)
+	}
+}

@@ -16,6 +16,8 @@
 //   - A verification of a card (D5.11) is an authorization of 0 under a reference of its own, which
 //     derives from the token. It is compared as an operation. It is no payment, and moves no money:
 //     a verification without a result here may have any result there.
+//   - The books may lack a completion (D7), or have it as refused because the customer's action had
+//     ended: a message had the result of the authorization first. The authorization is compared.
 //   - A request without a result on either side is not compared, and counted as open: the service
 //     asks about it (D8).
 //   - A result that only the processor has is a different state once it is older than the grace
