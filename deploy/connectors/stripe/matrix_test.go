@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -16,6 +17,23 @@ import (
 // system it is a sample.
 func TestMatrix(t *testing.T) {
 	crashtest.Run(t, crashtest.Config{Ledger: ledger(t), Vendor: account})
+}
+
+// TestMatrixFinds: a Stripe without idempotency keys captures twice, and the matrix says so.
+func TestMatrixFinds(t *testing.T) {
+	forgetful := func(t testing.TB) crashtest.Vendor {
+		v := account(t)
+		next := v.API
+		v.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("Idempotency-Key")
+			next.ServeHTTP(w, r)
+		})
+		return v
+	}
+	c := crashtest.Config{Ledger: ledger(t), Vendor: forgetful}
+	if err := crashtest.Try(t, c, crashtest.CapturePart, crashtest.Acted, crashtest.Connector); !errors.Is(err, crashtest.ErrDoubled) {
+		t.Errorf("it is not found: %v", err)
+	}
 }
 
 // account is a new account at the double.

@@ -25,12 +25,14 @@ type cell struct {
 type result struct {
 	cell
 	done  bool  // the operation was carried out
-	fault error // errLost and errDoubled are about money
+	fault error // ErrLost and ErrDoubled are about money
 }
 
+// Faults of money: the ledger, the client or the vendor lacks an outcome of another; or the vendor
+// carried an operation out twice.
 var (
-	errLost    = errors.New("lost")
-	errDoubled = errors.New("doubled")
+	ErrLost    = errors.New("lost")
+	ErrDoubled = errors.New("doubled")
 )
 
 // run plays a cell.
@@ -75,11 +77,11 @@ func (w *world) play(ctx context.Context, c cell) (done bool, err error) {
 	}
 	_, outcome, err := w.outcome(ctx, id, actions[c.op].outcomes)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", errLost, err)
+		return false, fmt.Errorf("%w: %w", ErrLost, err)
 	}
 	done = outcome == actions[c.op].outcomes[0]
 	if (<-answers).says(c.op) && !done {
-		return done, fmt.Errorf("%w: the client has read a success, and the ledger has %s", errLost, outcome)
+		return done, fmt.Errorf("%w: the client has read a success, and the ledger has %s", ErrLost, outcome)
 	}
 	if _, err := w.repeated(ctx, request, id); err != nil {
 		return done, err
@@ -186,7 +188,7 @@ func (w *world) missBook(ctx context.Context, c cell, request client.Request, pa
 		return err
 	}
 	if guessed := newest(p, actions[c.op].outcomes); guessed != "" {
-		return fmt.Errorf("%w: without the connector's book the ledger has %s", errLost, guessed)
+		return fmt.Errorf("%w: without the connector's book the ledger has %s", ErrLost, guessed)
 	}
 	return errors.Join(os.Rename(away, w.bookDir()), w.startConnector())
 }
@@ -292,9 +294,9 @@ func (w *world) compare(op Operation, p client.Payment, done bool) error {
 	var err error
 	switch {
 	case there.Authorized > want.Authorized || there.Captured > want.Captured || there.Refunded > want.Refunded:
-		err = errDoubled
+		err = ErrDoubled
 	case there != want || here != want:
-		err = errLost
+		err = ErrLost
 	default:
 		return nil
 	}

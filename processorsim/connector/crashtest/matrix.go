@@ -52,6 +52,17 @@ func Run(t *testing.T, c Config) {
 	}
 }
 
+// Try plays one cell and returns its fault: a test with a vendor that breaks a promise shows that Run
+// would find it. ErrLost and ErrDoubled are faults of money.
+func Try(t *testing.T, c Config, op Operation, step Step, victim Victim) error {
+	t.Helper()
+	w, err := open(t, c.Ledger, c.Vendor(t), resends)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.run(t.Context(), cell{op: op, step: step, victim: victim}).fault
+}
+
 // sample takes each operation once, and each step and victim as often as it comes to.
 func sample(v Vendor) (cells []cell) {
 	victims := []Victim{TheLedger, Connector, BothOfThem}
@@ -196,9 +207,9 @@ func (t *table) sum(counts func(result) bool) (s sum) {
 		}
 		s.count++
 		switch {
-		case errors.Is(r.fault, errLost):
+		case errors.Is(r.fault, ErrLost):
 			s.lost++
-		case errors.Is(r.fault, errDoubled):
+		case errors.Is(r.fault, ErrDoubled):
 			s.doubled++
 		case r.fault != nil:
 			s.other++
