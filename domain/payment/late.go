@@ -55,8 +55,8 @@ func (s State) Contradiction(revision uint64, a processor.Answer) string {
 	switch {
 	case !awaited && !done && (op.State == StateVoided || !refusedByProcessor(a)):
 		return "" // the same, or older
-	case !awaited && op.Kind == processor.Complete && a.Code == processor.CodeNoAction:
-		return "" // the authorization had its result before, from elsewhere: the processor did nothing
+	case !awaited && op.Kind == processor.Complete && decidesNothing(a):
+		return "" // the authorization had its result before, from elsewhere
 	case !awaited && op.State != op.after(a):
 		return fmt.Sprintf("The %s is already %s and cannot be %s.", op.Kind, op.State, a.State)
 	case done && op.TransactionID != "" && a.ProcessorTransactionID != "" && op.TransactionID != a.ProcessorTransactionID:

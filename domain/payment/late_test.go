@@ -61,16 +61,19 @@ func TestContradiction(t *testing.T) {
 }
 
 // TestLateCompletion: the authorization has its result from a message before the processor gets the
-// completion. The refusal of the completion then contradicts nothing; another failure does.
+// completion. A failure of the completion that decides nothing contradicts nothing then; another
+// failure does.
 func TestLateCompletion(t *testing.T) {
 	for _, result := range []string{"SUCCEEDED transaction=t-1", "DECLINED code=05"} {
 		s := newStory()
 		s.given(t, "create amount=1250 currency=EUR order=order-1 to=ADYEN; answer 1 ACTION_REQUIRED transaction=t-1; resume 1 AUTHENTICATED; answer 1 "+result)
-		refusal := processor.Answer{State: processor.Failed, Code: processor.CodeNoAction}
-		if why := s.state.Contradiction(3, refusal); why != "" {
-			t.Errorf("%s: %s", result, why)
+		for _, refusal := range []processor.Answer{{Code: processor.CodeNoAction}, {Code: processor.CodeFenced}, {Code: processor.CodeRejected, Retryable: true}} {
+			refusal.State = processor.Failed
+			if why := s.state.Contradiction(3, refusal); why != "" {
+				t.Errorf("%s, then %s: %s", result, refusal.Code, why)
+			}
 		}
-		if refusal.Code = processor.CodeRejected; s.state.Contradiction(3, refusal) == "" {
+		if s.state.Contradiction(3, processor.Answer{State: processor.Failed, Code: processor.CodeRejected}) == "" {
 			t.Errorf("%s: another failure is no contradiction", result)
 		}
 	}

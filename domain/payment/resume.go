@@ -97,14 +97,18 @@ func (s State) open(kind processor.Kind) bool {
 }
 
 // completionAnswer returns the event of an answer to a completion, which decides the authorization.
-// The action is still required if the processor refused temporarily, if the key was fenced, or if
-// the action had ended before: a look-up of the authorization then gets its result.
 func completionAnswer(c RecordAnswer) Event {
-	a := c.Answer
-	if a.State == processor.Failed && (a.Retryable || a.Code == processor.CodeFenced || a.Code == processor.CodeNoAction) {
+	if decidesNothing(c.Answer) {
 		return CompletionFailed{c.failed()}
 	}
 	return c.authorization()
+}
+
+// decidesNothing reports whether the answer to a completion leaves the authorization as it is. The
+// action is still required if the processor refused temporarily, if the key was fenced, or if the
+// action had ended before: a look-up of the authorization then gets its result.
+func decidesNothing(a processor.Answer) bool {
+	return a.State == processor.Failed && (a.Retryable || a.Code == processor.CodeFenced || a.Code == processor.CodeNoAction)
 }
 
 func (s State) resumed(e Resumed) State {
