@@ -52,8 +52,8 @@ func Run(t *testing.T, c Config) {
 	}
 }
 
-// Try plays one cell and returns its fault: a test with a vendor that breaks a promise shows that Run
-// would find it. ErrLost and ErrDoubled are faults of money.
+// Try plays one cell and returns its fault: a test with a vendor that breaks a promise shows that
+// Run would find it. ErrLost and ErrDoubled are faults of money.
 func Try(t *testing.T, c Config, op Operation, step Step, victim Victim) error {
 	t.Helper()
 	w, err := open(t, c.Ledger, c.Vendor(t), resends)
