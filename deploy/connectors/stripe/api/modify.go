@@ -84,14 +84,22 @@ func (s *Stripe) released(o connector.Order, intent *stripe.PaymentIntent) (conn
 	}}, nil
 }
 
+// lowers refuses an adjustment that raises nothing.
+func lowers(o connector.Order) error {
+	if o.Kind == processor.Adjust && o.Amount <= o.Parent.Amount {
+		return refuse(codeCannotAdjust, "Stripe does not decrease an authorization: capture less instead")
+	}
+	return nil
+}
+
 // adjust raises an authorization to a new total.
 func (s *Stripe) adjust(ctx context.Context, o connector.Order) (connector.Result, error) {
 	amount, err := toStripe(o.Amount, o.Currency)
 	if err != nil {
 		return connector.Result{}, err
 	}
-	if o.Amount <= o.Parent.Amount {
-		return connector.Result{}, refuse(codeCannotAdjust, "Stripe does not decrease an authorization: capture less instead")
+	if err := lowers(o); err != nil {
+		return connector.Result{}, err
 	}
 	p := &stripe.PaymentIntentIncrementAuthorizationParams{
 		Params: params(ctx, o.Key), Amount: &amount, Metadata: stamps(o, amount), Expand: stripe.StringSlice([]string{latestCharge}),

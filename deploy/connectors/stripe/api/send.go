@@ -65,8 +65,10 @@ func (s *Stripe) Refuse(o connector.Order) *processor.Answer {
 
 func refuses(o connector.Order) error {
 	if o.Kind != processor.Authorize {
-		if err := checkParent(o); err != nil {
-			return err
+		for _, check := range []func(connector.Order) error{checkParent, holdsNothing, lowers} {
+			if err := check(o); err != nil {
+				return err
+			}
 		}
 	}
 	if o.Kind != processor.Complete && o.Kind != processor.Void {

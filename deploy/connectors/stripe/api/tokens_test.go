@@ -99,8 +99,35 @@ func TestTokenBehindNumber(t *testing.T) {
 	if result, err := r.vendor.Send(t.Context(), never); err == nil { // its key is used up: an earlier try cannot arrive any more
 		t.Errorf("%+v", result)
 	}
-	if got := r.vendor.Refuse(byToken("4242")); got == nil || got.Code != protocol.CodeTokenUnknown {
-		t.Errorf("%+v", got)
+}
+
+// TestRefuse: what the connector refuses without Stripe.
+func TestRefuse(t *testing.T) {
+	r := newRig(t)
+	paid := authorization("4242424242424242")
+	verified := paid
+	verified.Amount = 0
+	approved := connector.Result{Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: "pi_1"}}
+	odd := authorization("4242424242424242")
+	odd.Currency, odd.Amount = "KWD", 1001
+	less := upon(paid, approved, processor.Adjust)
+	declined := connector.Result{Answer: processor.Answer{State: processor.Declined, Code: "05", ProcessorTransactionID: "pi_1"}}
+	for code, o := range map[string]connector.Order{
+		protocol.CodeTokenUnknown: byToken("4242"), protocol.CodeInvalidAmount: odd, "cannot_adjust": less,
+		protocol.CodeAboveAuthorized: upon(verified, approved, processor.Capture), protocol.CodeNotAuthorized: upon(paid, declined, processor.Capture),
+		protocol.CodeParentNotFound: order(processor.Void, "pi_none"),
+	} {
+		if got := r.vendor.Refuse(o); got == nil || got.State != processor.Failed || got.Code != code {
+			t.Errorf("%s: %+v", code, got)
+		}
+	}
+	for _, o := range []connector.Order{paid, verified, byToken("pm_1"), upon(paid, approved, processor.Capture), upon(verified, approved, processor.Void)} {
+		if got := r.vendor.Refuse(o); got != nil {
+			t.Errorf("%s: %+v", o.Kind, got)
+		}
+	}
+	if calls := r.double.Calls(); len(calls) > 0 {
+		t.Errorf("%q", calls)
 	}
 }
 

@@ -199,13 +199,21 @@ func (s *Stripe) verification(ctx context.Context, o connector.Order) (*connecto
 	return nil, nil //nolint:nilnil // not there is no error
 }
 
+// holdsNothing refuses an order upon a verification that needs money.
+func holdsNothing(o connector.Order) error {
+	if o.Parent.Kind == processor.Authorize && o.Parent.Amount == 0 && o.Kind != processor.Void && o.Kind != processor.Complete {
+		return refuse(protocol.CodeAboveAuthorized, "the card was verified, and no money is held")
+	}
+	return nil
+}
+
 // uponCheck carries out an order upon a verification, which holds nothing.
 func (s *Stripe) uponCheck(ctx context.Context, o connector.Order) (connector.Result, error) {
 	switch {
 	case o.Kind == processor.Complete:
 		return s.completeCheck(ctx, o, o.Outcome == processor.AuthenticationFailed)
 	case o.Kind != processor.Void:
-		return connector.Result{}, refuse(protocol.CodeAboveAuthorized, "the card was verified, and no money is held")
+		return connector.Result{}, holdsNothing(o)
 	case o.Parent.Answer.State == processor.ActionRequired:
 		if err := s.cancelSetup(ctx, o); err != nil {
 			return connector.Result{}, err
