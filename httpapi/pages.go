@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"net/http"
 	"net/url"
 	"slices"
@@ -36,6 +39,10 @@ func getCheckoutPage(c *call) (any, error) {
 		return nil, err
 	}
 	c.Merchant = merchant
+	origin, err := c.embedder()
+	if err != nil {
+		return c.api.pages.Notice(c.locale(), http.StatusForbidden, checkout.Elsewhere)
+	}
 	s, err := c.api.Commands.Session(c.Ctx, merchant.ID, id)
 	if err != nil {
 		return c.pageOf(err, checkout.Expired)
@@ -48,13 +55,26 @@ func getCheckoutPage(c *call) (any, error) {
 		return c.api.pages.Notice(c.locale(), http.StatusBadRequest, checkout.Incomplete)
 	}
 	view := c.paymentView(s, open)
+	view.Embed = origin
 	if view.AttemptID, err = c.openAttempt(s); err != nil {
 		return nil, err
 	}
 	if view.Saved, err = c.savedCards(s); err != nil {
 		return nil, err
 	}
-	return c.api.pages.Payment(c.locale(), view)
+	page, err := c.api.pages.Payment(c.locale(), view)
+	return page.FramedBy(origin), err
+}
+
+// embedder returns the origin of the shop's page that shows this page in a frame, by
+// payledger-checkout.js: one of the account's checkoutOrigins (D22.6). "" if the address names
+// none; an error if it names another.
+func (c *call) embedder() (string, error) {
+	origin := c.r.URL.Query().Get("embed")
+	if origin == "" || slices.Contains(c.Merchant.Settings.CheckoutOrigins, origin) {
+		return origin, nil
+	}
+	return "", nothingHere()
 }
 
 func (c *call) paymentView(s session.State, open payment.State) checkout.Payment {
@@ -62,7 +82,7 @@ func (c *call) paymentView(s session.State, open payment.State) checkout.Payment
 		Merchant: merchantName(c.Merchant), Currency: s.Currency, OrderID: s.OrderID, Order: s.Order,
 		Manual: s.ApprovalMode == session.ApprovalManual, ReturnURL: s.ReturnURL,
 		Sandbox: c.api.Environment == account.Sandbox, Keeps: s.Method.VaultOnSuccess, Networks: s.Method.AllowedNetworks,
-		OldestMonth: domain.OldestMonth(c.api.Now()),
+		OldestMonth: domain.OldestMonth(c.api.Now()), Brand: brandOf(c.Merchant),
 	}
 	view.TestCards = view.Sandbox && c.simulated()
 	if open.Exists() {
@@ -131,16 +151,22 @@ func getChallengePage(c *call) (any, error) {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 		return c.api.pages.Failure(c.locale(), http.StatusServiceUnavailable)
 	}
+	origin, err := c.embedder()
+	if err != nil {
+		return c.api.pages.Notice(c.locale(), http.StatusForbidden, checkout.Elsewhere)
+	}
 	if c.opens(address) {
-		return c.api.pages.Leave(c.locale(), address)
+		page, err := c.api.pages.Leave(c.locale(), address)
+		return page.FramedBy(origin), err
 	}
 	if !sandbox {
 		return c.api.pages.Notice(c.locale(), http.StatusNotFound, checkout.Missing)
 	}
-	return c.api.pages.Challenge(c.locale(), checkout.Challenge{
+	page, err := c.api.pages.Challenge(c.locale(), checkout.Challenge{
 		Merchant: merchantName(c.Merchant), Amount: found.Amount, Currency: found.Currency,
-		Network: found.Method.Card.Network, Last4: found.Method.Card.Last4Digits,
+		Network: found.Method.Card.Network, Last4: found.Method.Card.Last4Digits, Embed: origin,
 	})
+	return page.FramedBy(origin), err
 }
 
 // opens reports whether the customer's browser may be sent to an address: in production over TLS
@@ -170,6 +196,31 @@ func getCheckoutAsset(c *call) (any, error) {
 		return asset, nil
 	}
 	return nil, nothingHere()
+}
+
+func getCheckoutScript(c *call) (any, error) { return c.api.pages.Script(), nil }
+
+// getCheckoutLogo serves the logo of an account, at an address that changes with the logo.
+func getCheckoutLogo(c *call) (any, error) {
+	merchant, known := c.api.Reader.Account(domain.AccountID(c.Vars["account"]))
+	if !known || brandOf(merchant).Logo != c.r.URL.Path {
+		return nil, nothingHere()
+	}
+	file, err := base64.StdEncoding.DecodeString(merchant.Settings.Logo)
+	if err != nil {
+		return nil, err
+	}
+	return checkout.Logo(file), nil
+}
+
+// brandOf returns the shop's colour and logo (D20).
+func brandOf(merchant account.State) checkout.Brand {
+	b := checkout.Brand{Color: merchant.Settings.BrandColor}
+	if logo := merchant.Settings.Logo; logo != "" {
+		hash := sha256.Sum256([]byte(logo))
+		b.Logo = checkout.PathLogos + "/" + url.PathEscape(string(merchant.ID)) + "/" + hex.EncodeToString(hash[:8]) + ".png"
+	}
+	return b
 }
 
 // getProofPage serves GET /proof, the page that checks a proof in the browser (I1).

@@ -82,6 +82,8 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, checkout.PathPayment, byPage, false, "", "getCheckoutPage", getCheckoutPage},
 		{http.MethodGet, checkout.PathChallenge, byPage, false, "", "getChallengePage", getChallengePage},
 		{http.MethodGet, checkout.PathReturn, byPage, false, "", "getReturnPage", getReturnPage},
+		{http.MethodGet, checkout.PathScript, byPage, false, "", "getCheckoutScript", getCheckoutScript},
+		{http.MethodGet, checkout.PathLogos + "/{account}/{file}", byPage, false, "", "getCheckoutLogo", getCheckoutLogo},
 		{http.MethodGet, checkout.PathAssets + "/{version}/{file}", byPage, false, "", "getCheckoutAsset", getCheckoutAsset},
 		{http.MethodPost, "/processors/{name}/notifications", bySignature, false, "", "receiveProcessorNotification", receiveNotification},
 

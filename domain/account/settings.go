@@ -43,6 +43,8 @@ type Settings struct {
 
 	RefuseRefundOfDisputed bool     `json:"refuseRefundOfDisputed,omitempty"` // refuse refunds beside a dispute that is open or lost (D22.2)
 	CheckoutOrigins        []string `json:"checkoutOrigins,omitempty"`        // of pages that may make the browser's calls (D22.6); none: all
+	BrandColor             string   `json:"brandColor,omitempty"`             // of the hosted page's buttons (D12), as #rrggbb; "": ours
+	Logo                   string   `json:"logo,omitempty"`                   // of the hosted page, a PNG file in base64; "": none
 }
 
 // Capture returns the capture mode, by default MANUAL (D5).
@@ -66,6 +68,8 @@ type ChangeSettings struct {
 
 	RefuseRefundOfDisputed *bool     `json:"refuseRefundOfDisputed"`
 	CheckoutOrigins        *[]string `json:"checkoutOrigins"` // none: all
+	BrandColor             *string   `json:"brandColor"`      // "": none
+	Logo                   *string   `json:"logo"`            // "": none
 }
 
 // DecideChangeSettings changes settings; the event is nil if nothing differs.
@@ -80,6 +84,8 @@ func DecideChangeSettings(s State, c ChangeSettings) (Event, error) {
 	if len(next.CheckoutOrigins) == 0 {
 		next.CheckoutOrigins = nil
 	}
+	next.BrandColor = strings.ToLower(valueOr(c.BrandColor, next.BrandColor))
+	next.Logo = valueOr(c.Logo, next.Logo)
 	var found faults
 	if next.CaptureMode != CaptureManual && next.CaptureMode != CaptureAutomatic {
 		found.add("$.captureMode", "must be one of %s, %s", CaptureManual, CaptureAutomatic)
@@ -91,6 +97,7 @@ func DecideChangeSettings(s State, c ChangeSettings) (Event, error) {
 		found.add("$.displayName", "must have 1 to %d characters, none of them invisible, and no space at an end", MaxDisplayName)
 	}
 	next.checkOrigins(&found)
+	next.checkBrand(&found)
 	if len(found) > 0 {
 		return nil, domain.Invalid("SettingsRequest", found...)
 	}
@@ -156,7 +163,8 @@ func originOf(text string) string {
 // equal reports whether two settings are the same.
 func (s Settings) equal(o Settings) bool {
 	return s.First6Digits == o.First6Digits && s.CaptureMode == o.CaptureMode && s.ClientTokenTTL == o.ClientTokenTTL && s.DisplayName == o.DisplayName &&
-		s.RefuseRefundOfDisputed == o.RefuseRefundOfDisputed && slices.Equal(s.CheckoutOrigins, o.CheckoutOrigins)
+		s.RefuseRefundOfDisputed == o.RefuseRefundOfDisputed && slices.Equal(s.CheckoutOrigins, o.CheckoutOrigins) &&
+		s.BrandColor == o.BrandColor && s.Logo == o.Logo
 }
 
 // validDisplayName rejects line breaks, control characters and characters that change the text

@@ -11,16 +11,20 @@ import (
 const ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'; frame-ancestors "
 
-func policy(frameAncestors []string) (string, error) {
+// anyAncestors are all pages of the web.
+const anyAncestors = "https: http:"
+
+// ancestorsOf returns the value of frame-ancestors.
+func ancestorsOf(frameAncestors []string) (string, error) {
 	if len(frameAncestors) == 0 {
-		return ownPolicy + "'none'", nil
+		return "'none'", nil
 	}
 	for _, origin := range frameAncestors {
 		if !isOrigin(origin) {
 			return "", fmt.Errorf("checkout: %q may not frame the page: an origin is scheme://host[:port], with http or https", origin)
 		}
 	}
-	return ownPolicy + strings.Join(frameAncestors, " "), nil
+	return strings.Join(frameAncestors, " "), nil
 }
 
 func isOrigin(text string) bool {

@@ -21,6 +21,11 @@ var (
 		"This payment is not ready",
 		"The shop has not said how much is to be paid. Go back to the shop and try again.",
 	}
+	// Elsewhere: the page that shows the payment page in a frame is not one of the shop's.
+	Elsewhere = Notice{
+		"This page cannot be shown here",
+		"Go back to the shop and open the payment from there.",
+	}
 	// Missing: there is no such page.
 	Missing = Notice{
 		"There is nothing here",

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -25,7 +26,15 @@ const (
 	PathChallenge = "/checkout/challenge"
 	PathReturn    = "/checkout/challenge/return"
 	PathAssets    = "/checkout/assets"
+	PathLogos     = "/checkout/logos"
+	PathScript    = "/checkout/" + scriptName // the script of a shop's page
 )
+
+// scriptName is the script with which a shop's page shows the payment page in a frame.
+const scriptName = "payledger-checkout.js"
+
+// keepShortly is the Cache-Control of the script, whose address stays.
+const keepShortly = "public, max-age=300"
 
 // Document is an answer for a browser: a page, or a file that a page loads.
 type Document struct {
@@ -33,12 +42,21 @@ type Document struct {
 	ContentType string
 	Cache       string // Cache-Control
 	Body        []byte
+
+	ancestors string // the value of frame-ancestors; "": as configured
+	shared    bool   // pages of other origins may load it
+}
+
+// FramedBy allows the pages of an origin, and of no other, to show the document in a frame.
+func (d Document) FramedBy(origin string) Document {
+	d.ancestors = origin
+	return d
 }
 
 // Pages makes the pages.
 type Pages struct {
 	*content
-	policy string
+	ancestors string // the value of frame-ancestors
 }
 
 // content is the same for all Pages of a process.
@@ -59,7 +77,7 @@ var scripts = map[string]string{
 
 // New prepares the pages. Only the origins of frameAncestors may show them in a frame.
 func New(frameAncestors []string) (*Pages, error) {
-	policy, err := policy(frameAncestors)
+	ancestors, err := ancestorsOf(frameAncestors)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +85,7 @@ func New(frameAncestors []string) (*Pages, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkout: %w", err)
 	}
-	return &Pages{content: c, policy: policy}, nil
+	return &Pages{content: c, ancestors: ancestors}, nil
 }
 
 // loaded reads the templates once in a process: they are parsed in each language.
@@ -147,12 +165,16 @@ func action(l *locale.Locale, v Payment) string {
 type frame struct {
 	Locale                       *locale.Locale
 	Title, Assets, Script, Words string
+	Brand                        string // the stylesheet of the shop's colours; "": none
 	View                         any
 }
 
 func (p *Pages) render(l *locale.Locale, status int, file, title string, view any) (Document, error) {
 	var body bytes.Buffer
 	f := frame{Locale: l, Words: p.words[l.Tag], Title: title, Assets: PathAssets + "/" + p.assets.Version, Script: scripts[file], View: view}
+	if branded, is := view.(interface{ Stylesheet() string }); is {
+		f.Brand = branded.Stylesheet()
+	}
 	if err := p.templates[place{l.Tag, file}].ExecuteTemplate(&body, "layout.html", f); err != nil {
 		return Document{}, fmt.Errorf("checkout: %s: %w", file, err)
 	}
@@ -161,7 +183,10 @@ func (p *Pages) render(l *locale.Locale, status int, file, title string, view an
 
 // Write answers a request with a document and its headers.
 func (p *Pages) Write(w http.ResponseWriter, d Document) error {
-	style.SetHeaders(w.Header(), d.ContentType, d.Cache, p.policy)
+	style.SetHeaders(w.Header(), d.ContentType, d.Cache, ownPolicy+cmp.Or(d.ancestors, p.ancestors))
+	if d.shared {
+		w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+	}
 	w.Header().Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	w.WriteHeader(d.Status)
 	_, err := w.Write(d.Body)

@@ -156,15 +156,50 @@ func TestHeaders(t *testing.T) {
 // TestFrameAncestors: named origins may frame the page, and nothing else can be slipped into the
 // policy.
 func TestFrameAncestors(t *testing.T) {
-	if got := newPages(t, "https://shop.example", "http://localhost:3000").policy; !strings.HasSuffix(got, "frame-ancestors https://shop.example http://localhost:3000") {
-		t.Errorf("the policy is %s", got)
+	if got := newPages(t, "https://shop.example", "http://localhost:3000").ancestors; got != "https://shop.example http://localhost:3000" {
+		t.Errorf("these may frame the page: %s", got)
 	}
 	for _, bad := range []string{
 		"", "*", "shop.example", "https://", "https://shop.example/", "https://shop.example/pay", "https://*.example", "javascript:x",
 		"https://a.example; script-src *", "https://a.example https://b.example", "https://u@a.example", "'self'", "data:",
 	} {
 		if p, err := New([]string{bad}); err == nil {
-			t.Errorf("%q may frame the page: %s", bad, p.policy)
+			t.Errorf("%q may frame the page: %s", bad, p.ancestors)
+		}
+	}
+}
+
+// TestEmbedded: a document that is shown in a frame of a shop's page allows that page's origin
+// alone, and any page may load the script that shows it, and no other file.
+func TestEmbedded(t *testing.T) {
+	p := newPages(t)
+	headers := func(d Document, err error) http.Header {
+		t.Helper()
+		w := httptest.NewRecorder()
+		if err != nil || p.Write(w, d) != nil {
+			t.Fatal(err)
+		}
+		return w.Header()
+	}
+	d, err := p.Payment(english, Payment{Embed: "https://shop.example"})
+	if text := string(d.Body); !strings.Contains(text, `class="embedded" data-embed="https://shop.example"`) {
+		t.Errorf("%s", text)
+	}
+	if got := headers(d.FramedBy("https://shop.example"), err).Get("Content-Security-Policy"); got != ownPolicy+"https://shop.example" {
+		t.Errorf("in a shop's page: %s", got)
+	}
+	h := headers(d, err)
+	if !strings.HasSuffix(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") || h.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+		t.Errorf("by itself: %v", h)
+	}
+	h = headers(p.Script(), nil)
+	if h.Get("Cross-Origin-Resource-Policy") != "cross-origin" || h.Get("Content-Type") != "text/javascript; charset=utf-8" {
+		t.Errorf("the script: %v", h)
+	}
+	script := string(p.Script().Body)
+	for _, bad := range []string{"innerHTML", "eval(", ", \"*\")", "fetch(", "localStorage", "sessionStorage"} {
+		if strings.Contains(script, bad) {
+			t.Errorf("the script of a shop's page has %s", bad)
 		}
 	}
 }

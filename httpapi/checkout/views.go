@@ -15,6 +15,7 @@ import (
 // Payment is the content of the payment page (D12).
 type Payment struct {
 	Merchant
+	Brand
 	Amount    domain.Amount
 	Currency  domain.Currency
 	OrderID   string
@@ -26,6 +27,7 @@ type Payment struct {
 	PaymentID domain.PaymentID // the order's existing payment; "" for none
 	AttemptID domain.AttemptID // the attempt that waits for approval; "" for none
 	Saved     []SavedCard
+	Embed     string           // the origin of the shop's page that shows this one in a frame; "" for none
 	Keeps     bool             // a card that pays is vaulted (D5.5)
 	Networks  []domain.Network // of cards that can pay, in this order; none: all (D21)
 
@@ -143,6 +145,7 @@ type Challenge struct {
 	Currency domain.Currency
 	Network  domain.Network
 	Last4    string
+	Embed    string // as in Payment
 }
 
 // Brand returns the network's name.
@@ -160,9 +163,12 @@ func (p *Pages) Leave(l *locale.Locale, address string) (Document, error) {
 	return p.render(l, http.StatusOK, "leave.html", l.Say("3-D Secure check"), struct{ Address string }{address})
 }
 
-// Return returns the page to which the processor sends the customer back after an action.
+// Return returns the page to which the processor sends the customer back after an action. Its
+// address names no account, so any page may frame it: it shows nothing, takes no click that counts,
+// and leads to the payment page, which allows its own origin only.
 func (p *Pages) Return(l *locale.Locale) (Document, error) {
-	return p.render(l, http.StatusOK, "return.html", l.Say("3-D Secure check"), nil)
+	d, err := p.render(l, http.StatusOK, "return.html", l.Say("3-D Secure check"), nil)
+	return d.FramedBy(anyAncestors), err
 }
 
 // restored is a page that opens another page of the same tab; its notice is for a tab without one.
@@ -171,9 +177,11 @@ type restored struct {
 	Over bool
 }
 
-// Restore returns the page for a reload: its script opens the address with the token of the tab.
+// Restore returns the page for a reload: its script opens the address with the token of the tab. As
+// with Return, any page may frame it.
 func (p *Pages) Restore(l *locale.Locale) (Document, error) {
-	return p.render(l, http.StatusOK, "restore.html", l.Say("Checkout"), restored{Notice: lost})
+	d, err := p.render(l, http.StatusOK, "restore.html", l.Say("Checkout"), restored{Notice: lost})
+	return d.FramedBy(anyAncestors), err
 }
 
 // ChallengeOver returns the page of a check that has ended: its script opens the payment.

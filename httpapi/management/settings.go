@@ -52,6 +52,8 @@ type settingsAnswer struct {
 
 	RefuseRefundOfDisputed bool     `json:"refuseRefundOfDisputed"`
 	CheckoutOrigins        []string `json:"checkoutOrigins,omitempty"`
+	BrandColor             string   `json:"brandColor,omitempty"`
+	Logo                   string   `json:"logo,omitempty"`
 }
 
 // GetSettings serves GET /management/settings.
@@ -60,16 +62,23 @@ func (h *Handlers) GetSettings(c *request.Call) (any, error) {
 }
 
 // ChangeSettings serves PATCH /management/settings. null restores the default of clientTokenTtl and
-// checkoutOrigins, and removes displayName.
+// checkoutOrigins, and removes displayName, brandColor and logo.
 func (h *Handlers) ChangeSettings(c *request.Call, in account.ChangeSettings) (any, error) {
 	if _, sent := c.Body.Tree["clientTokenTtl"]; sent && in.ClientTokenTTL == nil {
 		in.ClientTokenTTL = new(int64)
 	}
-	if _, sent := c.Body.Tree["displayName"]; sent && in.DisplayName == nil {
-		in.DisplayName = new(string)
+	for name, text := range map[string]**string{"displayName": &in.DisplayName, "brandColor": &in.BrandColor, "logo": &in.Logo} {
+		if _, sent := c.Body.Tree[name]; sent && *text == nil {
+			*text = new(string)
+		}
 	}
 	if _, sent := c.Body.Tree["checkoutOrigins"]; sent && in.CheckoutOrigins == nil {
 		in.CheckoutOrigins = new([]string)
+	}
+	if in.Logo != nil {
+		if err := checkLogo(*in.Logo); err != nil {
+			return nil, err
+		}
 	}
 	changed, err := h.Commands.ChangeSettings(c.Ctx, c.Caller(), in)
 	return h.shown(c, renderSettings(changed), err)
@@ -79,5 +88,6 @@ func renderSettings(s account.Settings) settingsAnswer {
 	return settingsAnswer{
 		CaptureMode: s.Capture(), ClientTokenTTL: s.ClientTokenTTL, First6Digits: s.First6Digits, DisplayName: s.DisplayName,
 		RefuseRefundOfDisputed: s.RefuseRefundOfDisputed, CheckoutOrigins: s.CheckoutOrigins,
+		BrandColor: s.BrandColor, Logo: s.Logo,
 	}
 }

@@ -13,7 +13,7 @@ var local = []string{
 	"POST /payments/{id}/resume", "POST /payments/{id}/cancel", "POST /payments/{id}/capture", "POST /payments/{id}/refund",
 	"POST /payments/{id}/adjust-authorization",
 	"POST /payment-instruments", "/payment-attempts", "/payment-attempts/", "/required-actions/complete",
-	"POST /checkout/payments", "/checkout/payments/", "/checkout/assets/", "/checkout/challenge", "/checkout/challenge/return",
+	"POST /checkout/payments", "/checkout/payments/", "/checkout/assets/", "/checkout/payledger-checkout.js", "/checkout/challenge", "/checkout/challenge/return",
 	"GET /events", "GET /events/stream",
 	"GET /management/api-keys", // each node knows the uses that it served
 	"GET /management/payments/{id}", "GET /management/payments/{id}/events", "POST /management/payments/{id}/cancel",

@@ -31,6 +31,7 @@ const (
 	exampleWorkflow    = "9d4e2b60-7c1f-4a58-b3e9-6f0a2d8c5b17"
 	exampleUser        = "q4c1yw9m3kr8t2xn6hbv7zse5d"
 	exampleListener    = "8b1e6f24-93ad-4c70-b5e2-d17f0a9c4e63"
+	exampleComparison  = "4mq2xv7kbn3sdh6tjw5yceuzra"
 	exampleWebhook     = "4f0c1d…" // a message in the stream of a listener
 	exampleClientToken = "eyJhbGciOi…"
 )
@@ -86,16 +87,22 @@ func OpenAPI(t *testing.T) *openapi3.T {
 // and SIGNATURE are variables.
 type Own map[string]string
 
+// Into returns a text with the values in place of the examples'.
+func (o Own) Into(text string) string {
+	for example, value := range o {
+		if example != "CLIENT_TOKEN" && example != "SIGNATURE" {
+			text = strings.ReplaceAll(text, example, value)
+		}
+	}
+	return text
+}
+
 // Run runs an example as a shell does, and returns status and body of the answer. A stream is cut
 // after a second.
 func (r *Reader) Run(command string, mine Own) (status, body string) {
 	r.T.Helper()
 	environment := []string{"PAYLEDGER_API_KEY=" + r.Key, "CLIENT_TOKEN=" + mine["CLIENT_TOKEN"], "SIGNATURE=" + mine["SIGNATURE"]}
-	for example, value := range mine {
-		if example != "CLIENT_TOKEN" && example != "SIGNATURE" {
-			command = strings.ReplaceAll(command, example, value)
-		}
-	}
+	command = mine.Into(command)
 	c := childtest.Tied(exec.CommandContext(r.T.Context(), "bash", "-c", `curl() { command curl -sS -w '\n%{http_code}' "$@"; }`+"\n"+command))
 	if strings.Contains(command, "curl -N") {
 		c = childtest.Tied(exec.CommandContext(r.T.Context(), "bash", "-c", `curl() { command curl -sS --max-time 1 -w '\n%{http_code}' "$@"; }`+"\n"+command+" || true"))

@@ -180,12 +180,32 @@ var given = map[string]func(*Reader) Own{
 		return Own{exampleWorkflow: workflow}
 	},
 	"eraseGuest":    func(r *Reader) Own { return Own{ExamplePayment: r.Paid(PlainCard, map[string]any{"customerId": nil})} },
-	"eraseCustomer": ofCustomer, "getCustomer": ofCustomer,
+	"eraseCustomer": ofCustomer, "getCustomer": ofCustomer, "getSettings": unbranded, "changeSettings": unbranded,
+	"getReconciliationRun": func(r *Reader) Own {
+		return Own{exampleComparison: r.Field("POST", "/management/reconciliation-runs", r.Headers(), map[string]any{"processor": "ADYEN"}, "id")}
+	},
+	"getCheckoutLogo": func(r *Reader) Own {
+		r.Must(r.T, "PATCH", "/management/settings", r.Headers(), map[string]any{"logo": exampleLogo})
+		got := r.Must(r.T, "GET", "/checkout?clientToken="+r.Session(nil), nil, nil)
+		_, address, _ := strings.Cut(string(got.Body), "/checkout/logos/")
+		account, rest, _ := strings.Cut(address, "/")
+		file, _, _ := strings.Cut(rest, `"`)
+		return Own{"bpDk3QxTzR7wLm2V": account, "5feceb66ffc86f38.png": file}
+	},
 }
 
 func ofCustomer(r *Reader) Own {
 	return Own{ExamplePayment: r.Paid(PlainCard, map[string]any{"customer": map[string]any{"email": "ada@example.com"}})}
 }
+
+// unbranded takes the account's logo away: an example of settings has none.
+func unbranded(r *Reader) Own {
+	r.Must(r.T, "PATCH", "/management/settings", r.Headers(), map[string]any{"logo": nil})
+	return Own{}
+}
+
+// exampleLogo is a PNG file of one pixel.
+const exampleLogo = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 func attempted(r *Reader) Own {
 	attempt, client := r.Attempt()
@@ -235,7 +255,7 @@ var made = map[string][2]string{
 	"createPayment": {"id", ExamplePayment}, "createCheckoutPayment": {"id", ExamplePayment}, "approvePaymentAttempt": {"paymentId", ExamplePayment},
 	"createPaymentInstrument": {"token", ExampleToken}, "createPaymentAttempt": {"currentAttempt.id", exampleAttempt},
 	"createApiKey": {"id", exampleKey}, "createWebhookEndpoint": {"id", exampleEndpoint}, "createWorkflow": {"id", exampleWorkflow},
-	"createUser": {"id", exampleUser}, "createWebhookListener": {"id", exampleListener},
+	"createUser": {"id", exampleUser}, "createWebhookListener": {"id", exampleListener}, "startReconciliationRun": {"id", exampleComparison},
 }
 
 // Learn adds the id of the object that a call has made.

@@ -1,5 +1,6 @@
 // The sandbox's stand-in for the issuer's page: the customer passes or fails, and goes back to the payment.
 import { Client, toResume } from "./api.js";
+import { fit } from "./embed.js";
 import { keep, keepAction, kept, paymentAddress, takeToken } from "./store.js";
 import { t } from "./words.js";
 
@@ -35,6 +36,7 @@ async function complete(client, outcome) {
   }
 }
 
+fit();
 const { token, hide } = takeToken();
 if (keepAction(token)) hide();
 for (const button of buttons) {

@@ -1,5 +1,6 @@
 // The page of a payment: ties the form to the payment's steps, and shows where they stand.
 import { Client, Unknown } from "./api.js";
+import { embedded, fit, send } from "./embed.js";
 import { Flow } from "./flow.js";
 import * as form from "./form.js";
 import { keep, kept, nothing, takeToken } from "./store.js";
@@ -8,6 +9,7 @@ import { t } from "./words.js";
 const $ = (id) => document.getElementById(id);
 const sections = document.querySelectorAll("[data-state]");
 const settings = document.body.dataset;
+const returns = embedded ? "" : settings.return; // the shop's page is there already
 const title = document.title;
 const button = $("pay");
 const action = button.textContent;
@@ -34,7 +36,7 @@ function busy(on) {
 
 // back is the shop's address with what came of the payment.
 function back(payment) {
-  const url = new URL(settings.return);
+  const url = new URL(returns);
   if (payment) {
     url.searchParams.set("paymentId", payment.id);
     url.searchParams.set("status", payment.status);
@@ -56,7 +58,7 @@ const because = {
 
 function show(state, payment) {
   const section = document.querySelector(`[data-state="${state}"]`);
-  if (settings.return) for (const link of document.querySelectorAll("[data-back]")) link.href = back(payment);
+  if (returns) for (const link of document.querySelectorAll("[data-back]")) link.href = back(payment);
   busy(state !== "form");
   if (!section.hidden) return;
   for (const other of sections) other.hidden = other !== section;
@@ -65,8 +67,17 @@ function show(state, payment) {
   for (const text of section.querySelectorAll("[data-because]")) text.textContent = because[payment?.declineReason] ?? text.textContent;
   const heading = section.querySelector("h1");
   document.title = state === "form" ? title : `${heading.textContent} · ${$("merchant").textContent}`;
-  heading.focus();
-  if (state === "succeeded" && settings.return && !kept().returned) setTimeout(() => leave(payment), farewell);
+  if (!embedded || state !== "form") heading.focus(); // the shop's page keeps the focus at first
+  report(state, payment);
+  if (state === "succeeded" && returns && !kept().returned) setTimeout(() => leave(payment), farewell);
+}
+
+const failures = ["declined", "failed", "aborted", "cancelled", "unclear", "expired"];
+
+// report tells the shop's page around this one how the payment ended.
+function report(state, { id: paymentId, status, declineReason } = {}) {
+  if (state === "succeeded") send("success", { paymentId, status });
+  else if (failures.includes(state)) send("failure", { reason: state.toUpperCase(), paymentId, status, declineReason });
 }
 
 // tokenize turns the card into a token, which is all that is kept of it; "" when it was not accepted.
@@ -113,6 +124,7 @@ function begin() {
   const client = new Client(token);
   const flow = new Flow(client, { manual: settings.manual === "true", sandbox: settings.sandbox === "true" }, { show, trouble });
   form.watch();
+  $("card-form").addEventListener("input", () => send("change", form.progress()));
   $("card-form").addEventListener("submit", (event) => {
     event.preventDefault();
     submit(client, flow);
@@ -132,3 +144,5 @@ function tellChange() {
 }
 
 begin();
+fit();
+send("ready");

@@ -76,6 +76,12 @@ export function check(announce) {
   return wrong.length;
 }
 
+// progress tells how far the form is: no digit of a card is in it.
+export function progress() {
+  const wrong = chosen() ? [] : fields.filter(problem);
+  return { complete: wrong.length === 0, brand: chosen() ? "" : values().brand.name, invalid: wrong.filter((field) => $(field).hasAttribute("aria-invalid")) };
+}
+
 // entered is the card as the service takes it.
 export function entered() {
   const v = values();

@@ -2,6 +2,7 @@
 const key = "payledger.checkout";
 const actionKey = "payledger.action";
 const languageKey = "payledger.language";
+const embedKey = "payledger.embed";
 
 function read(name) {
   try {
@@ -48,17 +49,29 @@ function keepLanguage(locale) {
   }
 }
 
+// keepEmbed keeps the origin of the shop's page around this one, for the pages that follow; "" for none.
+function keepEmbed(origin) {
+  try {
+    sessionStorage.setItem(embedKey, JSON.stringify({ origin }));
+  } catch {
+    // the pages that follow are not shown in a frame
+  }
+}
+
 // takeToken takes the client token out of the address.
 export function takeToken() {
   const { searchParams } = new URL(location.href);
   const token = searchParams.get("clientToken") ?? "";
   if (searchParams.has("locale")) keepLanguage(searchParams.get("locale"));
+  if (token) keepEmbed(searchParams.get("embed") ?? "");
   return { token, hide: () => history.replaceState(null, "", location.pathname) };
 }
 
 function address(path, token) {
   const { locale } = read(languageKey);
-  return `${path}?clientToken=${encodeURIComponent(token)}${locale ? `&locale=${encodeURIComponent(locale)}` : ""}`;
+  const { origin } = read(embedKey);
+  const more = [["locale", locale], ["embed", origin]].map(([name, value]) => (value ? `&${name}=${encodeURIComponent(value)}` : ""));
+  return `${path}?clientToken=${encodeURIComponent(token)}${more.join("")}`;
 }
 
 export const paymentAddress = () => address("/checkout", kept().clientToken);
