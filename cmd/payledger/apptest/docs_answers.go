@@ -37,6 +37,14 @@ type PostmanValue struct {
 	Disabled   bool
 }
 
+// held puts the examples' values into the places of the collection's variables.
+var held = strings.NewReplacer(
+	"{{paymentMethodToken}}", ExampleToken, "{{paymentId}}", ExamplePayment, "{{attemptId}}", exampleAttempt, "{{apiKeyId}}", exampleKey,
+	"{{endpointId}}", exampleEndpoint, "{{deliveryId}}", exampleDelivery, "{{replayId}}", exampleReplay, "{{disputeId}}", ExampleDispute,
+	"{{workflowId}}", exampleWorkflow, "{{userId}}", exampleUser, "{{listenerId}}", exampleListener, "{{comparisonId}}", exampleComparison,
+	"{{clientToken}}", exampleClientToken, "{{resumeToken}}", exampleClientToken, "{{webhookUrl}}", "https://shop.example/webhooks", "{{$timestamp}}", "1",
+)
+
 // OperationOf returns the operationId and path in openapi.yaml of a request of the collection.
 func (r *Reader) OperationOf(t *testing.T, q PostmanRequest) (operation, path string) {
 	t.Helper()
@@ -62,16 +70,17 @@ func (r *Reader) Postman(q PostmanRequest, operation, path string) (status int, 
 	r.T.Helper()
 	sent := ""
 	if q.Body != nil {
-		sent = q.Body.Raw
+		sent = held.Replace(q.Body.Raw)
 	}
 	mine := r.Given(operation, path)
 	header := map[string]string{}
 	if q.Auth == nil {
 		header["X-API-KEY"] = r.Key
 	}
-	address := strings.TrimPrefix(q.URL.Raw, "{{url}}")
+	address := strings.ReplaceAll(strings.TrimPrefix(q.URL.Raw, "{{url}}"), "{{clientToken}}", mine["CLIENT_TOKEN"])
+	address = held.Replace(address)
 	for _, v := range q.URL.Variable {
-		address = strings.Replace(address, ":"+v.Key, v.Value, 1)
+		address = strings.Replace(address, ":"+v.Key, held.Replace(v.Value), 1)
 	}
 	if operation == "receiveProcessorNotification" {
 		mine = r.Signed("-d '" + sent + "'")
@@ -82,10 +91,9 @@ func (r *Reader) Postman(q PostmanRequest, operation, path string) (status int, 
 		}
 	}
 	for _, h := range q.Header {
-		value := strings.ReplaceAll(h.Value, "{{clientToken}}", mine["CLIENT_TOKEN"])
+		value := strings.NewReplacer("{{clientToken}}", mine["CLIENT_TOKEN"], "{{actionToken}}", mine["CLIENT_TOKEN"]).Replace(h.Value)
 		header[h.Key] = strings.ReplaceAll(value, "$SIGNATURE", mine["SIGNATURE"])
 	}
-	address = strings.ReplaceAll(address, "{{clientToken}}", mine["CLIENT_TOKEN"])
 	got, err := r.Call(q.Method, address, header, sent)
 	if err != nil {
 		r.T.Fatal(err)
