@@ -58,8 +58,6 @@ func (c *call) answer() outcome {
 		return outcome{status: http.StatusOK, cut: answer.Write(c.w)}
 	case docs.File:
 		return outcome{status: answer.Status, cut: answer.Write(c.w, c.r)}
-	case redirect:
-		return c.redirect(answer)
 	case options:
 		return c.answerOptions(answer)
 	case request.Feed:
@@ -109,7 +107,7 @@ func recovered(err *error) {
 func (c *call) pass() (result any, err error) {
 	defer recovered(&err)
 	if c.fromBrowser() {
-		return redirect{c.api.homePath()}, nil
+		return c.api.docs.Get(docs.Home)
 	}
 	allowed, known := c.find()
 	c.allowOrigin()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHome: GET / leads a browser to the documentation. Other clients get the error of an unknown
-// path, as do other methods.
+// TestHome: GET / is a page for a browser that leads to the documentation, and to the dashboard if
+// there is one. Other clients get the error of an unknown path, as do other methods.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -15,8 +15,11 @@ func TestHome(t *testing.T) {
 	r.client.Transport = http.DefaultTransport // openapi.yaml has no GET /
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	a := r.send("GET", "/", browser, nil)
-	if to := a.header.Get("Location"); a.status != http.StatusSeeOther || to != "/docs" || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Vary") != "Accept" {
-		t.Errorf("a browser gets %d %q %v", a.status, to, a.header)
+	if a.status != http.StatusOK || !strings.Contains(a.text, `href="/docs"`) || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Vary") != "Accept, Accept-Encoding" {
+		t.Errorf("a browser gets %d %v\n%s", a.status, a.header, a.text)
+	}
+	if has := strings.Contains(a.text, `href="/dashboard"`); has != (r.config.Users != nil) {
+		t.Errorf("the page leads to the dashboard: %v", has)
 	}
 	r.want(r.send("GET", "/", http.Header{"Accept": {"*/*"}}, nil), 401, "Unauthorized")
 	r.want(r.get("/"), 404, "NotFound")

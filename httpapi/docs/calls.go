@@ -25,8 +25,9 @@ type call struct {
 	Status       int
 	Errors       []*errorKind
 
-	Request string // an example, as a curl command
-	Answer  string // a recorded answer
+	Request string   // an example, as a curl command
+	Samples []sample // the same example in each language
+	Answer  string   // a recorded answer
 	Example example
 }
 
@@ -59,6 +60,7 @@ func (d *document) calls(kinds []*errorKind, base string) ([]*call, error) {
 				c.Errors, kinds[i].Calls = append(c.Errors, kinds[i]), append(kinds[i].Calls, c)
 			}
 			c.Request = c.curl(base)
+			c.Samples = c.samples(base)
 			all = append(all, c)
 		}
 	}
@@ -182,11 +184,7 @@ func (c *call) curl(base string) string {
 		words += "-X " + c.Method + " "
 	}
 	lines := []string{words + `"` + strings.TrimSuffix(base, "/") + c.target() + `"`}
-	headers := c.Example.Headers
-	if c.Example.Body != "" {
-		headers = append(slices.Clone(headers), pair{"Content-Type", "application/json"})
-	}
-	for _, h := range headers {
+	for _, h := range c.headers() {
 		lines = append(lines, fmt.Sprintf(`-H "%s: %s"`, h.Name, h.Value))
 	}
 	if c.Example.Body != "" {

@@ -11,12 +11,16 @@ const Path = "/docs"
 // Postman is the address of the collection for Postman and Bruno.
 const Postman = Path + "/payledger.postman_collection.json"
 
+// Home is the address of the server's first page, which leads to the dashboard and to Path.
+const Home = "/"
+
 // Config has the contents of the pages.
 type Config struct {
 	OpenAPI, AsyncAPI []byte
 	Suggestions       map[string]string // the usual recovery by errorId
 	PublicURL         string            // this service as clients reach it
 	Sandbox           bool              // else production: the pages take no key
+	Dashboard         string            // its address; "": there is none
 }
 
 // Docs has the pages.

@@ -23,6 +23,7 @@ type File struct {
 	contentType string
 	cache       string
 	packed      []byte // gzip
+	negotiated  bool   // the answer depends on the header Accept
 }
 
 func pack(contentType, cache string, body []byte) (File, error) {
@@ -34,7 +35,7 @@ func pack(contentType, cache string, body []byte) (File, error) {
 	if err := w.Close(); err != nil {
 		return File{}, fmt.Errorf("docs: %w", err)
 	}
-	return File{http.StatusOK, contentType, cache, b.Bytes()}, nil
+	return File{Status: http.StatusOK, contentType: contentType, cache: cache, packed: b.Bytes()}, nil
 }
 
 // Body returns the file's content.
@@ -51,6 +52,9 @@ func (f File) Write(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	style.SetHeaders(h, f.contentType, f.cache, style.Unconnected)
 	h.Set("Vary", "Accept-Encoding")
+	if f.negotiated {
+		h.Set("Vary", "Accept, Accept-Encoding")
+	}
 	body := f.packed
 	if takesGzip(r.Header) {
 		h.Set("Content-Encoding", "gzip")

@@ -20,7 +20,7 @@ import (
 //go:embed guides
 var guideFiles embed.FS
 
-var guideNames = []string{"first-payment", "webhooks", "3-d-secure", "disputes", "workflows", "developer-tools", "analysts", "auditors", "erasure", "going-to-production"}
+var guideNames = []string{"first-payment", "webhooks", "checkout-in-your-page", "3-d-secure", "disputes", "workflows", "routing", "reporting", "developer-tools", "analysts", "auditors", "erasure", "going-to-production"}
 
 // guide is a page of prose. Its source is Markdown; the first line is the title, the first
 // paragraph the summary.
@@ -94,7 +94,7 @@ type code struct {
 }
 
 // languages are the words of fences, and the labels of their blocks.
-var languages = map[string]string{"sh": "Shell", "json": "JSON", "js": "Node", "python": "Python", "go": "Go", "sql": "SQL", "text": "Text", "": "Text"}
+var languages = map[string]string{"sh": "Shell", "html": "HTML", "json": "JSON", "js": "Node", "python": "Python", "go": "Go", "sql": "SQL", "text": "Text", "": "Text"}
 
 func (r blocks) code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {

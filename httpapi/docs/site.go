@@ -179,6 +179,7 @@ func (s *site) addPages() error {
 		{s, Path + "/webhooks", "Webhooks", "webhooks", nil},
 		{s, Path + "/events", "Events for analysts", "events", nil},
 		{s, notFound, "This page does not exist", "missing", nil},
+		{s, Home, "Payments, as a ledger", "landing", nil},
 	}
 	for _, g := range s.Guides {
 		pages = append(pages, page{s, g.Address(), g.Title, "guide", g})
@@ -195,10 +196,15 @@ func (s *site) addPages() error {
 // file makes the page.
 func (p page) file() (File, error) {
 	var b bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&b, "layout", p); err != nil {
+	layout, cache := "layout", cachePages
+	if p.Path == Home { // other clients get another answer there
+		layout, cache = "landing", cacheNever
+	}
+	if err := p.templates.ExecuteTemplate(&b, layout, p); err != nil {
 		return File{}, fmt.Errorf("docs: %s: %w", p.Path, err)
 	}
-	file, err := pack("text/html; charset=utf-8", cachePages, b.Bytes())
+	file, err := pack("text/html; charset=utf-8", cache, b.Bytes())
+	file.negotiated = p.Path == Home
 	if p.Path == notFound {
 		file.Status = http.StatusNotFound
 	}

@@ -157,7 +157,7 @@ func TestDocsHaveEverything(t *testing.T) {
 			followed[to+"#"+anchor] = true
 			if _, seen := pages[to]; !seen {
 				got, err := r.Call("GET", to, nil, nil)
-				if err != nil || got.Status != http.StatusOK {
+				if signIn := to == "/dashboard" && err == nil && got.Status == http.StatusUnauthorized; !signIn && (err != nil || got.Status != http.StatusOK) {
 					t.Errorf("%s links to %s: %d %v", queue[0], link, got.Status, err)
 				}
 				pages[to] = string(got.Body)

@@ -5,7 +5,8 @@ const announce = (text) => { $("announcer").textContent = text; };
 
 // The key.
 const storedAs = "payledger.docs.key";
-const variable = "$PAYLEDGER_API_KEY";
+// variables are the places of the key in an example: in a shell command, and in the program of a language.
+const variables = ["$PAYLEDGER_API_KEY", 'os.Getenv("PAYLEDGER_API_KEY")', "process.env.PAYLEDGER_API_KEY", 'os.environ["PAYLEDGER_API_KEY"]'];
 const sandboxKey = /^plk_sandbox_[0-9A-Za-z]+_[0-9A-Za-z]+$/;
 
 function key() {
@@ -61,10 +62,38 @@ if ($("key-box")) {
   });
 }
 
+// withKey puts the key into an example: as it is into a command, as a string into a program.
+function withKey(text) {
+  if (!key()) return text;
+  return variables.reduce((written, variable) => written.replaceAll(variable, variable.startsWith("$") ? key() : JSON.stringify(key())), text);
+}
+
+// The language of the examples, which the browser remembers.
+const languageAs = "payledger.docs.language";
+
+function remembered() {
+  try {
+    return localStorage.getItem(languageAs) ?? "";
+  } catch {
+    return ""; // storage is off
+  }
+}
+
+for (const choice of document.querySelectorAll('input[name="language"]')) {
+  if (choice.value === remembered()) choice.checked = true;
+  choice.addEventListener("change", () => {
+    try {
+      localStorage.setItem(languageAs, choice.value);
+    } catch {
+      // the next page begins with curl
+    }
+  });
+}
+
 // Copy.
 async function copy(button) {
   const code = button.closest(".code").querySelector("code");
-  const text = code.textContent.replaceAll(variable, () => key() || variable);
+  const text = withKey(code.textContent);
   const label = button.firstChild;
   try {
     await navigator.clipboard.writeText(text);

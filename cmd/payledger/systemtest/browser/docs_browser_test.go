@@ -14,7 +14,7 @@ import (
 
 // documentationPages are a page of each kind.
 var documentationPages = map[string]string{
-	"home": "/docs", "call": "/docs/calls/createPayment", "call-list": "/docs/calls/listPayments", "call-session": "/docs/calls/createClientSession", "errors": "/docs/errors",
+	"first": "/", "home": "/docs", "call": "/docs/calls/createPayment", "call-list": "/docs/calls/listPayments", "call-session": "/docs/calls/createClientSession", "errors": "/docs/errors",
 	"webhooks": "/docs/webhooks", "events": "/docs/events", "guide": "/docs/guides/first-payment", "production": "/docs/guides/going-to-production", "missing": "/docs/nothing",
 }
 
@@ -46,7 +46,7 @@ func TestDocsInBrowser(t *testing.T) {
 				w.withAxe(source)
 				for name, path := range documentationPages {
 					w.load(r.API + path)
-					w.until(`document.getElementById("find").hidden === false`)
+					w.until(`document.getElementById("find")?.hidden !== true`)
 					w.accessible(path + " " + look)
 					if over := eval[int](w, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 						t.Errorf("%s at %s is %d pixels wider than the window", path, look, over)
@@ -59,7 +59,8 @@ func TestDocsInBrowser(t *testing.T) {
 }
 
 // TestDocsScript: the filter finds calls, the keyboard reaches it, and examples are copied with the
-// reader's sandbox key. The key stays in the tab, and a live key is refused.
+// reader's sandbox key, in the language that the browser remembers. The key stays in the tab, and a
+// live key is refused.
 func TestDocsScript(t *testing.T) {
 	t.Parallel()
 	b, found := startBrowser(t)
@@ -87,6 +88,15 @@ func TestDocsScript(t *testing.T) {
 	if text := eval[string](w, `window.copied`); !strings.Contains(text, "$PAYLEDGER_API_KEY") || !strings.HasPrefix(text, "curl ") {
 		t.Errorf("without a key the copied text is %q", text)
 	}
+	w.click(`[name="language"][value="python"]`)
+	w.until(`document.querySelector('[data-language="python"]').checkVisibility() && !document.querySelector('[data-language="curl"]').checkVisibility()`)
+	w.load(r.API + "/docs/calls/refundPayment") // remembered
+	w.until(`document.querySelector('[data-language="python"]').checkVisibility()`)
+	w.click(`[name="language"][value="curl"]`)
+	w.until(`document.querySelector('[data-language="curl"]').checkVisibility()`)
+	w.load(r.API + "/docs/calls/capturePayment")
+	w.until(`document.getElementById("find").hidden === false`)
+	eval[bool](w, `(navigator.clipboard.writeText = async (text) => { window.copied = text; }) !== null`)
 	live := strings.Replace(r.Key, "plk_sandbox_", "plk_live_", 1)
 	w.focus("#key")
 	w.keys(live)
@@ -104,6 +114,12 @@ func TestDocsScript(t *testing.T) {
 	copied := eval[string](w, `window.copied`)
 	if !strings.Contains(copied, r.Key) || strings.Contains(copied, "$PAYLEDGER_API_KEY") {
 		t.Errorf("the copied text is %q", copied)
+	}
+	w.click(`[name="language"][value="go"]`)
+	w.click(`[data-language="go"] [data-copy]`)
+	w.until(`window.copied.includes("package main")`)
+	if program := eval[string](w, `window.copied`); !strings.Contains(program, `"X-API-KEY", "`+r.Key+`")`) {
+		t.Errorf("the copied program is %s", program)
 	}
 	if status, body := r.Run(copied, apptest.Own{apptest.ExamplePayment: r.Paid(apptest.PlainCard, nil)}); status != "200" {
 		t.Errorf("the copied command is answered %s %s", status, body)

@@ -20,7 +20,7 @@ import (
 
 // guideFiles are the guides with commands to run, in the order in which a reader comes to them.
 var guideFiles = []string{
-	"first-payment.md", "webhooks.md", "3-d-secure.md", "disputes.md", "workflows.md", "developer-tools.md", "analysts.md", "auditors.md", "erasure.md",
+	"first-payment.md", "webhooks.md", "checkout-in-your-page.md", "3-d-secure.md", "disputes.md", "workflows.md", "routing.md", "reporting.md", "developer-tools.md", "analysts.md", "auditors.md", "erasure.md",
 }
 
 // TestGuides checks that the commands of each guide have the described results, in the guide's
