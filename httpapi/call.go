@@ -33,6 +33,7 @@ type call struct {
 	user      *frame.Identity // the dashboard's user, in whose name the call is made; nil: none
 	place     *intake.Place   // in the gate
 	reserved  []reservation   // memory
+	sent      []byte          // the body of the answer; nil for streams
 }
 
 type outcome struct {
@@ -217,6 +218,7 @@ func encode(result any) (raw, error) {
 
 func (c *call) write(status int, answer raw) error {
 	c.head(status, answer.contentType)
+	c.sent = answer.body
 	_, err := c.w.Write(answer.body)
 	return err
 }

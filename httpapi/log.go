@@ -20,9 +20,17 @@ import (
 // answer. It is never sent.
 const statusGone = 499
 
-// noteRequest hands a request to the account's readers of GET /management/request-log/stream.
+// noteRequest keeps a request for GET /management/request-log, and hands it to the account's
+// readers of its stream. Pages are not kept.
 func (a *API) noteRequest(c *call, o outcome, came time.Time, took time.Duration) {
-	a.requests.Add(c.Merchant.ID, func() live.Request {
+	if c.Merchant.ID == "" {
+		return
+	}
+	var bodies func() (any, []byte)
+	if c.route.access != byPage {
+		bodies = c.bodies
+	}
+	a.requests.Add(c.Merchant.ID, o.status, came, func() live.Request {
 		r := live.Request{
 			Time: paymentjson.Time{Time: came}, Method: c.r.Method, Path: c.publicPath(), Status: o.status, TookMs: live.TookMs(took),
 			RequestID: c.ID, KeyName: c.Key.Name,
@@ -34,7 +42,16 @@ func (a *API) noteRequest(c *call, o outcome, came time.Time, took time.Duration
 			r.ErrorID = string(reasonOf(o.failure))
 		}
 		return r
-	})
+	}, bodies)
+}
+
+// bodies returns the body of the request, nil if there is none that was read, and that of the
+// answer.
+func (c *call) bodies() (sent any, answer []byte) {
+	if c.Body.Tree != nil {
+		sent = c.Body.Tree
+	}
+	return sent, c.sent
 }
 
 // traceParent is the header of W3C's Trace Context.

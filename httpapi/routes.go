@@ -104,6 +104,7 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, "/management/webhook-listeners/{id}/stream", byAPIKey, false, account.ScopeSettingsWrite, "streamWebhookListener", with(a.live.StreamListener)},
 		{http.MethodPost, "/management/webhook-listeners/{id}/answers", byAPIKey, false, account.ScopeSettingsWrite, "answerWebhookListener", withBody(a.live.AnswerListener)},
 		{http.MethodGet, "/management/request-log/stream", byAPIKey, false, account.ScopeAccountRead, "streamRequestLog", with(a.live.StreamRequests)},
+		{http.MethodGet, "/management/request-log", byAPIKey, false, account.ScopeAccountRead, "listRequestLog", with(a.live.ListRequests)},
 		{http.MethodGet, "/management/signing-secret", byAPIKey, false, account.ScopeAccountRead, "getSigningSecret", with(a.management.GetSigningSecret)},
 		{http.MethodPost, "/management/signing-secret/rotate", byAPIKey, false, account.ScopeKeysWrite, "rotateSigningSecret", with(a.management.RotateSigningSecret)},
 		{http.MethodGet, "/management/webhook-deliveries", byAPIKey, false, account.ScopeAccountRead, "listWebhookDeliveries", with(a.webhooks.ListDeliveries)},

@@ -20,6 +20,7 @@ import (
 	"payledger/httpapi/dashboard/paymentpages"
 	"payledger/httpapi/dashboard/processorpages"
 	"payledger/httpapi/dashboard/reconcilepages"
+	"payledger/httpapi/dashboard/requestpages"
 	"payledger/httpapi/dashboard/settingspages"
 	"payledger/httpapi/dashboard/webhookpages"
 	"payledger/httpapi/dashboard/workflowpages"
@@ -62,6 +63,7 @@ var screens = []struct {
 	{accountpages.Files, accountpages.Routes},
 	{disputepages.Files, disputepages.Routes},
 	{reconcilepages.Files, reconcilepages.Routes},
+	{requestpages.Files, requestpages.Routes},
 	{processorpages.Files, processorpages.Routes},
 	{workflowpages.Files, workflowpages.Routes},
 }

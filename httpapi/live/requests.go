@@ -29,13 +29,15 @@ type Request struct {
 
 const requestQueue = 256
 
-// RequestLog hands the requests that this node answered to the readers of streams. A request
-// without a reader costs one look.
+// RequestLog keeps the newest requests that this node answered, and hands them to the readers of
+// streams.
 type RequestLog struct {
 	readers atomic.Int64
 
-	mu        sync.Mutex
-	byAccount map[domain.AccountID][]*requestReader
+	mu                sync.Mutex
+	byAccount         map[domain.AccountID][]*requestReader
+	kept              map[domain.AccountID][]*Exchange // the newest at the end; a slice is never changed, only continued
+	succeeded, failed budget
 }
 
 type requestReader struct {
@@ -46,23 +48,34 @@ type requestReader struct {
 
 // NewRequestLog returns a log without readers.
 func NewRequestLog() *RequestLog {
-	return &RequestLog{byAccount: map[domain.AccountID][]*requestReader{}}
+	return &RequestLog{byAccount: map[domain.AccountID][]*requestReader{}, kept: map[domain.AccountID][]*Exchange{}}
 }
 
-// Add hands a request to the account's readers. It never waits: a reader whose queue is full misses
-// the request, and the stream reports the number of missed requests. make is called if there is a
-// reader.
-func (l *RequestLog) Add(account domain.AccountID, make func() Request) {
-	if l.readers.Load() == 0 || account == "" {
+// Add keeps a request that came at a time and hands it to the account's readers. It never waits: a
+// reader whose queue is full misses the request, and the stream reports the number of missed
+// requests. make is called if the request is kept or there is a reader. bodies returns the bodies
+// of the request and of its answer; nil: the request is not kept.
+func (l *RequestLog) Add(account domain.AccountID, status int, at time.Time, make func() Request, bodies func() (sent any, answer []byte)) {
+	if account == "" {
+		return
+	}
+	place := overBudget
+	if bodies != nil {
+		place = l.place(status, at)
+	}
+	if place == overBudget && l.readers.Load() == 0 {
 		return
 	}
 	l.mu.Lock()
 	readers := l.byAccount[account]
 	l.mu.Unlock()
-	if len(readers) == 0 {
+	if place == overBudget && len(readers) == 0 {
 		return
 	}
 	r := make()
+	if place != overBudget {
+		l.keep(account, r, place == withBodies, bodies)
+	}
 	for _, reader := range readers {
 		if !reader.wants(&r) {
 			continue

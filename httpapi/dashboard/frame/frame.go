@@ -117,6 +117,7 @@ var navigation = []navItem{
 	{Path: "/dashboard/signing-secret", Text: "Signing secret"},
 	{Path: "/dashboard/api-keys", Text: "API keys"},
 	{Path: "/dashboard/processors", Text: "Processors and routing"},
+	{Path: "/dashboard/requests", Text: "API requests"},
 	{Path: "/dashboard/reconciliation", Text: "Reconciliation"},
 	{Path: "/dashboard/settings", Text: "Settings"},
 	{Path: "/dashboard/users", Text: "Users"},

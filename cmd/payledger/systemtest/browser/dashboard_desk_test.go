@@ -15,7 +15,8 @@ import (
 // desk is an office whose screens are looked at with nothing to show, with some and with many rows.
 type desk struct {
 	office
-	attempts []string
+	attempts   []string
+	comparison string
 }
 
 // longID has no place to break, and rightToLeft is a text of letters from right to left.
@@ -28,8 +29,9 @@ var orders = []string{"order-1", longID, rightToLeft}
 
 func customerOf(order string) string { return "customer of " + order }
 
-// TestDashboardDesk: the screens of approvals, customers, settings and sessions in Chromium, with
-// no rows, with three (a long id and a right-to-left one among them), and with many.
+// TestDashboardDesk: the screens of approvals, customers, settings, sessions, requests and
+// comparisons in Chromium, with no rows, with three (a long id and a right-to-left one among them),
+// and with many.
 func TestDashboardDesk(t *testing.T) {
 	t.Parallel()
 	browser, there := startBrowser(t)
@@ -47,6 +49,7 @@ func TestDashboardDesk(t *testing.T) {
 		d.wait(t, order)
 		d.save(t, order, i)
 	}
+	d.compare(t)
 	d.look(t, "some")
 	for i := range 60 {
 		d.wait(t, fmt.Sprintf("order-%d", i))
@@ -76,6 +79,15 @@ func (d *desk) wait(t *testing.T, order string) {
 	d.attempts = append(d.attempts, made.CurrentAttempt.ID)
 }
 
+// compare compares the ledger with the books of a processor.
+func (d *desk) compare(t *testing.T) {
+	t.Helper()
+	d.pay(t, approvedCard)
+	var made struct{ ID string }
+	d.merchant.Must(t, "POST", "/management/reconciliation-runs", d.merchant.Headers(), map[string]any{"processor": "ADYEN"}).Decode(t, &made)
+	d.comparison = made.ID
+}
+
 // save saves cards for the customer of an order.
 func (d *desk) save(t *testing.T, order string, cards int) {
 	t.Helper()
@@ -93,7 +105,10 @@ func (d *desk) save(t *testing.T, order string, cards int) {
 func (d *desk) pages() map[string]string {
 	all := map[string]string{
 		"approvals": "/dashboard/approvals", "customers": "/dashboard/customers", "customer-none": "/dashboard/customers?customer=nobody",
-		"settings": "/dashboard/settings", "sessions": "/dashboard/sessions",
+		"settings": "/dashboard/settings", "sessions": "/dashboard/sessions", "requests": "/dashboard/requests", "reconciliation": "/dashboard/reconciliation",
+	}
+	if d.comparison != "" {
+		all["comparison"] = "/dashboard/reconciliation/" + d.comparison
 	}
 	for i, id := range d.attempts[:min(3, len(d.attempts))] {
 		customer := url.Values{"id": {customerOf(orders[i])}}.Encode()

@@ -1,0 +1,42 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"payledger/domain/account"
+)
+
+// TestRequestPages checks that the page has the API's requests with their bodies, that its filters
+// apply, and that no card, CVV, token, key or personal data of the requests is there (D20).
+func TestRequestPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.open("/dashboard/requests")
+	s.shows(200, "There was no request yet")
+	client := s.session(zenobiaSession("zen"))
+	token := s.cardOf(client)
+	paid := s.want(s.pay(payWith(token)), 200, "").text1("id")
+	s.want(s.post("/payments/"+paid+"/capture", `{"amount":712}`), 200, "")
+	s.want(s.post("/payments/"+paid+"/refund", `{"amount":-1}`), 422, "RequestValidationError")
+	for _, role := range []account.Role{account.RoleAdmin, account.RoleAuditor} {
+		b := s.as(role)
+		b.open("/dashboard/requests")
+		b.shows(200, "POST /payments/"+paid+"/capture", `"amount": 712`, "RequestValidationError", "$.amount", "POST /client-session", `"status": "AUTHORIZED"`)
+		b.lacks(goodCard, token, client, s.account.APIKey, "/dashboard/requests HTTP", `"737"`)
+		if found := showsHer(b.now.text); len(found) > 0 {
+			t.Errorf("the page shows %v", found)
+		}
+	}
+	s.open("/dashboard/requests?status=4xx&path=/payments")
+	s.shows(200, "/refund")
+	s.lacks("POST /client-session", "/capture")
+	s.open("/dashboard/requests?key=nobody")
+	s.shows(200, "No request fits")
+	s.open("/dashboard/requests?status=x")
+	s.shows(422, "Some of the input is not accepted.")
+	if list := s.want(s.manage("GET", "/request-log?limit=1&status=4xx", ""), 200, ""); strings.Count(list.text, "requestId") != 1 {
+		t.Error(list.text)
+	}
+}

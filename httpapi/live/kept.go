@@ -1,0 +1,101 @@
+package live
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/httpapi/request"
+)
+
+// Limits of the requests that a node keeps in memory.
+const (
+	requestsKept   = 500 // of an account
+	keptASecond    = 200 // of all accounts, of requests that succeed; as many of those that fail
+	bodiesASecond  = 20  // of keptASecond: with their bodies
+	mostShownBody  = 4 << 10
+	mostLookedBody = 64 << 10
+)
+
+// Exchange is a request with its body and the body of its answer, as the log may show them: without
+// secrets and personal data (Shown).
+type Exchange struct {
+	Request
+	Body   string `json:"body,omitempty"`
+	Answer string `json:"answer,omitempty"`
+}
+
+// budget counts the bodies of the present second.
+type budget struct {
+	second int64
+	taken  int
+}
+
+// room is the part of a request that is kept.
+type room int
+
+const (
+	overBudget room = iota // nothing
+	withoutBodies
+	withBodies
+)
+
+// place takes a place among the requests of a second. Above the budgets a request costs one look.
+func (l *RequestLog) place(status int, at time.Time) room {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := &l.succeeded
+	if status >= 400 {
+		b = &l.failed
+	}
+	if second := at.Unix(); second != b.second {
+		b.second, b.taken = second, 0
+	}
+	switch b.taken++; {
+	case b.taken > keptASecond:
+		return overBudget
+	case b.taken > bodiesASecond:
+		return withoutBodies
+	default:
+		return withBodies
+	}
+}
+
+// keep keeps a request; whole: with its bodies.
+func (l *RequestLog) keep(account domain.AccountID, r Request, whole bool, bodies func() (sent any, answer []byte)) {
+	e := &Exchange{Request: r}
+	if whole {
+		sent, answer := bodies()
+		e.Body, e.Answer = Shown(sent), shownText(answer)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := append(l.kept[account], e)
+	if len(all) > 2*requestsKept { // a copy is made once in so many requests
+		all = slices.Clone(all[len(all)-requestsKept:])
+	}
+	l.kept[account] = all
+}
+
+// newest returns the newest kept requests of an account that fit, at most limit.
+func (l *RequestLog) newest(account domain.AccountID, fits func(*Exchange) bool, limit int) []*Exchange {
+	l.mu.Lock()
+	all := l.kept[account]
+	all = all[max(0, len(all)-requestsKept):]
+	l.mu.Unlock()
+	found := []*Exchange{}
+	for _, e := range slices.Backward(all) {
+		if len(found) < limit && fits(e) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// ListRequests serves GET /management/request-log: the newest requests that this node answered.
+func (h *Handlers) ListRequests(c *request.Call) (any, error) {
+	wants, key := requestFilter(request.Several(c.Query, "status"), c.Query.Get("path")), c.Query.Get("keyName")
+	found := h.Log.newest(c.Merchant.ID, func(e *Exchange) bool { return wants(&e.Request) && (key == "" || strings.EqualFold(e.KeyName, key)) }, request.Limit(c.Query))
+	return request.List[*Exchange]{Data: found}, nil
+}
