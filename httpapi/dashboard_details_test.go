@@ -40,7 +40,7 @@ func TestPaymentPageDetails(t *testing.T) {
 	if found := showsHer(s.now.text); len(found) > 0 {
 		t.Errorf("after the erasure, the page shows %v", found)
 	}
-	s.shows(200, "No personal data is kept: none was sent, or it was erased.", "Red kite")
+	s.shows(200, "The personal data was erased ", "nobody can read it any more.", "Red kite")
 }
 
 // TestPaymentPageAdvice: a declined payment has the code and the issuer's advice, and every payment

@@ -137,6 +137,21 @@ func TestAuditLog(t *testing.T) {
 	if got := lines(r.audit("type=account.endpoint_created,account.routing_changed&actor=" + url.QueryEscape("api_key:"+made.text1("id")))); !slices.Equal(got, want[11:12]) {
 		t.Errorf("by type and actor: %q", got)
 	}
+	if got := lines(r.audit("subject=" + endpoint)); !slices.Equal(got, want[9:12]) {
+		t.Errorf("by subject: %q", got)
+	}
+	if got := lines(r.audit("subject=" + endpoint + "&type=account.endpoint_changed")); !slices.Equal(got, want[10:11]) {
+		t.Errorf("by subject and type: %q", got)
+	}
+	for i, change := range map[int]string{
+		3: `[map[from:true path:$.enabled to:false]]`, 6: `[map[path:$.captureMode to:MANUAL] map[path:$.displayName to:North]]`, 8: `[map[from:true path:$.enabled to:false]]`,
+		9:  `[map[from:my shop path:$.description] map[from:false path:$.enabled] map[from:<nil> path:$.eventTypes] map[from:https://shop.example/… (1) path:$.url]]`,
+		10: `[map[from:true path:$.enabled to:false]]`, 12: `<nil>`, 0: `<nil>`, 5: `<nil>`,
+	} {
+		if got := fmt.Sprint(all[i]["changed"]); got != change {
+			t.Errorf("%s changed %s, want %s", got, line(all[i]), change)
+		}
+	}
 	between := url.Values{"from": {all[9]["at"].(string)}, "to": {all[6]["at"].(string)}}
 	if got := lines(r.audit(between.Encode())); !slices.Equal(got, want[6:10]) {
 		t.Errorf("by time: %q", got)

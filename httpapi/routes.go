@@ -125,6 +125,7 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodPost, "/management/payments/{id}/cancel", byAPIKey, false, account.ScopeAccountWrite, "cancelManagedPayment", withBody(a.payments.CancelPayment)},
 		{http.MethodPost, "/management/payments/{id}/capture", byAPIKey, false, account.ScopeAccountWrite, "captureManagedPayment", withBody(a.payments.CapturePayment)},
 		{http.MethodPost, "/management/payments/{id}/refund", byAPIKey, false, account.ScopeAccountWrite, "refundManagedPayment", withBody(a.payments.RefundPayment)},
+		{http.MethodGet, "/management/payment-totals", byAPIKey, false, account.ScopeAccountRead, "getPaymentTotals", with(a.payments.GetTotals)},
 		{http.MethodGet, "/management/statistics", byAPIKey, false, account.ScopeAccountRead, "getStatistics", with(a.management.GetStatistics)},
 		{http.MethodGet, "/management/search", byAPIKey, false, account.ScopeAccountRead, "search", with(a.management.Search)},
 		{http.MethodGet, "/management/audit-log", byAPIKey, false, account.ScopeAccountRead, "listAuditLog", with(a.management.ListAuditLog)},

@@ -153,6 +153,23 @@ func TestWorkflowRuns(t *testing.T) {
 			t.Errorf("not skipped: %v", m)
 		}
 	}
+	for path, counts := range map[string][2]float64{id: {5, 0}, other: {0, 5}} { // succeeded, skipped
+		for i, status := range []string{"SUCCEEDED", "SKIPPED"} {
+			page := r.want(r.manage("GET", path+"/runs?status=FAILED&limit=4&status="+status, ""), 200, "")
+			n := page.field("counts").(map[string]any)[status]
+			if got := float64(len(page.field("data").([]any))); got != min(4, counts[i]) || n != counts[i] || (page.text1("nextCursor") != "") != (counts[i] > 4) {
+				t.Errorf("%s: %v runs are listed and %v counted as %s: %s", path, got, n, status, page.text)
+			}
+			if next := page.text1("nextCursor"); next != "" {
+				rest := r.want(r.manage("GET", path+"/runs?limit=4&status=FAILED&status="+status+"&cursor="+next, ""), 200, "").field("data").([]any)
+				if len(rest) != 1 {
+					t.Errorf("the next page has %v", rest)
+				}
+				r.want(r.manage("GET", path+"/runs?cursor="+next, ""), 422, "RequestValidationError")
+			}
+		}
+	}
+	r.want(r.manage("GET", id+"/runs?status=DONE", ""), 422, "RequestValidationError")
 	var got []any
 	for cursor := ""; ; {
 		page := r.want(r.manage("GET", id+"/runs?limit=2"+cursor, ""), 200, "")

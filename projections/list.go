@@ -32,7 +32,8 @@ type PaymentFilter struct {
 
 	WalletEmails []string         `json:"wallet_email,omitempty"` // at PayPal or Klarna. No payment has one: payments are made by card.
 	OrderID      string           `json:"order_id"`
-	Session      domain.SessionID `json:"-"` // no parameter of D11
+	Session      domain.SessionID `json:"-"`                // no parameter of D11
+	Oldest       bool             `json:"oldest,omitempty"` // the oldest payments come first
 
 	From      *time.Time     `json:"from_date"` // of creation
 	To        *time.Time     `json:"to_date"`
@@ -40,8 +41,8 @@ type PaymentFilter struct {
 	MaxAmount *domain.Amount `json:"max_amount"`
 }
 
-// PaymentPage is one page of a list, newest first. Older and Newer are the places of the adjacent
-// pages; nil: no page.
+// PaymentPage is one page of a list, newest first unless the filter says oldest first. Older and
+// Newer are the places of the adjacent pages; nil: no page.
 type PaymentPage struct {
 	Data  []PaymentSummary
 	Older *listing.Place
@@ -74,8 +75,8 @@ type ShortCard struct {
 // listTimeout bounds the wait for the read model and the reading of one page.
 const listTimeout = 10 * time.Second
 
-// ListPayments reads a page of at most limit payments of an account after from; nil is the newest
-// end (D11). The page has everything that this node acknowledged before the call, and every payment
+// ListPayments reads a page of at most limit payments of an account after from; nil is the end that
+// comes first (D11). The page has everything that this node acknowledged before the call, and every payment
 // in it fits the filter. Events of other nodes follow when they arrive. If the read model does not
 // answer within 10 s, the error is ServiceUnavailable.
 //
@@ -83,12 +84,23 @@ const listTimeout = 10 * time.Second
 // data opens and has the address: after a customer's key is destroyed, the list by address no
 // longer shows that there were payments.
 func (p *Projections) ListPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, from *listing.Place, limit int) (PaymentPage, error) {
+	first := from == nil
+	if first && f.Oldest {
+		from = &listing.Place{At: time.UnixMicro(0), Newer: true}
+	}
 	return current(ctx, p, func(ctx context.Context) (PaymentPage, error) {
 		found, err := p.listed(ctx, account, f, from, limit+1)
 		if err != nil {
 			return PaymentPage{}, fmt.Errorf("projections: list: %w", err)
 		}
-		return newPage(found, from, limit), nil
+		page := newPage(found, from, limit)
+		if f.Oldest {
+			slices.Reverse(page.Data)
+		}
+		if f.Oldest && first {
+			page.Older = nil
+		}
+		return page, nil
 	})
 }
 

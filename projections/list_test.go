@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/big"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -234,6 +235,7 @@ func TestListPages(t *testing.T) {
 		if want := l.fitting(); !slices.Equal(back, want) {
 			r.Fatalf("on the way back %v, want %v", back, want)
 		}
+		l.checkTotals(r, rapid.IntRange(0, 12).Draw(r, "counted"))
 	})
 }
 
@@ -254,6 +256,37 @@ func (l *lister) checkOrder(t rapid.TB, seen []domain.PaymentID) {
 	for i := range len(seen) - 1 {
 		if slices.Index(order, seen[i]) >= slices.Index(order, seen[i+1]) {
 			t.Fatalf("%s before %s in %v", seen[i], seen[i+1], seen)
+		}
+	}
+}
+
+// checkTotals wants the totals of the newest payments that fit, at most so many.
+func (l *lister) checkTotals(t rapid.TB, most int) {
+	fit := l.fitting()
+	want := Totals{Payments: min(most, len(fit)), More: len(fit) > most}
+	sums := map[domain.Currency]*CurrencyTotal{}
+	for _, id := range fit[:want.Payments] {
+		s := l.all[slices.IndexFunc(l.all, func(s payment.State) bool { return s.ID == id })]
+		if sums[s.Currency] == nil {
+			sums[s.Currency] = &CurrencyTotal{Currency: s.Currency, Amount: new(big.Int), Captured: new(big.Int), Refunded: new(big.Int)}
+		}
+		sums[s.Currency].Payments++
+		sums[s.Currency].Amount.Add(sums[s.Currency].Amount, big.NewInt(int64(s.Amount)))
+	}
+	got, err := l.totalsOf(context.Background(), testAccount, l.filter, l.hashes, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Payments != want.Payments || got.More != want.More || len(got.Currencies) != len(sums) {
+		t.Fatalf("totals %+v, want %+v with %d currencies", got, want, len(sums))
+	}
+	for i, one := range got.Currencies {
+		sum := sums[one.Currency]
+		if sum == nil || one.Payments != sum.Payments || one.Amount.Cmp(sum.Amount) != 0 || one.Captured.Sign() != 0 || one.Refunded.Sign() != 0 {
+			t.Fatalf("totals of %s: %+v, want %+v", one.Currency, one, sum)
+		}
+		if i > 0 && got.Currencies[i-1].Payments < one.Payments {
+			t.Fatalf("the currencies are not in order: %+v", got.Currencies)
 		}
 	}
 }

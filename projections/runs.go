@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"payledger/domain"
@@ -27,7 +29,7 @@ CREATE TABLE runs (
 	noted_at   INTEGER NOT NULL,
 	due_at     INTEGER
 );
-CREATE INDEX runs_started ON runs (account, workflow, started_at, id);
+CREATE INDEX runs_status ON runs (account, workflow, status, started_at, id);
 CREATE INDEX runs_due ON runs (workflow, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX runs_noted ON runs (noted_at, id) WHERE due_at IS NOT NULL;
 `
@@ -36,8 +38,10 @@ const (
 	upsertRun = `INSERT INTO runs (id, account, workflow, status, revision, started_at, noted_at, due_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, revision = excluded.revision, noted_at = excluded.noted_at,
 		due_at = excluded.due_at`
-	selectRuns = `SELECT account, id, revision, NULL FROM runs INDEXED BY runs_started WHERE account = ? AND workflow = ?
+	selectRuns = `SELECT account, id, revision, NULL, started_at FROM runs INDEXED BY runs_status WHERE account = ? AND workflow = ? AND status = ?
 		AND (started_at, id) < (?, ?) ORDER BY started_at DESC, id DESC LIMIT ?`
+	// selectCount counts at most so many runs of a status.
+	selectCount    = `SELECT count(*) FROM (SELECT 1 FROM runs INDEXED BY runs_status WHERE account = ? AND workflow = ? AND status = ? LIMIT ?)`
 	selectOpenRuns = `SELECT account, id, revision, due_at FROM runs INDEXED BY runs_due WHERE workflow = ? AND due_at IS NOT NULL AND due_at <= ?
 		AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`
 	selectAheadRuns = `SELECT account, id, revision, noted_at FROM runs INDEXED BY runs_noted WHERE due_at IS NOT NULL AND (noted_at, id) > (?, ?)
@@ -76,22 +80,52 @@ func notedOf(s *workflow.RunState) int64 {
 	return s.UpdatedAt.UnixMicro()
 }
 
-// Runs reads a page of at most limit runs of a workflow after from; nil is the newest end. It has
-// all that this node acknowledged.
-func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *listing.Place, limit int) (listing.Page[workflow.RunState], error) {
+// Runs reads a page of at most limit runs of a workflow in one of some statuses, none: in any, after
+// from; nil is the newest end. It has all that this node acknowledged.
+func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, statuses []workflow.Status, from *listing.Place, limit int) (listing.Page[workflow.RunState], error) {
 	return current(ctx, p, func(ctx context.Context) (page listing.Page[workflow.RunState], err error) {
 		at, after := maxMicros, ""
 		if from != nil {
 			at, after = from.At.UnixMicro(), from.ID
 		}
-		rows, err := p.runRows(ctx, selectRuns, string(account), string(id), at, after, limit+1)
+		of := workflow.Statuses
+		if len(statuses) > 0 {
+			of = slices.Compact(slices.Sorted(slices.Values(statuses)))
+		}
+		var selects []string
+		var args []any
+		for _, status := range of { // one of each, in the index's order
+			selects = append(selects, "SELECT * FROM ("+selectRuns+")")
+			args = append(args, string(account), string(id), string(status), at, after, limit+1)
+		}
+		query := "SELECT account, id, revision, NULL FROM (" + strings.Join(selects, " UNION ALL ") + ") ORDER BY started_at DESC, id DESC LIMIT ?"
+		rows, err := p.runRows(ctx, query, append(args, limit+1)...)
 		if err != nil {
 			return page, err
 		}
 		found, err := p.runs(ctx, rows)
-		return listing.PageOf(found, limit, func(s workflow.RunState) *listing.Place {
+		page = listing.PageOf(found, limit, func(s workflow.RunState) *listing.Place {
 			return &listing.Place{At: s.StartedAt, ID: string(s.ID)}
-		}), err
+		})
+		page.Data = slices.DeleteFunc(page.Data, func(s workflow.RunState) bool { return !slices.Contains(of, s.Status()) })
+		return page, err
+	})
+}
+
+// CountRuns counts the runs of a workflow by status, of each status at most so many.
+func (p *Projections) CountRuns(ctx context.Context, account domain.AccountID, id domain.WorkflowID, most int) (map[workflow.Status]int, error) {
+	return current(ctx, p, func(ctx context.Context) (map[workflow.Status]int, error) {
+		m, done := p.reading()
+		defer done()
+		counts := map[workflow.Status]int{}
+		for _, status := range workflow.Statuses {
+			var n int
+			if err := m.Readers().QueryRowContext(ctx, selectCount, string(account), string(id), string(status), most).Scan(&n); err != nil {
+				return nil, fmt.Errorf("projections: count of runs: %w", m.Noticed(err))
+			}
+			counts[status] = n
+		}
+		return counts, nil
 	})
 }
 

@@ -21,6 +21,9 @@ const (
 	Failed    Status = "FAILED"    // an action did
 )
 
+// Statuses are all statuses of a run.
+var Statuses = []Status{Waiting, Running, Succeeded, Failed, Skipped}
+
 // Ref names the version of the workflow.
 type Ref struct {
 	ID      domain.WorkflowID `json:"id"`      // the workflow

@@ -25,7 +25,7 @@ func (h *Handlers) ListAuditLog(c *request.Call) (any, error) {
 
 func auditFilter(query url.Values) auditlog.Filter {
 	return auditlog.Filter{
-		Actor: query.Get("actor"), User: query.Get("user"), Types: request.Several(query, "type"),
+		Actor: query.Get("actor"), User: query.Get("user"), Types: request.Several(query, "type"), Subject: query.Get("subject"),
 		From: request.Read(query, "from", validation.ParseTime), To: request.Read(query, "to", validation.ParseTime),
 	}
 }

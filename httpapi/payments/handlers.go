@@ -76,6 +76,8 @@ type Reader interface {
 	// ListPayments returns a page of at most limit payments of an account at from; nil means the
 	// newest payments.
 	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *listing.Place, limit int) (projections.PaymentPage, error)
+	// TotalPayments returns the totals of the newest most payments of an account that fit.
+	TotalPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, most int) (projections.Totals, error)
 	// ListInstruments returns a page of at most limit vaulted instruments of a customer after from,
 	// the oldest first.
 	ListInstruments(ctx context.Context, account domain.AccountID, customer string, from *listing.Place, limit int) (listing.Page[instrument.State], error)
@@ -134,7 +136,7 @@ func (h *Handlers) Rules() map[string]request.Rule {
 		"createClientSession": h.sessionRules, "changeClientSession": h.sessionRules,
 		"createPayment": paymentRules, "capturePayment": metadataRules, "refundPayment": metadataRules,
 		"createPaymentInstrument": h.cardRules, "createCheckoutPayment": priceRules, "createPaymentAttempt": priceRules,
-		"listPaymentInstruments": instrumentListRules, "listPayments": listRules, "listManagedPayments": listRules,
+		"listPaymentInstruments": instrumentListRules, "listPayments": listRules, "listManagedPayments": listRules, "getPaymentTotals": listRules,
 		"listPaymentAttempts":   attemptListRules,
 		"captureManagedPayment": metadataRules, "refundManagedPayment": metadataRules,
 	}

@@ -177,19 +177,45 @@ func (h *Handlers) ListPayments(c *request.Call) (any, error) {
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
-	reading, err := c.Reading(paymentCursors(c), func(name, value string) (bool, error) {
-		found, err := h.Reader.ListPayments(c.Ctx, c.Merchant.ID, paymentFilter(url.Values{name: {value}}), nil, 1)
-		return len(found.Data) > 0, err
-	})
+	reading, err := h.reading(c)
 	if err != nil {
 		return nil, err
 	}
 	filter := paymentFilter(reading.Query)
 	cursors := c.Cursors("payments", filter)
 	found, err := h.Reader.ListPayments(c.Ctx, c.Merchant.ID, filter, c.From, request.Limit(c.Query))
+	next, previous := found.Older, found.Newer
+	if filter.Oldest {
+		next, previous = previous, next
+	}
 	return paymentList{
-		Data: found.Data, NextCursor: cursors.Text(found.Older), PrevCursor: cursors.Text(found.Newer), Warnings: reading.Warnings(),
+		Data: found.Data, NextCursor: cursors.Text(next), PrevCursor: cursors.Text(previous), Warnings: reading.Warnings(),
 	}, err
+}
+
+func (h *Handlers) reading(c *request.Call) (request.Reading, error) {
+	return c.Reading(paymentCursors(c), func(name, value string) (bool, error) {
+		found, err := h.Reader.ListPayments(c.Ctx, c.Merchant.ID, paymentFilter(url.Values{name: {value}}), nil, 1)
+		return len(found.Data) > 0, err
+	})
+}
+
+type totalsAnswer struct {
+	projections.Totals
+	Warnings []request.Warning `json:"warnings,omitempty"`
+}
+
+// GetTotals serves GET /management/payment-totals: the totals of a list of payments (D20).
+func (h *Handlers) GetTotals(c *request.Call) (any, error) {
+	if err := c.ShowLag(h.Reader); err != nil {
+		return nil, err
+	}
+	reading, err := h.reading(c)
+	if err != nil {
+		return nil, err
+	}
+	totals, err := h.Reader.TotalPayments(c.Ctx, c.Merchant.ID, paymentFilter(reading.Query), projections.TotalsMost)
+	return totalsAnswer{totals, reading.Warnings()}, err
 }
 
 func paymentCursors(c *request.Call) func(url.Values) request.Cursors {
@@ -206,6 +232,7 @@ func paymentFilter(query url.Values) projections.PaymentFilter {
 		WalletEmails: slices.Concat(several("paypal_email"), several("klarna_email")),
 		From:         request.Read(query, "from_date", validation.ParseTime), To: request.Read(query, "to_date", validation.ParseTime),
 		MinAmount: request.Read(query, "min_amount", parseAmount), MaxAmount: request.Read(query, "max_amount", parseAmount),
+		Oldest: query.Get("sort") == "oldest",
 	}
 }
 

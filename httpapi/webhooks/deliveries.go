@@ -41,6 +41,7 @@ type deliveryAnswer struct {
 	EventType   string            `json:"eventType"`
 	EventID     string            `json:"eventId"`
 	PaymentID   string            `json:"paymentId,omitempty"`
+	DisputeID   string            `json:"disputeId,omitempty"`
 	Outcome     string            `json:"outcome"`
 	PlannedAt   paymentjson.Time  `json:"plannedAt"`
 	UpdatedAt   paymentjson.Time  `json:"updatedAt"`
@@ -105,8 +106,11 @@ func renderDelivery(d deliveries.Row) deliveryAnswer {
 		PlannedAt: paymentjson.Time{Time: d.PlannedAt}, UpdatedAt: paymentjson.Time{Time: d.UpdatedAt},
 		Attempts: d.Attempts, LastStatus: d.StatusCode, LastFailure: d.Failure, Dropped: d.Dropped,
 	}
-	if d.Aggregate == "payment" {
+	switch d.Aggregate {
+	case "payment":
 		a.PaymentID = d.AggregateID
+	case "dispute":
+		a.DisputeID = d.AggregateID
 	}
 	if !d.NextAt.IsZero() {
 		a.NextAt = &paymentjson.Time{Time: d.NextAt}

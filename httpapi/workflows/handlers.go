@@ -25,9 +25,12 @@ type Commands interface {
 // Reader reads the runs of workflows.
 type Reader interface {
 	request.Lagging
-	// Runs reads a page of a workflow's runs, newest first, at most limit, from a place on, and
-	// returns the next page's place.
-	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *listing.Place, limit int) (listing.Page[workflow.RunState], error)
+	// Runs reads a page of a workflow's runs in some statuses, none: in any, newest first, at most
+	// limit, from a place on, and returns the next page's place.
+	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, statuses []workflow.Status, from *listing.Place, limit int) (
+		listing.Page[workflow.RunState], error)
+	// CountRuns counts a workflow's runs by status, of each status at most so many.
+	CountRuns(ctx context.Context, account domain.AccountID, id domain.WorkflowID, most int) (map[workflow.Status]int, error)
 }
 
 // Handlers serve the calls.

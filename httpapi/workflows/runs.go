@@ -45,21 +45,48 @@ type runAnswer struct {
 	LastError *workflow.RunError `json:"lastError,omitempty"`
 }
 
+type runList struct {
+	request.List[runAnswer]
+	Counts map[workflow.Status]int `json:"counts"` // of all runs of the workflow, of each status at most countedRuns
+}
+
+// countedRuns is the greatest number of runs of a status that an answer counts.
+const countedRuns = 10_000
+
 // ListRuns serves GET /management/workflows/{id}/runs.
 func (h *Handlers) ListRuns(c *request.Call) (any, error) {
 	if _, err := h.workflow(c); err != nil {
 		return nil, err
 	}
-	cursors := c.CursorsOf("runs", workflowID(c))
+	statuses := runStatuses(c)
+	cursors := runCursors(c)
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
-	found, err := h.Reader.Runs(c.Ctx, c.Merchant.ID, workflowID(c), c.From, request.Limit(c.Query))
-	return request.List[runAnswer]{Data: request.Map(found.Data, renderRun), NextCursor: cursors.Text(found.Next)}, err
+	found, err := h.Reader.Runs(c.Ctx, c.Merchant.ID, workflowID(c), statuses, c.From, request.Limit(c.Query))
+	if err != nil {
+		return nil, err
+	}
+	counts, err := h.Reader.CountRuns(c.Ctx, c.Merchant.ID, workflowID(c), countedRuns)
+	return runList{request.List[runAnswer]{Data: request.Map(found.Data, renderRun), NextCursor: cursors.Text(found.Next)}, counts}, err
+}
+
+func runStatuses(c *request.Call) (all []workflow.Status) {
+	for _, status := range request.Several(c.Query, "status") {
+		all = append(all, workflow.Status(status))
+	}
+	return all
+}
+
+func runCursors(c *request.Call) request.Cursors {
+	if statuses := runStatuses(c); len(statuses) > 0 {
+		return c.CursorsOf("runs", []any{workflowID(c), statuses})
+	}
+	return c.CursorsOf("runs", workflowID(c))
 }
 
 func runRules(v *validation.Violations, c *request.Call) {
-	c.CursorsOf("runs", workflowID(c)).Check(v, c)
+	runCursors(c).Check(v, c)
 }
 
 func renderRun(s workflow.RunState) runAnswer {

@@ -9,6 +9,8 @@
 //   - The log of events is the audit log's only source: the hash chain covers every entry, and
 //     nothing can be added to the audit log alone. The table holds the places of the events, so
 //     that lists and filters are fast. Each entry is read from its event.
+//   - An entry has the differences of the changed thing, of the fields that are listed (shown): a
+//     field that nobody listed is never shown.
 //   - An entry has names, and no secret, hash or personal data of customers. Addresses of clients
 //     are personal data of the merchant's staff: only the bytes of the event and the entry have
 //     them, the table has none.

@@ -13,6 +13,7 @@ import (
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ordered"
+	"payledger/projections/jsondiff"
 	"payledger/projections/paymentjson"
 	"payledger/projections/sqlitefile"
 )
@@ -28,6 +29,8 @@ type Entry struct {
 	EventID   string           `json:"eventId"`            // of the event
 	RequestID string           `json:"requestId"`          // of the request
 	Position  *uint64          `json:"position,omitempty"` // in the log; absent while no checkpoint covers the event
+
+	Changed []jsondiff.Change `json:"changed,omitempty"` // the subject's fields, before and after
 }
 
 // Reader reads entries.
@@ -65,21 +68,24 @@ func (e *Reader) entry(ctx context.Context, row Row) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	shown := Entry{
+	one := Entry{
 		At: paymentjson.Time{Time: r.Time}, Actor: r.Actor, Action: r.Type, EventID: r.EventID, RequestID: r.CorrelationID,
 		From: r.Origin(),
 	}
 	if strings.HasPrefix(r.Type, "account.user") { // a sign-in has the address in the event
-		shown.From = cmp.Or(shown.From, event.text("from"))
+		one.From = cmp.Or(one.From, event.text("from"))
 	}
-	if shown.What, err = e.subject(ctx, r, event); err != nil {
+	if one.What, err = e.subject(ctx, r, event); err != nil {
 		return Entry{}, err
 	}
-	if shown.ActorName, err = e.actor(ctx, r.Actor); err != nil {
+	if one.Changed, err = e.changed(ctx, r, one.What); err != nil {
 		return Entry{}, err
 	}
-	shown.Position, err = e.position(ctx, r)
-	return shown, err
+	if one.ActorName, err = e.actor(ctx, r.Actor); err != nil {
+		return Entry{}, err
+	}
+	one.Position, err = e.position(ctx, r)
+	return one, err
 }
 
 // subject returns the thing that an event changed, with its name: from the event, or from the state

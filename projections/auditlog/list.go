@@ -15,11 +15,14 @@ import (
 
 // Filter selects entries of an account. An empty field does not filter; bounds are inclusive.
 type Filter struct {
-	Actor string     `json:"actor"`
-	User  string     `json:"user,omitempty"` // name or e-mail address of a user, also of a removed one; case does not count
-	Types []string   `json:"type"`
-	From  *time.Time `json:"from"`
-	To    *time.Time `json:"to"`
+	Actor string   `json:"actor"`
+	User  string   `json:"user,omitempty"` // name or e-mail address of a user, also of a removed one; case does not count
+	Types []string `json:"type"`
+
+	Subject string `json:"subject,omitempty"` // the id of the changed thing
+
+	From *time.Time `json:"from"`
+	To   *time.Time `json:"to"`
 }
 
 // List returns at most n rows of the reader's account, newest first, after a place; nil is the
@@ -65,9 +68,17 @@ func listQuery(account domain.AccountID, f Filter, actors []string, from *listin
 	if from != nil {
 		all.And("(at, id) < (?, ?)", from.At.UnixMicro(), from.ID)
 	}
+	if f.Subject != "" {
+		all.And("subject = ?", f.Subject)
+	}
 	types := slices.Compact(slices.Sorted(slices.Values(f.Types)))
 	index, column, values := "audit_type", "type", types
-	if len(actors) > 0 {
+	switch {
+	case f.Subject != "":
+		values = nil // its index has the few entries of one thing
+		all.OneOf("type", types)
+		all.OneOf("actor", actors)
+	case len(actors) > 0:
 		index, column, values = "audit_actor", "actor", actors
 		all.OneOf("type", types)
 	}
@@ -75,7 +86,10 @@ func listQuery(account domain.AccountID, f Filter, actors []string, from *listin
 		return "SELECT " + columns + " FROM audit " + index + " WHERE " + sql + all.SQL() + " ORDER BY at DESC, id DESC LIMIT ?",
 			slices.Concat(values, all.Args, []any{n})
 	}
-	if len(values) == 0 {
+	switch {
+	case f.Subject != "":
+		return one("INDEXED BY audit_subject", "")
+	case len(values) == 0:
 		return one("", "")
 	}
 	var selects []string

@@ -14,6 +14,7 @@ import (
 	"payledger/eventstore/ordered"
 	"payledger/eventstore/secrets"
 	"payledger/projections/eventjson"
+	"payledger/projections/jsondiff"
 	"payledger/projections/paymentjson"
 )
 
@@ -30,7 +31,7 @@ type Entry struct {
 	Event         map[string]any      `json:"event"`   // the fact as recorded; personal data stays sealed, the session id is a fingerprint
 	Payment       paymentjson.Payment `json:"payment"` // after the event
 	Moved         Moved               `json:"moved,omitzero"`
-	Changed       []Change            `json:"changed"`
+	Changed       []jsondiff.Change   `json:"changed"`
 	Waiting       []Waiting           `json:"waiting,omitempty"`       // open operations and actions after the event
 	Notices       []Notice            `json:"notifications,omitempty"` // received after the event and before the next event (D14.5)
 	PreviousHash  string              `json:"previousHash"`            // of the payment's event before; 64 zeroes for the first
@@ -159,11 +160,11 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 		return fmt.Errorf("history: personal data of %s: %w", e.Key, err)
 	}
 	shown := paymentjson.Render(r.state, personal, r.options)
-	after, err := tree(shown)
+	after, err := jsondiff.Tree(shown)
 	if err != nil {
 		return err
 	}
-	changed, moved := diff(r.before, after), amounts(r.state).since(r.amounts)
+	changed, moved := jsondiff.Of(r.before, after), amounts(r.state).since(r.amounts)
 	r.before, r.amounts = after, amounts(r.state)
 	if e.Revision == r.after {
 		return nil

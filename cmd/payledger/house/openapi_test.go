@@ -15,6 +15,7 @@ import (
 // does not have.
 var ownEnums = map[string]string{
 	"2.4":                        "the one API version",
+	"newest":                     "what sort of the list of payments takes, D20",
 	"transactions.events":        "what expand takes",
 	"day":                        "what by of the statistics takes, D20",
 	"APPROVED":                   "results of an authorization at a processor, which the statistics count",

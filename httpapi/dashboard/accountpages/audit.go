@@ -1,6 +1,7 @@
 package accountpages
 
 import (
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,11 +12,39 @@ import (
 
 type change struct {
 	At        time.Time
+	EventID   string
 	Actor     string
 	ActorName string
 	Action    string
 	What      struct{ Kind, ID, Name string }
 	From      string
+	Changed   []difference
+}
+
+// difference is a field of the changed thing, before and after; nil: the field was not there.
+type difference struct {
+	Path     string
+	From, To json.RawMessage
+}
+
+// Field returns the field's name, for people: "rules[0].name".
+func (d difference) Field() string { return strings.TrimPrefix(strings.TrimPrefix(d.Path, "$"), ".") }
+
+// Before returns the value before the change.
+func (d difference) Before() string { return value(d.From) }
+
+// After returns the value after the change.
+func (d difference) After() string { return value(d.To) }
+
+func value(text json.RawMessage) string {
+	var plain string
+	switch {
+	case text == nil || string(text) == "null":
+		return "nothing"
+	case json.Unmarshal(text, &plain) == nil:
+		return "“" + plain + "”"
+	}
+	return string(text)
 }
 
 type auditView struct {
@@ -39,7 +68,7 @@ func (a auditView) query() url.Values {
 	if a.Named() {
 		who = "user"
 	}
-	return frame.Query(who, a.Text("actor"), "type", a.Text("type"))
+	return frame.Query(who, a.Text("actor"), "type", a.Text("type"), "subject", a.Text("subject"))
 }
 
 func (a *auditView) addPeople(v *frame.Visit) error {
@@ -68,11 +97,11 @@ func audit(v *frame.Visit) error {
 	q := out.query()
 	out.Days(q.Set)
 	var list frame.List[change]
-	if err := v.Filtered(&out.Form, "/management/audit-log", q, &list, "actor", "user", "type", "from", "to"); err != nil {
+	if err := v.Filtered(&out.Form, "/management/audit-log", q, &list, "actor", "user", "type", "subject", "from", "to"); err != nil {
 		return err
 	}
 	out.Changes = list.Data
-	filters := frame.Query("actor", out.Text("actor"), "type", out.Text("type"), "from", out.Text("from"), "to", out.Text("to"))
+	filters := frame.Query("actor", out.Text("actor"), "type", out.Text("type"), "subject", out.Text("subject"), "from", out.Text("from"), "to", out.Text("to"))
 	out.Older = frame.At(pathAudit, filters, list.NextCursor)
 	if fault := out.Faults["user"]; fault != "" {
 		out.Fault("actor", fault)

@@ -101,18 +101,19 @@ type view struct {
 
 type navItem struct {
 	Path, Text string
+	Key        string // after g, it opens the page; "" for none
 	Active     bool
 }
 
 var navigation = []navItem{
-	{Path: "/dashboard", Text: "Home"},
-	{Path: "/dashboard/statistics", Text: "Statistics"},
-	{Path: "/dashboard/payments", Text: "Payments"},
-	{Path: "/dashboard/approvals", Text: "Approvals"},
-	{Path: "/dashboard/customers", Text: "Customers"},
-	{Path: "/dashboard/disputes", Text: "Disputes"},
-	{Path: "/dashboard/workflows", Text: "Workflows"},
-	{Path: "/dashboard/deliveries", Text: "Webhook deliveries"},
+	{Path: "/dashboard", Text: "Home", Key: "h"},
+	{Path: "/dashboard/statistics", Text: "Statistics", Key: "s"},
+	{Path: "/dashboard/payments", Text: "Payments", Key: "p"},
+	{Path: "/dashboard/approvals", Text: "Approvals", Key: "o"},
+	{Path: "/dashboard/customers", Text: "Customers", Key: "c"},
+	{Path: "/dashboard/disputes", Text: "Disputes", Key: "d"},
+	{Path: "/dashboard/workflows", Text: "Workflows", Key: "w"},
+	{Path: "/dashboard/deliveries", Text: "Webhook deliveries", Key: "e"},
 	{Path: "/dashboard/endpoints", Text: "Webhook endpoints"},
 	{Path: "/dashboard/signing-secret", Text: "Signing secret"},
 	{Path: "/dashboard/api-keys", Text: "API keys"},
@@ -122,7 +123,7 @@ var navigation = []navItem{
 	{Path: "/dashboard/settings", Text: "Settings"},
 	{Path: "/dashboard/users", Text: "Users"},
 	{Path: "/dashboard/sessions", Text: "Sessions"},
-	{Path: "/dashboard/audit-log", Text: "Audit log"},
+	{Path: "/dashboard/audit-log", Text: "Audit log", Key: "a"},
 }
 
 // Show writes a page for a signed-in user.

@@ -27,7 +27,7 @@ func filters(values url.Values) string {
 	out := url.Values{}
 	for name, all := range values {
 		for _, value := range all {
-			if value = strings.TrimSpace(value); value != "" && name != "cursor" && name != "done" {
+			if value = strings.TrimSpace(value); value != "" && !isPlace(name) {
 				out[name] = append(out[name], value)
 			}
 		}
@@ -40,9 +40,13 @@ func filters(values url.Values) string {
 func (f Form) Filled() int {
 	n := 0
 	for name, all := range f.Values {
-		if name != "cursor" && name != "done" && strings.TrimSpace(strings.Join(all, "")) != "" {
+		if !isPlace(name) && strings.TrimSpace(strings.Join(all, "")) != "" {
 			n++
 		}
 	}
 	return n
 }
+
+// isPlace reports whether a parameter of an address is no filter: it is the place or the order of
+// the page, or the message on it.
+func isPlace(name string) bool { return name == "cursor" || name == "done" || name == "sort" }

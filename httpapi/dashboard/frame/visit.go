@@ -171,6 +171,10 @@ func (v *Visit) Download(name, contentType string) {
 	v.Writer.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 }
 
+// Refresh reports whether the script reads the page again to renew its live part. Nothing else of
+// the page is shown.
+func (v *Visit) Refresh() bool { return v.Request.Header.Get("X-Dashboard-Refresh") != "" }
+
 // Now returns the service's time.
 func (v *Visit) Now() time.Time { return v.frame.Now() }
 

@@ -2,6 +2,7 @@ package paymentpages
 
 import (
 	"cmp"
+	"math/big"
 	"net/url"
 	"slices"
 	"strings"
@@ -55,6 +56,22 @@ func (s summary) Card() string {
 	return s.PaymentMethodData.Network + " •••• " + s.PaymentMethodData.Last4Digits
 }
 
+// Captured is the captured amount, in minor units.
+func (s summary) Captured() domain.Amount {
+	if s.Processor == nil {
+		return 0
+	}
+	return s.Processor.AmountCaptured
+}
+
+// AmountRefunded is the refunded amount, in minor units.
+func (s summary) AmountRefunded() domain.Amount {
+	if s.Processor == nil {
+		return 0
+	}
+	return s.Processor.AmountRefunded
+}
+
 // Refunded returns the refunded part of the captured money, for people; "" for nothing.
 func (s summary) Refunded() string {
 	switch p := s.Processor; {
@@ -82,6 +99,11 @@ var statuses = []payment.Status{
 // them.
 var results = []string{"APPROVED", "DECLINED", "FAILED"}
 
+// sorts are the orders of the list, by the time of creation.
+const oldest = "oldest"
+
+var sorts = []string{"newest", oldest}
+
 type listView struct {
 	Filters    frame.Form
 	Payments   []summary
@@ -93,6 +115,20 @@ type listView struct {
 	Processors []processor.Name
 	Results    []string // of tries
 	Views      []frame.View
+	Totals     *totals // nil: of a refresh, which leaves them as they are
+	Oldest     bool    // the oldest payments come first
+	Turned     string  // the address of the same list in the other order
+}
+
+// totals are those of all payments that fit the filters.
+type totals struct {
+	Payments   int64
+	More       bool
+	Currencies []struct {
+		CurrencyCode                           domain.Currency
+		Payments                               int64
+		Amount, AmountCaptured, AmountRefunded *big.Int
+	}
 }
 
 func views(now time.Time) []frame.View {
@@ -107,7 +143,7 @@ func views(now time.Time) []frame.View {
 // filterFields are the filters: by their name in the address of the page, the parameter of the API.
 var filterFields = map[string]string{
 	"status": "status", "processor": "processor", "tried": "tried_processor", "result": "tried_result", "currency": "currency_code", "order": "order_id", "customer": "customer_id",
-	"email": "customer_email_address", "last4": "last_4_digits",
+	"email": "customer_email_address", "last4": "last_4_digits", "sort": "sort",
 }
 
 // query returns the parameters of the API for the filters in the page's address. It notes invalid
@@ -124,12 +160,13 @@ func query(f *frame.Form) url.Values {
 	known(f, "processor", processor.Names)
 	known(f, "tried", processor.Names)
 	known(f, "result", results)
+	known(f, "sort", sorts)
 	amounts(f, q)
 	return q
 }
 
 // names are the names of fields, for people.
-var names = map[string]string{"status": "status", "processor": "processor", "tried": "processor", "result": "result"}
+var names = map[string]string{"status": "status", "processor": "processor", "tried": "processor", "result": "result", "sort": "order"}
 
 func known[T ~string](f *frame.Form, field string, all []T) {
 	for _, value := range f.Values[field] {
@@ -160,6 +197,19 @@ func amounts(f *frame.Form, q url.Values) {
 	}
 }
 
+// total reads the totals of the filters. A refresh of the page does not: they cost more than the
+// list.
+func (l *listView) total(v *frame.Visit, form *frame.Form, q url.Values) error {
+	if !form.Sound() || v.Refresh() {
+		return nil
+	}
+	l.Totals = &totals{}
+	if err := v.Get("/management/payment-totals", q, l.Totals); err != nil {
+		return form.Refused(err)
+	}
+	return nil
+}
+
 func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	if c := form.Text("currency"); c != "" {
@@ -167,7 +217,11 @@ func list(v *frame.Visit) error {
 	}
 	q := query(&form)
 	view := listView{
-		Statuses: statuses, Processors: processor.Names, Results: results, Views: frame.Views(form.Values, views(v.Now())...), Filtered: len(q) > 0,
+		Statuses: statuses, Processors: processor.Names, Results: results, Views: frame.Views(form.Values, views(v.Now())...), Filtered: len(frame.Without(q, "sort")) > 0,
+		Oldest: form.Text("sort") == oldest,
+	}
+	if err := view.total(v, &form, frame.Without(q, "sort")); err != nil {
+		return err
 	}
 	var found page
 	if err := v.Filtered(&form, apiPayments, q, &found); err != nil {
@@ -176,6 +230,11 @@ func list(v *frame.Visit) error {
 	if form.Sound() {
 		view.Payments = found.Data
 		view.Newer, view.Older = frame.At(pathPayments, form.Values, found.PrevCursor), frame.At(pathPayments, form.Values, found.NextCursor)
+		turned := frame.Without(form.Values, "cursor", "done", "sort")
+		if !view.Oldest {
+			turned.Set("sort", oldest)
+		}
+		view.Turned = frame.Address(pathPayments, turned)
 		view.CSV = frame.Address(pathPayments+".csv", frame.Without(form.Values, "cursor", "done"))
 	}
 	view.Filters = form

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/person"
 	"payledger/domain/processor"
 	"payledger/httpapi/client"
 	"payledger/httpapi/dashboard/frame"
@@ -163,12 +164,17 @@ func show(v *frame.Visit) error {
 	if err := out.travel(v.Value("at"), v.Now()); err != nil {
 		return err
 	}
+	if out.Shown().Impersonal() {
+		if out.Erased, err = erasedAt(v, cmp.Or(out.Payment.CustomerID, id), out.Payment.Date); err != nil {
+			return err
+		}
+	}
 	if out.Newest {
 		out.Actions = actions(out.Payment, v.Auditor())
 		out.Next = nextstep.Reader{Money: frame.Money}.Of(shown, plainDisputes(out.Disputes))
 	}
 	return v.Show(frame.Page{
-		Name: "payment", Title: "Payment " + frame.Short(id), Nav: pathPayments, Live: out.Newest, Data: out,
+		Name: "payment", Title: "Payment of " + frame.Money(out.Payment.Amount, out.Payment.CurrencyCode) + ", " + plainStatus(out.Payment), Nav: pathPayments, Live: out.Newest, Data: out,
 	})
 }
 
@@ -184,6 +190,17 @@ func read(v *frame.Visit, id string, all ...any) error {
 		}
 	}
 	return nil
+}
+
+// erasedAt returns the time of the newest erasure of a customer, or of a guest by the payment, since
+// a time; nil: there was none.
+func erasedAt(v *frame.Visit, subject string, since time.Time) (*time.Time, error) {
+	var found frame.List[struct{ At time.Time }]
+	err := v.Get("/management/audit-log", frame.Query("type", (person.Erased{}).Type(), "subject", subject, "from", frame.APITime(since), "limit", "1"), &found)
+	if err != nil || len(found.Data) == 0 {
+		return nil, err
+	}
+	return &found.Data[0].At, nil
 }
 
 // endWaits marks the waits of past events that the newest event does not have any more.

@@ -2,6 +2,7 @@ package webhookpages
 
 import (
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ type deliveryRow struct {
 	EventType      string
 	EventID        string
 	PaymentID      string
+	DisputeID      string
 	Outcome        string
 	PlannedAt      time.Time
 	UpdatedAt      time.Time
@@ -124,10 +126,37 @@ func list(v *frame.Visit) error {
 	if err := v.Filtered(&form, apiDeliveries, q, &page, filterFields...); err != nil {
 		return err
 	}
+	if err := paymentsOfDisputes(v, page.Data); err != nil {
+		return err
+	}
 	out.Deliveries, out.Older = page.Data, frame.At(pathDeliveries, form.Values, page.NextCursor)
 	if !v.Auditor() && len(out.Endpoints) > 0 {
 		out.Replay = frame.Address(pathReplays+"/new", frame.Without(form.Values, "cursor", "done", "outcome", "paymentId", "everFailed"))
 	}
 	out.Filters = form
 	return v.Show(frame.Page{Name: "deliveries", Title: "Webhook deliveries", Nav: pathDeliveries, Status: form.Status(), Live: cursor == "", Data: out})
+}
+
+// paymentsOfDisputes adds the payments of the disputes that deliveries tell about.
+func paymentsOfDisputes(v *frame.Visit, rows []deliveryRow) error {
+	payments := map[string]string{}
+	for i := range rows {
+		id := rows[i].DisputeID
+		if id == "" {
+			continue
+		}
+		payment, known := payments[id]
+		if !known {
+			var of struct {
+				PaymentID string `json:"paymentId"`
+			}
+			if err := v.Get(frame.Path("management", "disputes", id), nil, &of); err != nil && frame.StatusOf(err) != http.StatusNotFound {
+				return err
+			}
+			payment = of.PaymentID
+			payments[id] = payment
+		}
+		rows[i].PaymentID = payment
+	}
+	return nil
 }

@@ -87,6 +87,11 @@ func deliveryOf(v *frame.Visit) (out deliveryView, err error) {
 	if err != nil {
 		return out, err
 	}
+	rows := []deliveryRow{out.deliveryRow}
+	if err := paymentsOfDisputes(v, rows); err != nil {
+		return out, err
+	}
+	out.deliveryRow = rows[0]
 	all, err := allEndpoints(v)
 	if err != nil {
 		return out, err

@@ -111,6 +111,8 @@ type showView struct {
 	Runs     []run
 	Older    string // runs
 	Newest   bool
+	Results  []result
+	Filtered bool // by a result
 	Versions []version
 	Earlier  string // versions
 	Change   bool
@@ -125,18 +127,56 @@ func flowOf(v *frame.Visit) (w flow, err error) {
 func show(v *frame.Visit, w flow) error {
 	id := v.Request.PathValue("id")
 	out := showView{Workflow: w, Change: v.Admin(), Newest: v.Value("cursor") == ""}
-	var runs frame.List[run]
-	if err := v.Get(frame.Path("management", "workflows", id, "runs"), frame.Query("limit", "20", "cursor", v.Value("cursor")), &runs); err != nil {
+	var runs struct {
+		frame.List[run]
+		Counts map[workflow.Status]int
+	}
+	status := v.Value("status")
+	if err := v.Get(frame.Path("management", "workflows", id, "runs"), frame.Query("limit", "20", "cursor", v.Value("cursor"), "status", status), &runs); err != nil {
 		return err
 	}
+	out.Results, out.Filtered = resultsOf(runs.Counts, status), status != ""
 	var versions frame.List[version]
 	if err := v.Get(frame.Path("management", "workflows", id, "versions"), frame.Query("limit", "10", "cursor", v.Value("versions")), &versions); err != nil {
 		return err
 	}
 	out.Runs, out.Versions, out.JSON = runs.Data, versions.Data, out.Workflow.definition
-	out.Older = frame.At(pathWorkflows+"/"+id, frame.Query("versions", v.Value("versions")), runs.NextCursor)
+	out.Older = frame.At(pathWorkflows+"/"+id, frame.Query("versions", v.Value("versions"), "status", status), runs.NextCursor)
 	if versions.NextCursor != "" {
-		out.Earlier = frame.Address(pathWorkflows+"/"+id, frame.Query("versions", versions.NextCursor, "cursor", v.Value("cursor")))
+		out.Earlier = frame.Address(pathWorkflows+"/"+id, frame.Query("versions", versions.NextCursor, "cursor", v.Value("cursor"), "status", status))
 	}
 	return v.Show(frame.Page{Name: "workflow", Title: "Workflow " + out.Workflow.Name, Nav: pathWorkflows, Live: out.Newest, Data: out})
+}
+
+// result is a result of runs, with their number, as a filter of the page.
+type result struct {
+	Status workflow.Status // "": all
+	Number string          // of the runs
+	Active bool
+}
+
+// countedRuns is the greatest number of runs of a status that the API counts.
+const countedRuns = 10_000
+
+// resultsOf returns the results that some run has, all together first. status is the filter in
+// force.
+func resultsOf(counts map[workflow.Status]int, status string) []result {
+	all, more := 0, false
+	var out []result
+	for _, one := range workflow.Statuses {
+		n := counts[one]
+		all, more = all+n, more || n >= countedRuns
+		if n > 0 || string(one) == status {
+			out = append(out, result{one, counted(n, n >= countedRuns), string(one) == status})
+		}
+	}
+	return append([]result{{"", counted(all, more), status == ""}}, out...)
+}
+
+func counted(n int, more bool) string {
+	text := frame.Number(int64(n))
+	if more {
+		text += " or more"
+	}
+	return text
 }

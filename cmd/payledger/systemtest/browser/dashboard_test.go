@@ -46,6 +46,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("accessible", o.testAccessible)
 	t.Run("connection lost", o.testConnectionLost)
 	t.Run("keyboard", o.testKeyboard)
+	t.Run("rows", o.testRows)
 	t.Run("travel", o.testTravel)
 	t.Run("room", o.testRoom)
 	t.Run("session over", o.testSessionOver)
@@ -160,7 +161,7 @@ func (o *office) screens() map[string]string {
 		"deliveries": "/dashboard/deliveries", "delivery": "/dashboard/deliveries/" + o.delivery, "endpoints": "/dashboard/endpoints",
 		"signing-secret": "/dashboard/signing-secret", "api-keys": "/dashboard/api-keys", "processors": "/dashboard/processors", "users": "/dashboard/users",
 		"audit-log": "/dashboard/audit-log", "me": "/dashboard/me", "search": "/dashboard/search", "search-none": "/dashboard/search?q=nothing",
-		"missing": "/dashboard/nothing",
+		"missing": "/dashboard/nothing", "workflow-skipped": "/dashboard/workflows/" + o.workflow + "?status=SKIPPED",
 	}
 }
 

@@ -1,4 +1,4 @@
-// The dashboard works without this script. It adds: "/" for the search, refresh of the page's live part with a pause, filters and
+// The dashboard works without this script. It adds: keys, rows that open on a click, sorting of a page's rows, refresh of the page's live part with a pause, filters and
 // sliders that apply at once, fields that are checked while they are edited, buttons that copy, saved views, and a message instead of a lost form when the connection is gone.
 
 const policy = window.trustedTypes
@@ -32,14 +32,29 @@ if (here && sections.scrollWidth > sections.clientWidth) {
   sections.scrollLeft += here.getBoundingClientRect().left - sections.getBoundingClientRect().left - (sections.clientWidth - here.clientWidth) / 2
 }
 
-// Search: "/" from anywhere but a field.
+// Keys, from anywhere but a field: "/" for the search, "?" for the list of keys, "g" and a letter for a page.
+let leads = 0 // the time until which a letter opens a page
 document.addEventListener('keydown', (e) => {
   const field = e.target.closest && e.target.closest('input, textarea, select, [contenteditable]')
-  if (e.key === '/' && !e.ctrlKey && !e.metaKey && !e.altKey && !field) {
+  if (!e.ctrlKey && !e.metaKey && !e.altKey && !field) {
     const search = document.getElementById('search')
-    if (search) { e.preventDefault(); search.focus(); search.select() }
+    const keys = document.getElementById('keys')
+    const page = Date.now() < leads && document.querySelector(`#keys [data-key="${CSS.escape(e.key)}"]`)
+    leads = e.key === 'g' ? Date.now() + 1500 : 0
+    if (e.key === '/' && search && !keys.open) { e.preventDefault(); search.focus(); search.select() }
+    if (e.key === '?' && keys && !keys.open) { e.preventDefault(); keys.showModal() }
+    if (page) { e.preventDefault(); location.assign(page.href) }
   }
   if (e.key === 'Escape') for (const menu of document.querySelectorAll('details.menu[open]')) menu.open = false
+})
+
+// A row with data-opens opens its page on a click, beside its links. A click that ends a selection of text opens nothing.
+document.documentElement.classList.add('scripted')
+document.addEventListener('click', (e) => {
+  const row = e.target.closest('[data-opens]')
+  if (!row || e.target.closest('a, button, input, label, select, summary') || window.getSelection()?.toString()) return
+  if (e.ctrlKey || e.metaKey) { window.open(row.dataset.opens, '_blank', 'noopener'); return }
+  location.assign(row.dataset.opens)
 })
 
 // After a refusal, the summary has the focus.
@@ -174,10 +189,41 @@ if (zoneToggle && zone && zone !== 'UTC') {
   label()
 } else local = false
 
+// Columns with data-sort sort the rows of the page, by the data-value or the text of their cells. The order stays over refreshes.
+let sorted = null // {column, way}
+function sortable(table) {
+  const heads = [...table.tHead.rows[0].cells]
+  const hint = document.querySelector('[data-sort-hint]')
+  if (hint) hint.hidden = false
+  const value = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim()
+  const apply = () => {
+    if (!sorted) return
+    for (const head of heads) head.removeAttribute('aria-sort')
+    heads[sorted.column].setAttribute('aria-sort', sorted.way > 0 ? 'ascending' : 'descending')
+    const order = new Intl.Collator('en', { numeric: true })
+    const rows = [...table.tBodies[0].rows].sort((a, b) => sorted.way * order.compare(value(a, sorted.column), value(b, sorted.column)))
+    table.tBodies[0].append(...rows)
+  }
+  heads.forEach((head, column) => {
+    if (!('sort' in head.dataset)) return
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.className = 'sort'
+    button.textContent = head.textContent
+    button.addEventListener('click', () => {
+      sorted = { column, way: sorted?.column === column ? -sorted.way : head.classList.contains('amount') ? -1 : 1 }
+      apply()
+    })
+    head.replaceChildren(button)
+  })
+  apply()
+}
+
 // prepare gives a part of the page what it needs.
 function prepare(part) {
   showTimes(part)
   for (const field of part.querySelectorAll('[data-apply]')) field.addEventListener('change', () => field.form.requestSubmit())
+  for (const table of part.querySelectorAll('[data-sortable]')) sortable(table)
   for (const field of part.querySelectorAll('[data-travel]')) travel(field)
   for (const button of part.querySelectorAll('[data-copy]')) {
     button.hidden = false

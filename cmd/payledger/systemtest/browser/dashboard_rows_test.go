@@ -1,0 +1,39 @@
+//go:build system && !race
+
+package browser
+
+import (
+	"strings"
+	"testing"
+)
+
+// testRows: a row of a list opens its page on a click, the name of a column sorts the rows of the
+// page, "?" shows the keys, and "g" with a letter leads to a page.
+func (o *office) testRows(t *testing.T) {
+	w := o.browser.tab(t, 1280, expected...)
+	o.signIn(w, "/dashboard/payments")
+	w.load(o.app.Ready().API + "/dashboard/payments")
+	w.until(`document.querySelector("th .sort") !== null`)
+	statuses := func() string {
+		return eval[string](w, `[...document.querySelectorAll("td[data-label=Status]")].map((c) => c.dataset.value).join()`)
+	}
+	w.click(`th:nth-child(2) .sort`)
+	w.until(`document.querySelector("th:nth-child(2)").getAttribute("aria-sort") === "ascending"`)
+	up := statuses()
+	w.click(`th:nth-child(2) .sort`)
+	w.until(`document.querySelector("th:nth-child(2)").getAttribute("aria-sort") === "descending"`)
+	down := statuses()
+	if first, last := strings.Split(up, ",")[0], strings.Split(down, ",")[0]; up == down || first >= last {
+		t.Errorf("sorted %s, and the other way %s", up, down)
+	}
+	eval[bool](w, `document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "?", bubbles: true, cancelable: true}))`)
+	w.until(`document.querySelector("#keys").open`)
+	w.picture("dashboard-keys")
+	w.click("#keys button")
+	w.until(`!document.querySelector("#keys").open`)
+	w.leave(`document.querySelector("tr[data-opens$='` + o.payment + `'] td[data-label=Card]").click()`)
+	w.until(`location.pathname.endsWith("` + o.payment + `")`)
+	w.untilText("main", "Next:")
+	w.leave(`for (const key of ["g", "p"]) document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}))`)
+	w.until(`location.pathname === "/dashboard/payments"`)
+}
