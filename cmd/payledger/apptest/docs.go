@@ -28,10 +28,10 @@ const (
 	exampleDelivery    = "w7kq2m5czx4t6ndj3hsbgva2ye"
 	exampleReplay      = "c2a7f0de-15b4-4e3a-8d69-70b1e4c8f923"
 	ExampleDispute     = "01m3r8e5kq0w7vt2zhc6xj4ynd7s"
+	exampleComparison  = "4mq2xv7kbn3sdh6tjw5yceuzra"
 	exampleWorkflow    = "9d4e2b60-7c1f-4a58-b3e9-6f0a2d8c5b17"
 	exampleUser        = "q4c1yw9m3kr8t2xn6hbv7zse5d"
 	exampleListener    = "8b1e6f24-93ad-4c70-b5e2-d17f0a9c4e63"
-	exampleComparison  = "4mq2xv7kbn3sdh6tjw5yceuzra"
 	exampleWebhook     = "4f0c1d…" // a message in the stream of a listener
 	exampleClientToken = "eyJhbGciOi…"
 )
