@@ -282,6 +282,10 @@ var fuzzedBodies = []fuzzed{
 		seeds: []string{`{"eventType":"PAYMENT.STATUS","condition":"payment.amount > 1"}`, `{"eventType":"DISPUTE.OPENED","condition":"dispute.x"}`, `{"eventType":"","condition":""}`},
 	},
 	{
+		operation: "startReconciliationRun", method: "POST", path: "/management/reconciliation-runs", manages: true, make: nothing,
+		seeds: []string{`{"processor":"ADYEN","from":"2026-03-01T00:00:00+01:00","to":"9999-12-31T23:59:59"}`, `{"processor":"ADYEN","from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z"}`, `{"processor":"X"}`, `{}`},
+	},
+	{
 		operation: "previewRouting", method: "POST", path: "/management/routing/preview", manages: true, make: nothing,
 		seeds: []string{
 			`{"currencyCode":"EUR","amount":2500,"network":"VISA","countryCode":"DE","metadata":{"a":1.0,"b":true,"c":"d"}}`,

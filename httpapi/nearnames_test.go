@@ -80,7 +80,8 @@ func TestNearPath(t *testing.T) {
 		{"GET", "/openapi.yml", "/openapi.yaml"},
 		{"GET", "/", ""},
 		{"GET", "//", ""},
-		{"GET", "/customers", ""},
+		{"GET", "/customers", "/management/customers"},
+		{"GET", "/refunds", ""},
 		{"GET", "/payments/01abc/secrets", ""},
 		{"GET", "/payments/01abc/events/2", ""},
 	} {

@@ -25,7 +25,7 @@ func TestRoles(t *testing.T) {
 		}
 		reads := r.method == http.MethodGet && r.path != "/client-session" // a session has a secret of a checkout
 		reads = reads && r.operation != "streamWebhookListener"            // a reader takes the webhooks
-		reads = reads || r.operation == "simulateWorkflow" || r.operation == "checkWorkflowCondition" || r.operation == "previewRouting"
+		reads = reads || r.operation == "simulateWorkflow" || r.operation == "checkWorkflowCondition" || r.operation == "previewRouting" || r.operation == "startReconciliationRun"
 		allowed := func(role account.Role) bool { return management.Allows(role, r.scope, r.operation) }
 		call := r.method + " " + r.path
 		if !allowed(account.RoleAdmin) || allowed(account.RoleAuditor) != reads || reads && !allowed(account.RoleOperator) {
