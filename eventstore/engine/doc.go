@@ -118,7 +118,7 @@
 //   - Queue: the entries that wait for the next group of this process (queue.go: queue).
 //   - Need: the reasons for an empty group, beside readers: an acknowledgement, the lease, an heir
 //     (queue.go: need).
-//   - Departure: when the next group leaves; on several replicas drafts gather (queue.go:
+//   - Departure: when the next group leaves; drafts gather while groups take long (queue.go:
 //     departure, package pace: Pace).
 //   - Hold: no group begins, because a back-up requested it (package handover: Hold).
 //   - Flight: a group beyond head, sent by this process or read from the log (flight.go: flight).

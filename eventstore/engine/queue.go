@@ -108,7 +108,7 @@ type need struct {
 
 // departure has when the next group may leave.
 type departure struct {
-	pace       pace.Pace // of the groups, on several replicas
+	pace       pace.Pace // of the groups
 	gathering  bool      // the drafts in the queue leave soon: others join them until then
 	quiet      time.Time // after a refused empty group: no empty group before this time, unless readers wait
 	leaderless time.Time // the stream had no leader: no group before this time
@@ -220,7 +220,7 @@ func (h *shard) leaves() bool { return h.need.heir != "" && h.owner.Owns() && !h
 // gathers reports whether the drafts in the queue wait for others, which then share a group with
 // them. The caller holds the lock.
 func (h *shard) gathers() bool {
-	if h.s.replicas == 1 || h.leaves() {
+	if h.leaves() {
 		return false
 	}
 	wait := h.departure.pace.Wait(time.Now(), len(h.queue.drafts))
