@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"payledger/domain"
@@ -115,7 +116,7 @@ func (r *advised) processors() []walk {
 }
 
 // actions walks the refusals of a customer's action: of a payment that is not known here, and of an
-// action that has ended.
+// action that the payment does not wait for.
 func (r *advised) actions() []walk {
 	client := r.order("")
 	made := r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, challengedCard))), 200, "")
@@ -124,8 +125,7 @@ func (r *advised) actions() []walk {
 	must(r.t, err)
 	unknown := tip.State
 	unknown.ID = domain.PaymentID(id[:len(id)-2] + "zz")
-	tokens := clienttoken.Tokens{Key: tokenKey, Environment: account.Sandbox, PublicURL: "https://pay.example", Now: r.now}
-	elsewhere, err := tokens.SignAction(unknown)
+	elsewhere, err := r.tokens().SignAction(unknown)
 	must(r.t, err)
 	refused := r.complete(elsewhere, string(processor.Authenticated))
 	resume := r.want(r.complete(action, string(processor.Authenticated)), 200, "").text1("resumeToken")
@@ -135,20 +135,31 @@ func (r *advised) actions() []walk {
 			r.want(r.complete(again, string(processor.Authenticated)), 200, "")
 			return r.inBrowser(client, "POST", "/checkout/payments/"+id+"/resume", `{"resumeToken":"`+resume+`"}`)
 		}},
-		{"completeRequiredAction", "InvalidPaymentStatus", r.afterAction(), "GET /checkout/payments/{id}", nil},
+		{"completeRequiredAction", "InvalidPaymentStatus", r.otherAction(), "GET /checkout/payments/{id}", nil},
 	}
 }
 
-// afterAction repeats an action that has ended.
-func (r *advised) afterAction() answer {
+// otherAction completes an action that the payment does not wait for: it waits for another one.
+func (r *advised) otherAction() answer {
 	client := r.order("")
 	made := r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, challengedCard))), 200, "")
-	action := made.text1("requiredAction", "clientToken")
-	resume := r.want(r.complete(action, string(processor.Authenticated)), 200, "").text1("resumeToken")
-	r.want(r.inBrowser(client, "POST", "/checkout/payments/"+made.text1("id")+"/resume", `{"resumeToken":"`+resume+`"}`), 200, "")
+	tip, err := eventstore.Load(r.t.Context(), r.store, eventstore.Payments, eventstore.Payments.Key(r.account.AccountID, made.text1("id")), eventstore.Latest)
+	must(r.t, err)
+	other := tip.State
+	other.Operations = slices.Clone(other.Operations)
+	for i := range other.Operations {
+		other.Operations[i].Revision += 100
+	}
+	action, err := r.tokens().SignAction(other)
+	must(r.t, err)
 	refused := r.complete(action, string(processor.Authenticated))
 	r.want(r.inBrowser(client, "GET", "/checkout/payments/"+refused.text1("error", "paymentId"), ""), 200, "") // as the suggestion says
 	return refused
+}
+
+// tokens signs as the service does.
+func (r *advised) tokens() *clienttoken.Tokens {
+	return &clienttoken.Tokens{Key: tokenKey, Environment: account.Sandbox, PublicURL: "https://pay.example", Now: r.now}
 }
 
 // expired walks the refusals about an attempt whose session has expired. It is last: the clock goes

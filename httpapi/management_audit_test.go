@@ -143,15 +143,7 @@ func TestAuditLog(t *testing.T) {
 	if got := lines(r.audit("subject=" + endpoint + "&type=account.endpoint_changed")); !slices.Equal(got, want[10:11]) {
 		t.Errorf("by subject and type: %q", got)
 	}
-	for i, change := range map[int]string{
-		3: `[map[from:true path:$.enabled to:false]]`, 6: `[map[path:$.captureMode to:MANUAL] map[path:$.displayName to:North]]`, 8: `[map[from:true path:$.enabled to:false]]`,
-		9:  `[map[from:my shop path:$.description] map[from:false path:$.enabled] map[from:<nil> path:$.eventTypes] map[from:https://shop.example/… (1) path:$.url]]`,
-		10: `[map[from:true path:$.enabled to:false]]`, 12: `<nil>`, 0: `<nil>`, 5: `<nil>`,
-	} {
-		if got := fmt.Sprint(all[i]["changed"]); got != change {
-			t.Errorf("%s changed %s, want %s", got, line(all[i]), change)
-		}
-	}
+	checkChanges(t, all)
 	between := url.Values{"from": {all[9]["at"].(string)}, "to": {all[6]["at"].(string)}}
 	if got := lines(r.audit(between.Encode())); !slices.Equal(got, want[6:10]) {
 		t.Errorf("by time: %q", got)
@@ -171,6 +163,20 @@ func TestAuditLog(t *testing.T) {
 		t.Errorf("another account sees %s", other.text)
 	}
 	r.want(r.with(r.keyWith("account:write"), "GET", "/audit-log", ""), 403, "MissingScope")
+}
+
+// checkChanges checks what entries of TestAuditLog changed.
+func checkChanges(t *testing.T, all []map[string]any) {
+	t.Helper()
+	for i, change := range map[int]string{
+		3: `[map[from:true path:$.enabled to:false]]`, 6: `[map[path:$.captureMode to:MANUAL] map[path:$.displayName to:North]]`, 8: `[map[from:true path:$.enabled to:false]]`,
+		9:  `[map[from:my shop path:$.description] map[from:false path:$.enabled] map[from:<nil> path:$.eventTypes] map[from:https://shop.example/… (1) path:$.url]]`,
+		10: `[map[from:true path:$.enabled to:false]]`, 12: `<nil>`, 0: `<nil>`, 5: `<nil>`,
+	} {
+		if got := fmt.Sprint(all[i]["changed"]); got != change {
+			t.Errorf("%s changed %s, want %s", got, line(all[i]), change)
+		}
+	}
 }
 
 // TestAuditOfAUser checks that the audit log contains the operations of a dashboard user on a

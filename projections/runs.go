@@ -80,8 +80,8 @@ func notedOf(s *workflow.RunState) int64 {
 	return s.UpdatedAt.UnixMicro()
 }
 
-// Runs reads a page of at most limit runs of a workflow in one of some statuses, none: in any, after
-// from; nil is the newest end. It has all that this node acknowledged.
+// Runs reads a page of at most limit runs of a workflow in one of some statuses, none: in any,
+// after from; nil is the newest end. It has all that this node acknowledged.
 func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, statuses []workflow.Status, from *listing.Place, limit int) (listing.Page[workflow.RunState], error) {
 	return current(ctx, p, func(ctx context.Context) (page listing.Page[workflow.RunState], err error) {
 		at, after := maxMicros, ""

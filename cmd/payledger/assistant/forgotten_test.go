@@ -29,6 +29,8 @@ var harmless = map[string]string{
 	"idempotencyKey": "names a request, and opens nothing",
 	"key":            "names an operation at its processor",
 	"keys":           "names of signing secrets",
+	"path":           "of a request, without its secret and personal parts",
+	"processor":      "the name of one",
 	"verifierKey":    "public",
 	"warnings":       "sentences about a rotation",
 }

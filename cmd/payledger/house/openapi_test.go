@@ -53,6 +53,7 @@ var ownEnums = map[string]string{
 	"admin":                      "roles of dashboard users, D20",
 	"RULE":                       "the list that decides in a preview of routing, D15",
 	"currencyCode":               "the conditions of routing rules, D15",
+	"MISSING_HERE":               "differences from a processor's books, D14",
 	"NO_ADDRESS":                 "the state of a connection to a processor, D22.9",
 }
 

@@ -192,8 +192,8 @@ func read(v *frame.Visit, id string, all ...any) error {
 	return nil
 }
 
-// erasedAt returns the time of the newest erasure of a customer, or of a guest by the payment, since
-// a time; nil: there was none.
+// erasedAt returns the time of the newest erasure of a customer, or of a guest by the payment,
+// since a time; nil: there was none.
 func erasedAt(v *frame.Visit, subject string, since time.Time) (*time.Time, error) {
 	var found frame.List[struct{ At time.Time }]
 	err := v.Get("/management/audit-log", frame.Query("type", (person.Erased{}).Type(), "subject", subject, "from", frame.APITime(since), "limit", "1"), &found)
