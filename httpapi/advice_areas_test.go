@@ -380,6 +380,10 @@ func (r *advised) erasures() []walk {
 			}
 			return answer{}
 		}},
+		{"getReconciliationRun", "EntityNotFound", r.manage("GET", "/reconciliation-runs/unknown", ""), "GET /management/reconciliation-runs", func() answer {
+			run := r.want(r.manage("POST", "/reconciliation-runs", `{"processor":"ADYEN"}`), 200, "").text1("id")
+			return r.manage("GET", "/reconciliation-runs/"+run, "")
+		}},
 		{"eraseGuest", "EntityNotFound", r.eraseGuest("unknown"), "GET /management/payments", func() answer { return r.eraseGuest(guest) }},
 		{"eraseGuest", "PaymentError", refused, "", func() answer { return r.post(path, "", "X-Api-Version", "") }},
 	}

@@ -120,7 +120,7 @@ func TestSchemasAreStrict(t *testing.T) {
 					t.Errorf("%s requires %s and does not describe it", at, field)
 				}
 			}
-			if s.Type.Is("integer") && s.Max == nil && strings.Contains(at, "mount") {
+			if s.Type.Is("integer") && s.Max == nil && strings.Contains(at, "mount") && !strings.HasPrefix(at, "PaymentTotals.") { // sums may be above the largest amount
 				t.Errorf("%s has no largest amount", at)
 			}
 			if s.Max != nil && *s.Max > 1e12 && *s.Max != float64(domain.MaxAmount) {

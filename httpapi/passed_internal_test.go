@@ -16,7 +16,7 @@ func TestLocal(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"GET /payments", "GET /payments/{id}/proof", "GET /webhook-deliveries", "GET /payment-instruments", "POST /payment-instruments/{token}/vault",
-		"POST /payment-instruments/{token}/default", "DELETE /payment-instruments/{token}", "GET /checkout/configuration", "GET /checkout",
+		"POST /payment-instruments/{token}/default", "DELETE /payment-instruments/{token}", "GET /checkout/configuration", "GET /checkout", "GET /checkout/logos/{account}/{file}",
 		"POST /processors/{name}/notifications", "POST /management/api-keys", "DELETE /management/api-keys/{id}", "GET /management/users", "POST /management/users",
 		"PATCH /management/users/{id}", "DELETE /management/users/{id}", "GET /management/webhook-endpoints", "POST /management/webhook-endpoints",
 		"PATCH /management/webhook-endpoints/{id}", "DELETE /management/webhook-endpoints/{id}", "POST /management/webhook-endpoints/{id}/test",
@@ -26,7 +26,7 @@ func TestLocal(t *testing.T) {
 		"GET /management/customers", "GET /management/customers/{customerId}",
 		"POST /management/customers/{customerId}/erase", "POST /management/payments/{id}/erase", "GET /management/payments",
 		"GET /management/payment-attempts", "GET /management/payment-attempts/{id}",
-		"GET /management/payments/{id}/proof", "GET /management/statistics", "GET /management/search", "GET /management/audit-log", "GET /management/disputes",
+		"GET /management/payments/{id}/proof", "GET /management/payment-totals", "GET /management/statistics", "GET /management/search", "GET /management/audit-log", "GET /management/disputes",
 		"GET /management/disputes/{id}", "GET /management/workflows", "POST /management/workflows", "POST /management/workflows/check",
 		"POST /management/workflows/simulate", "GET /management/workflows/{id}", "GET /management/workflows/{id}/versions",
 		"PUT /management/workflows/{id}", "POST /management/workflows/{id}/enable", "POST /management/workflows/{id}/disable",
