@@ -4,6 +4,7 @@ package tools
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,7 +102,8 @@ func sampleEnv(mine apptest.Own, key string) map[string]string {
 func interpreter(t *testing.T, dir, program, ending, worker, key string) func(string, string, apptest.Own) sampleRun {
 	t.Helper()
 	apptest.WriteClient(t, dir, "worker"+ending, []byte(worker))
-	command := childtest.Tied(exec.CommandContext(t.Context(), program, filepath.Join(dir, "worker"+ending)))
+	life := context.WithoutCancel(t.Context()) // it ends itself at the end of its input, in Cleanup
+	command := childtest.Tied(exec.CommandContext(life, program, filepath.Join(dir, "worker"+ending)))
 	in, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
