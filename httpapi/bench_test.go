@@ -16,7 +16,9 @@ import (
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/sessions"
+	engine "payledger/eventstore/commands/workflows"
 	"payledger/httpapi/request"
+	"payledger/notifier"
 	"slices"
 	"strings"
 	"testing"
@@ -43,8 +45,12 @@ func testAPI(t testing.TB) *API {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
-	a := &API{Config: Config{Environment: "sandbox", Now: func() time.Time { return now }, Commands: &taker{}, Random: rand.Reader, CheckURL: func(context.Context, string) error { return nil }}, operations: operations}
+	ofPayments, ofDisputes, err := notifier.Compilers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, compilers := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), &engine.Engine{Config: engine.Config{Compiler: ofPayments, DisputeCompiler: ofDisputes}}
+	a := &API{Config: Config{Environment: "sandbox", Now: func() time.Time { return now }, Commands: &taker{}, Workflows: compilers, Random: rand.Reader, CheckURL: func(context.Context, string) error { return nil }}, operations: operations}
 	a.connect()
 	return a
 }

@@ -73,8 +73,8 @@ func (a *API) refuse(t testing.TB, b costly) []byte {
 }
 
 // The bounds of a refusal (D22.14): of its answer, and of the memory that it takes for each byte of
-// the body, the body included.
-const mostAnswer, mostMemory, smallMemory = 64_000, 5, 400 << 10
+// the body, the body included; beside that, the condition of a workflow is compiled.
+const mostAnswer, mostMemory, smallMemory = 64_000, 5, 512 << 10
 
 // TestCostOfRefusals: a refusal takes memory in proportion to the bytes of the body, and its answer
 // is short, whatever the body's shape.

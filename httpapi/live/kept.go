@@ -71,11 +71,10 @@ func (l *RequestLog) keep(account domain.AccountID, r Request, whole bool, bodie
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := append(l.kept[account], e)
-	if len(all) > 2*requestsKept { // a copy is made once in so many requests
-		all = slices.Clone(all[len(all)-requestsKept:])
+	l.kept[account] = append(l.kept[account], e)
+	if all := l.kept[account]; len(all) > 2*requestsKept { // a copy is made once in so many requests
+		l.kept[account] = slices.Clone(all[len(all)-requestsKept:])
 	}
-	l.kept[account] = all
 }
 
 // newest returns the newest kept requests of an account that fit, at most limit.

@@ -81,7 +81,7 @@ func reconciliationRunRules(v *validation.Violations, c *request.Call) {
 // repeat while the same comparison runs answers that one.
 func (h *Handlers) StartReconciliation(c *request.Call, body reconciliationRequest) (any, error) {
 	run := reconciliationRun{
-		ID: strings.ToLower(rand.Text()), Processor: body.Processor, State: ReconciliationRunning, StartedAt: paymentjson.Time{Time: h.Now()}, Actor: string(c.Actor),
+		ID: strings.ToLower(rand.Text()), Processor: body.Processor, State: ReconciliationRunning, StartedAt: paymentjson.Time{Time: h.Now()}, Actor: c.Actor,
 	}
 	q := reconcile.Scope{Account: c.Merchant.ID, Processor: body.Processor}
 	if body.From != nil {
