@@ -293,6 +293,17 @@ func TestCompletedAmount(t *testing.T) {
 	if l := r.lookup("01p.1"); l.Answer == nil || l.Answer.State != processor.ActionRequired {
 		t.Errorf("%+v", l)
 	}
+	_, wrong := r.vendor.count(op.Key)
+	r.event(200, Event{ID: "e1", Key: op.Key, Result: &wrong})
+	if l := r.lookup(op.Key); l.State != processor.Running {
+		t.Errorf("after the message: %+v", l)
+	}
+	right := wrong
+	right.Amount = authorization("01p.1", "").Amount
+	r.event(200, Event{ID: "e2", Key: op.Key, Result: &right})
+	if l := r.lookup(op.Key); l.State != processor.Known || l.Answer.State != processor.Succeeded {
+		t.Errorf("after the right message: %+v", l)
+	}
 }
 
 // TestUnfit: a result that does not fit its request is no result, from an answer, a look-up or an

@@ -135,12 +135,15 @@ func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) 
 			return err // the ledger has a failure
 		}
 	}
-	if err := fits(o, nil, *e.Result); err != nil {
+	order, err := k.order(ctx, o, nil)
+	if err != nil {
+		return err
+	}
+	if err := fits(o, order.Parent, *e.Result); err != nil {
 		k.Log.Error().Err(err).Str("operation", string(key)).Str("event", e.ID).Msg("a message of the vendor does not fit its operation: it is not taken")
 		return nil
 	}
-	answer, err := k.ofVoid(ctx, o, answer)
-	if err != nil {
+	if answer, err = k.ofVoid(ctx, o, answer); err != nil {
 		return err
 	}
 	told := k.notice(o, e, answer)
