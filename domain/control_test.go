@@ -7,7 +7,7 @@ import (
 	"payledger/domain"
 )
 
-// TestBeginning: a text is cut between characters, also one that is no UTF-8.
+// TestBeginning: a text is cut between characters, even if it is not UTF-8.
 func TestBeginning(t *testing.T) {
 	for _, row := range []struct {
 		text string

@@ -21,7 +21,7 @@ type cell struct {
 	early  bool // of both, the ledger starts first
 }
 
-// result is what became of a cell.
+// result is the outcome of a cell.
 type result struct {
 	cell
 	done  bool  // the operation was carried out

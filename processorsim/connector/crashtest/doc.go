@@ -1,7 +1,7 @@
-// Package crashtest kills a ledger and a connector while an operation is under way, and compares
-// what is true afterwards: in the ledger, in the connector's book and at the vendor. The ledger and
-// the connector are processes, and are killed as kill -9 does it. The vendor is a double in the
-// process of the test, and so are the gates between the three.
+// Package crashtest kills a ledger and a connector while an operation is under way, and then
+// compares the ledger, the connector's book and the vendor. The ledger and the connector are
+// processes, and are killed as kill -9 does it. The vendor is a double in the process of the test,
+// and so are the gates between the three.
 //
 //	client ─► ledger ─► gate ─► connector ─► gate ─► vendor
 //	       5          1, 4b, 4c           2, 3, 4a

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"payledger/cmd/payledger/apptest"
 )
 
 // TestCharts: the charts of the dashboard are drawn from the numbers of the API, in light and dark,
@@ -17,16 +15,10 @@ import (
 // browser has nothing to complain of: the content security policy allows the chart library.
 func TestCharts(t *testing.T) {
 	t.Parallel()
-	browser, there := startBrowser(t)
+	o, there := newOffice(t)
 	if !there {
 		return
 	}
-	source, there := axe(t)
-	if !there {
-		return
-	}
-	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
-	o := office{browser: browser, app: app, merchant: apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey), axe: source}
 	t.Run("without payments", func(t *testing.T) { o.testNoCharts(t) })
 	captured := o.pay(t, approvedCard)
 	o.merchant.Must(t, "POST", "/payments/"+captured+"/capture", o.merchant.Headers(), nil)

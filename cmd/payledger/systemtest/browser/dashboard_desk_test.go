@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-
-	"payledger/cmd/payledger/apptest"
 )
 
 // desk is an office whose screens are looked at with nothing to show, with some and with many rows.
@@ -34,16 +32,11 @@ func customerOf(order string) string { return "customer of " + order }
 // and with many.
 func TestDashboardDesk(t *testing.T) {
 	t.Parallel()
-	browser, there := startBrowser(t)
+	o, there := newOffice(t)
 	if !there {
 		return
 	}
-	source, there := axe(t)
-	if !there {
-		return
-	}
-	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
-	d := &desk{office: office{browser: browser, app: app, merchant: apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey), axe: source}}
+	d := &desk{office: o}
 	d.look(t, "none")
 	for i, order := range orders {
 		d.wait(t, order)

@@ -28,19 +28,28 @@ type office struct {
 	workflow string
 }
 
-// TestDashboard: the screens in Chromium, against a running service.
-func TestDashboard(t *testing.T) {
-	t.Parallel()
+// newOffice starts a service without payments, and a browser; false if a tool is missing.
+func newOffice(t *testing.T) (o office, there bool) {
+	t.Helper()
 	browser, there := startBrowser(t)
 	if !there {
-		return
+		return o, false
 	}
 	source, there := axe(t)
 	if !there {
-		return
+		return o, false
 	}
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
-	o := office{browser: browser, app: app, merchant: apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey), axe: source}
+	return office{browser: browser, app: app, merchant: apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey), axe: source}, true
+}
+
+// TestDashboard: the screens in Chromium, against a running service.
+func TestDashboard(t *testing.T) {
+	t.Parallel()
+	o, there := newOffice(t)
+	if !there {
+		return
+	}
 	o.fill(t)
 	t.Run("actions", o.testActions)
 	t.Run("accessible", o.testAccessible)

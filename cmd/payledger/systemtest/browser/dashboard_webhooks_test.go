@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"payledger/cmd/payledger/apptest"
 )
 
 // TestDashboardWebhooks: in Chromium, against a running service: an endpoint is made, tested,
@@ -20,16 +18,10 @@ import (
 // in dark.
 func TestDashboardWebhooks(t *testing.T) {
 	t.Parallel()
-	browser, there := startBrowser(t)
+	o, there := newOffice(t)
 	if !there {
 		return
 	}
-	source, there := axe(t)
-	if !there {
-		return
-	}
-	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
-	o := office{browser: browser, app: app, merchant: apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey), axe: source}
 	o.pay(t, approvedCard)
 	for _, width := range []int64{1280, 390} {
 		receiver := &refusing{}
@@ -39,7 +31,7 @@ func TestDashboardWebhooks(t *testing.T) {
 		if width == 390 {
 			w.dark()
 		}
-		w.withAxe(source)
+		w.withAxe(o.axe)
 		o.signIn(w, "/dashboard/endpoints/new")
 		receiver.makeAndTest(o, w, server.URL)
 		receiver.replayAndResend(o, w)

@@ -15,10 +15,10 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// TestErasedCardToken checks that the processors' tokens of a vaulted card are in no byte of the
-// stopped folder, log or answer as they are, and that an erasure removes them and destroys the key
-// that opens them: of a token that a processor gave for the card's number, and of one that came
-// from a processor's form. Bytes that were sealed under the key may stay: nothing opens them.
+// TestErasedCardToken checks that no byte of the stopped folder, the logs and the answers shows a
+// processor's token of a vaulted card, and that an erasure removes the token and destroys its key.
+// One token was given by a processor for the card's number, another one came from a processor's
+// form. Bytes that were sealed under the key may stay: nothing opens them.
 func TestErasedCardToken(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
