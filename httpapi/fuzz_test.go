@@ -412,7 +412,8 @@ var strange = []string{
 	`[]`, `[null]`, `[[]]`, `{}`, `{"":1}`, `{"a":{"a":{}}}`,
 }
 
-// TestStrangeBodies puts every strange value in the place of every value of every seed.
+// TestStrangeBodies puts every strange value in the place of every value of every seed. The sample
+// has the empty text in each place: no type refuses it where a text belongs.
 func TestStrangeBodies(t *testing.T) {
 	t.Parallel()
 	if eventstoretest.LeftToWholeRun(t) {
@@ -428,7 +429,7 @@ func TestStrangeBodies(t *testing.T) {
 					continue
 				}
 				for i, body := range mutants(tree) {
-					if seedtest.Sampled() && i%29 > 0 { // prime to how many values there are
+					if seedtest.Sampled() && strange[i%len(strange)] != `""` && i%29 > 0 { // prime to how many values there are
 						continue
 					}
 					rigs.try(t, o, body)
@@ -445,8 +446,8 @@ func mutants(v any) (out []string) {
 	out = append(out, strange...)
 	switch v := v.(type) {
 	case map[string]any:
-		for key, inner := range v {
-			for _, text := range mutants(inner) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			for _, text := range mutants(v[key]) {
 				changed := maps.Clone(v)
 				changed[key] = json.RawMessage(text)
 				out = append(out, jsonOf(changed))

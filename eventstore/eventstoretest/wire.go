@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"sync"
 
 	"payledger/eventstore"
 	"payledger/eventstore/format"
@@ -54,4 +55,36 @@ func Divert(p []byte, at int) []byte {
 	diverted := bytes.Clone(p)
 	copy(diverted[at:], "HPUB nobody.")
 	return diverted
+}
+
+// Answer recognizes the server's answer to one message in what a client receives.
+type Answer struct {
+	mu   sync.Mutex
+	to   []byte // as it stands in the answer's first line; nil: no answer is awaited
+	last []byte // the end of the last piece
+}
+
+// Await begins to wait for the answer to the message whose line begins at a place in p.
+func (a *Answer) Await(p []byte, at int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	line, _, _ := bytes.Cut(p[at:], []byte("\r\n"))
+	a.to, a.last = append(bytes.Clone(bytes.Fields(line)[2]), ' '), nil // HPUB, the subject, where the answer goes
+}
+
+// In reports whether the first line of the awaited answer ends in the next piece. Then no answer is
+// awaited any more.
+func (a *Answer) In(piece []byte) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.to == nil {
+		return false
+	}
+	joined := append(a.last, piece...)
+	a.last = bytes.Clone(joined[max(0, len(joined)-len(a.to)+1):])
+	found := bytes.Contains(joined, a.to)
+	if found {
+		a.to = nil
+	}
+	return found
 }

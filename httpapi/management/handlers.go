@@ -109,7 +109,7 @@ type Handlers struct {
 // Rules are the rules of requests that openapi.yaml cannot express, by operation.
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
-		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "listCustomers": customerRules, "getReconciliation": reconciliationRules, "startReconciliationRun": reconciliationRunRules,
+		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "listCustomers": customerRules, "getReconciliation": reconciliationRules, "startReconciliationRun": request.PeriodRule,
 		"getStatistics": h.statisticsRules, "listAuditLog": auditRules, "previewRouting": previewRules,
 		"search": searchRules,
 	}

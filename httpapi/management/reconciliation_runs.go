@@ -7,13 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore/commands/reconcile"
 	"payledger/httpapi/request"
-	"payledger/httpapi/validation"
 	"payledger/projections/paymentjson"
 )
 
@@ -64,17 +62,6 @@ type reconciliationRequest struct {
 	Processor processor.Name `json:"processor"`
 	From      *request.Date  `json:"from"`
 	To        *request.Date  `json:"to"`
-}
-
-func reconciliationRunRules(v *validation.Violations, c *request.Call) {
-	at := func(name string) *time.Time {
-		text, _ := c.Body.Tree[name].(string)
-		if t, err := validation.ParseTime(text); err == nil {
-			return &t
-		}
-		return nil
-	}
-	v.Range(at("from"), at("to"))
 }
 
 // StartReconciliation serves POST /management/reconciliation-runs: it compares in the background. A

@@ -82,9 +82,7 @@ func (w *FaultyConn) Heal() {
 type link struct {
 	net.Conn
 	conn *FaultyConn
-
-	mu   sync.Mutex
-	deaf bool // the next acknowledgement is lost
+	lost eventstoretest.Answer
 }
 
 // Write sends the store's bytes to the server.
@@ -115,9 +113,7 @@ func (l *link) Write(p []byte) (int, error) {
 		l.lose()
 		return 0, ErrGone
 	case LostAfter, CrashAfter:
-		l.mu.Lock()
-		l.deaf = true
-		l.mu.Unlock()
+		l.lost.Await(p, at)
 	case Twice:
 		defer close(f.Hit)
 		if n, err := l.Conn.Write(p); err != nil {
@@ -142,10 +138,7 @@ func (w *FaultyConn) unheard(p []byte) []byte {
 // Read returns the server's bytes to the store.
 func (l *link) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
-	l.mu.Lock()
-	deaf := l.deaf
-	l.mu.Unlock()
-	if deaf && bytes.Contains(p[:n], []byte(`"stream":"LEDGER_`)) {
+	if l.lost.In(p[:n]) {
 		l.lose()
 		return 0, ErrGone
 	}

@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -143,38 +142,35 @@ func call[T any](w *faultyConn, effect string, do func() (T, error)) (T, error) 
 type link struct {
 	net.Conn
 	conn *faultyConn
-
-	mu   sync.Mutex
-	deaf bool // the next acknowledgement is lost
+	lost eventstoretest.Answer
 }
 
 // Write sends the store's bytes to the server.
 func (l *link) Write(p []byte) (int, error) {
 	f := l.conn.fault
-	if f == nil || f.isAt(p) < 0 || !f.triggers(f.effect) {
+	if f == nil {
+		return l.Conn.Write(p)
+	}
+	at := f.isAt(p)
+	if at < 0 || !f.triggers(f.effect) {
 		return l.Conn.Write(p)
 	}
 	switch f.mode {
 	case refuses:
 		defer close(f.hit)
-		return l.Conn.Write(eventstoretest.Divert(p, f.isAt(p)))
+		return l.Conn.Write(eventstoretest.Divert(p, at))
 	case lostBefore, crashBefore:
 		l.lose()
 		return 0, errGone
 	}
-	l.mu.Lock()
-	l.deaf = true
-	l.mu.Unlock()
+	l.lost.Await(p, at)
 	return l.Conn.Write(p)
 }
 
 // Read returns the server's bytes to the store.
 func (l *link) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
-	l.mu.Lock()
-	deaf := l.deaf
-	l.mu.Unlock()
-	if deaf && (bytes.Contains(p[:n], []byte(`"stream":"LEDGER_`)) || bytes.Contains(p[:n], []byte(`"stream":"DELIVERIES_`))) {
+	if l.lost.In(p[:n]) {
 		l.lose()
 		return 0, errGone
 	}
@@ -188,14 +184,7 @@ func (l *link) lose() {
 	} else {
 		l.Close()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.deaf = false
-	select {
-	case <-l.conn.fault.hit:
-	default:
-		close(l.conn.fault.hit)
-	}
+	close(l.conn.fault.hit)
 }
 
 // port is the way of one node to the processors.
