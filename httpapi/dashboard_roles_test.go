@@ -26,7 +26,7 @@ func TestFormsCheckTheRoleFirst(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	stale := []string{"mark", "stale", "replaces", "stale", "version", "0", "key", "k", "place", "9", "step", "send", "change", "role", "do", "save"}
-	operators := regexp.MustCompile(`^/dashboard/(endpoints/x/test|deliveries/x/resend|replays/new|payments/x/[a-z]+|reconciliation)$`)
+	operators := regexp.MustCompile(`^/dashboard/(endpoints/x/test|deliveries/x/resend|replays/new|bulk/[a-z]+|payments/x/[a-z]+|reconciliation)$`)
 	forms := dashboard.Forms()
 	if len(forms) < 20 {
 		t.Fatalf("only %d forms: %q", len(forms), forms)

@@ -6,6 +6,9 @@
 // refused if the payment has another one, and the form comes back with the new amounts: two tabs do
 // not refund twice. A repeat under the form's idempotency key stays one operation.
 //
+// A bulk refund carries the payments that the user saw, each with its amount and revision, and each
+// is refunded under a key of its own. So the form can be sent again until nothing is left.
+//
 // The package must not know: how a payment's status follows from its facts. The API decides whether
 // an operation is allowed.
 package paymentpages
@@ -34,6 +37,8 @@ var Routes = map[string]frame.Screen{
 	"GET /dashboard/payments.csv":               export,
 	"GET /dashboard/payments/{id}":              show,
 	"GET /dashboard/payments/{id}/proof":        proof,
+	"GET /dashboard/bulk/refund":                frame.Operators(askBulk),
+	"POST /dashboard/bulk/refund":               frame.Operators(frame.Sent(refundBulk)),
 	"GET /dashboard/payments/{id}/{operation}":  frame.Operators(frame.With(open, ask)),
 	"POST /dashboard/payments/{id}/{operation}": frame.Operators(frame.SentWith(open, operate)),
 }

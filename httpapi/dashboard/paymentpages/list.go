@@ -110,6 +110,7 @@ type listView struct {
 	Newer      string
 	Older      string
 	CSV        string
+	Bulk       string // the address of the form that refunds the filtered payments; "" for none
 	Filtered   bool
 	Statuses   []payment.Status
 	Processors []processor.Name
@@ -235,6 +236,9 @@ func list(v *frame.Visit) error {
 			turned.Set("sort", oldest)
 		}
 		view.Turned = frame.Address(pathPayments, turned)
+		if view.Filtered && len(found.Data) > 0 && !v.Auditor() {
+			view.Bulk = frame.Address(pathBulk, frame.Without(form.Values, "cursor", "done", "sort"))
+		}
 		view.CSV = frame.Address(pathPayments+".csv", frame.Without(form.Values, "cursor", "done"))
 	}
 	view.Filters = form

@@ -45,6 +45,7 @@ type listView struct {
 	First      string // the address of the newest page; "" on it
 	Older      string
 	Replay     string // the address of the form that replays the filtered period; "" for none
+	Bulk       string // the address of the form that resends the filtered deliveries; "" for none
 }
 
 var views = []frame.View{
@@ -132,6 +133,9 @@ func list(v *frame.Visit) error {
 	out.Deliveries, out.Older = page.Data, frame.At(pathDeliveries, form.Values, page.NextCursor)
 	if !v.Auditor() && len(out.Endpoints) > 0 {
 		out.Replay = frame.Address(pathReplays+"/new", frame.Without(form.Values, "cursor", "done", "outcome", "paymentId", "everFailed"))
+	}
+	if out.Filtered && len(page.Data) > 0 && form.Sound() && !v.Auditor() {
+		out.Bulk = frame.Address(pathBulk, frame.Without(form.Values, "cursor", "done"))
 	}
 	out.Filters = form
 	return v.Show(frame.Page{Name: "deliveries", Title: "Webhook deliveries", Nav: pathDeliveries, Status: form.Status(), Live: cursor == "", Data: out})

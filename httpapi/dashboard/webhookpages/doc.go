@@ -51,6 +51,8 @@ var Routes = map[string]frame.Screen{
 	"GET /dashboard/deliveries/{id}":         frame.With(deliveryOf, show),
 	"GET /dashboard/deliveries/{id}/resend":  frame.Operators(frame.With(deliveryOf, askResend)),
 	"POST /dashboard/deliveries/{id}/resend": frame.Operators(frame.SentWith(deliveryOf, resend)),
+	"GET /dashboard/bulk/resend":             frame.Operators(askBulk),
+	"POST /dashboard/bulk/resend":            frame.Operators(frame.Sent(resendBulk)),
 	"GET /dashboard/replays/new":             frame.Operators(askReplay),
 	"POST /dashboard/replays/new":            frame.Operators(frame.Sent(startReplay)),
 	"GET /dashboard/replays/{id}":            showReplay,

@@ -37,3 +37,18 @@ func (o *office) testRows(t *testing.T) {
 	w.leave(`for (const key of ["g", "p"]) document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}))`)
 	w.until(`location.pathname === "/dashboard/payments"`)
 }
+
+// testBulk: a bulk refund in the browser, first counted, then done.
+func (o *office) testBulk(t *testing.T) {
+	id := o.payFor(t, approvedCard, "bulk-order", 700)
+	o.merchant.Must(t, "POST", "/payments/"+id+"/capture", o.merchant.Headers(), nil)
+	w := o.browser.tab(t, 1280, expected...)
+	w.withAxe(o.axe)
+	o.signIn(w, "/dashboard/payments?order=bulk-order")
+	w.click(`a[href^="/dashboard/bulk/refund"]`)
+	w.untilText("main h1", "Refund 1 payment?")
+	w.fits("bulk-refund")
+	w.click("main button.danger")
+	w.untilText("main h1", "The refund was requested")
+	w.fits("bulk-refunded")
+}

@@ -56,6 +56,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("connection lost", o.testConnectionLost)
 	t.Run("keyboard", o.testKeyboard)
 	t.Run("rows", o.testRows)
+	t.Run("bulk", o.testBulk)
 	t.Run("travel", o.testTravel)
 	t.Run("room", o.testRoom)
 	t.Run("session over", o.testSessionOver)
@@ -170,7 +171,7 @@ func (o *office) screens() map[string]string {
 		"deliveries": "/dashboard/deliveries", "delivery": "/dashboard/deliveries/" + o.delivery, "endpoints": "/dashboard/endpoints",
 		"signing-secret": "/dashboard/signing-secret", "api-keys": "/dashboard/api-keys", "processors": "/dashboard/processors", "users": "/dashboard/users",
 		"audit-log": "/dashboard/audit-log", "me": "/dashboard/me", "search": "/dashboard/search", "search-none": "/dashboard/search?q=nothing",
-		"missing": "/dashboard/nothing", "workflow-skipped": "/dashboard/workflows/" + o.workflow + "?status=SKIPPED",
+		"missing": "/dashboard/nothing", "workflow-skipped": "/dashboard/workflows/" + o.workflow + "?status=SKIPPED", "bulk-resend": "/dashboard/bulk/resend?outcome=SUCCEEDED",
 	}
 }
 

@@ -1,0 +1,162 @@
+package paymentpages
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/nextstep"
+)
+
+const pathBulk = "/dashboard/bulk/refund"
+
+// refundItem is a payment of a bulk refund: the amount that was left to refund, at the revision
+// that the user saw. With another revision the refund is refused.
+type refundItem struct {
+	ID       string
+	OrderID  string
+	Amount   domain.Amount
+	Currency domain.Currency
+	Revision uint64
+}
+
+// Value returns the item as the form carries it.
+func (r refundItem) Value() string { return fmt.Sprintf("%s:%d:%d", r.ID, r.Revision, r.Amount) }
+
+func itemOf(value string) (r refundItem, ok bool) {
+	parts := strings.Split(value, ":")
+	if len(parts) != 3 {
+		return r, false
+	}
+	revision, err := strconv.ParseUint(parts[1], 10, 64)
+	amount, wrong := strconv.ParseInt(parts[2], 10, 64)
+	return refundItem{ID: parts[0], Revision: revision, Amount: domain.Amount(amount)}, err == nil && wrong == nil && parts[0] != ""
+}
+
+// leftOut is a payment that fits the filters and is not refunded.
+type leftOut struct{ ID, Reason string }
+
+type bulkRefund struct {
+	frame.Form
+	Items  []refundItem
+	Out    []leftOut
+	More   bool // further payments fit the filters
+	Sums   []string
+	Back   string // the address of the list
+	Result *frame.Bulk
+	Left   []string // values of the items that are to be sent again
+}
+
+func (b bulkRefund) page() frame.Page {
+	return frame.Page{Name: "bulkrefund", Title: "Refund payments", Nav: pathPayments, Status: b.Status(), Data: b}
+}
+
+// askBulk counts the payments that fit the filters of the list, with the amounts that are left to
+// refund. Nothing is refunded.
+func askBulk(v *frame.Visit) error {
+	out := bulkRefund{Form: frame.Form{Values: v.Request.URL.Query(), Key: v.NewKey()}}
+	q := query(&out.Form)
+	out.Back = frame.Address(pathPayments, frame.Without(out.Values, "cursor", "done"))
+	if !out.Sound() || len(frame.Without(q, "sort")) == 0 {
+		return v.Redirect(out.Back, "") // it needs filters, and the list shows their faults
+	}
+	var found []summary
+	if narrow(q) {
+		q.Set("limit", strconv.Itoa(frame.BulkMost))
+		var err error
+		if found, out.More, err = frame.Some[summary](v, apiPayments, q, 1); err != nil {
+			return err
+		}
+	}
+	sums := map[domain.Currency]domain.Amount{}
+	for _, p := range found {
+		item, reason, err := refundable(v, p.ID)
+		switch {
+		case err != nil:
+			return err
+		case reason != "":
+			out.Out = append(out.Out, leftOut{p.ID, reason})
+		default:
+			out.Items = append(out.Items, item)
+			sums[item.Currency] += item.Amount
+		}
+	}
+	for currency, sum := range sums {
+		out.Sums = append(out.Sums, frame.Money(sum, currency))
+	}
+	slices.Sort(out.Sums)
+	out.Values = url.Values{}
+	return v.Show(out.page())
+}
+
+// narrow limits the parameters to payments that can be refunded. It reports whether any can fit.
+func narrow(q url.Values) bool {
+	can := []string{string(payment.StatusSettled), string(payment.StatusPartiallySettled)}
+	if wanted := q["status"]; len(wanted) > 0 {
+		can = slices.DeleteFunc(can, func(s string) bool { return !slices.Contains(wanted, s) })
+	}
+	q["status"] = can
+	return len(can) > 0
+}
+
+// refundable returns what is left to refund of a payment, or the reason why a bulk leaves it out.
+func refundable(v *frame.Visit, id string) (item refundItem, reason string, err error) {
+	var p paymentData
+	if err := v.Get(frame.Path("management", "payments", id), nil, &p); err != nil {
+		return item, "", missing(err)
+	}
+	item = refundItem{ID: id, OrderID: p.OrderID, Amount: p.refundable(), Currency: p.CurrencyCode, Revision: v.Revision}
+	disputes, err := disputesOf(v, id)
+	switch {
+	case err != nil:
+		return item, "", err
+	case slices.ContainsFunc(disputes, disputeRow.BesideRefund) || nextstep.Returned(plainDisputes(disputes), item.Amount, item.Currency) > 0:
+		return item, "it has a dispute: refund it by itself, after a look at the dispute", nil
+	case item.Amount == 0:
+		return item, "nothing is left to refund", nil
+	}
+	return item, "", nil
+}
+
+// refundBulk refunds the payments that the form carries, each under its own idempotency key.
+func refundBulk(v *frame.Visit, sent frame.Form) error {
+	out := bulkRefund{Form: sent, Back: pathPayments}
+	out.Key = cmp.Or(sent.Key, v.NewKey())
+	values := map[string]string{}
+	items := map[string]refundItem{}
+	var ids []string
+	for _, value := range sent.BulkIDs("payment") {
+		item, ok := itemOf(value)
+		if !ok {
+			out.Refusal.Text = "The form has a payment that cannot be read. Go back to the list, and begin again."
+			return v.Show(out.page())
+		}
+		ids, values[item.ID], items[item.ID] = append(ids, item.ID), value, item
+	}
+	if sent.Review || len(ids) == 0 {
+		return v.Redirect(pathPayments, "")
+	}
+	result := v.Bulk(out.Key, ids, func(id, key string) error {
+		body := map[string]any{"amount": items[id].Amount}
+		if reason := sent.Text("reason"); reason != "" {
+			body["reason"] = reason
+		}
+		var done operated
+		err := v.Operate(items[id].Revision, frame.Path("management", "payments", id, "refund"), body, key, &done)
+		if err == nil && done.refundFailed() {
+			return &frame.Failure{Status: 422, Text: "The refund failed and moved no money."}
+		}
+		return err
+	})
+	out.Result = &result
+	for _, id := range result.Left {
+		out.Left = append(out.Left, values[id])
+	}
+	return v.Show(out.page())
+}
