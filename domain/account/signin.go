@@ -14,6 +14,7 @@ const (
 	ForgetFailures  = 24 * time.Hour   // after which a wrong code does not count any more
 	MaxUserSessions = 5                // of a user: a further sign-in ends the oldest one
 	SessionLife     = 12 * time.Hour   // of a session, from its sign-in
+	RecoveryCodes   = 8                // of a TOTP secret, each accepted once
 )
 
 // UserSession is a session of a user, from the sign-in to its end.
@@ -32,14 +33,15 @@ func (s State) UserSession(user domain.UserID, id domain.UserSessionID, now time
 }
 
 // UserSignedIn says that a user began a session with the password and, if the second factor is on,
-// with a code.
+// with a code of the app or a recovery code.
 type UserSignedIn struct {
-	At          time.Time            `json:"at"`                    // when it was decided, UTC
-	User        domain.UserID        `json:"userId"`                // the signed-in user
-	Session     domain.UserSessionID `json:"sessionId"`             // the new session
-	ExpiresAt   time.Time            `json:"expiresAt"`             // the session ends then at the latest, UTC
-	TOTPCounter uint64               `json:"totpCounter,omitempty"` // of the code: it is not accepted again; absent: no code was needed
-	From        string               `json:"from,omitempty"`        // address of the browser
+	At           time.Time            `json:"at"`                     // when it was decided, UTC
+	User         domain.UserID        `json:"userId"`                 // the signed-in user
+	Session      domain.UserSessionID `json:"sessionId"`              // the new session
+	ExpiresAt    time.Time            `json:"expiresAt"`              // the session ends then at the latest, UTC
+	TOTPCounter  uint64               `json:"totpCounter,omitempty"`  // of the code: it is not accepted again; absent: no such code was needed
+	RecoveryCode uint64               `json:"recoveryCode,omitempty"` // the number of the recovery code that took its place, from 1: it is not accepted again
+	From         string               `json:"from,omitempty"`         // address of the browser
 }
 
 // UserSignedOut says that a user has ended a session.
@@ -105,6 +107,7 @@ type Proof struct {
 	Password    domain.SecretID // the verifier; "": no password was checked
 	TOTP        domain.SecretID // "": no code was checked
 	TOTPCounter uint64          // of the code
+	Recovery    uint64          // the number of the recovery code in its place, from 1; 0: there is none
 	Known       bool            // the code came from a device or a session of the user, whose wrong codes are counted apart
 }
 
@@ -121,7 +124,10 @@ func (s State) holds(user domain.UserID, p Proof, at time.Time) error {
 	if p.Password != "" && p.Password != u.Password || p.TOTP != u.TOTP {
 		return replaced()
 	}
-	if p.TOTP != "" && p.TOTPCounter <= u.TOTPCounter {
+	switch {
+	case p.TOTP == "":
+		return nil
+	case p.Recovery > 0 && u.recovered(p.Recovery), p.Recovery == 0 && p.TOTPCounter <= u.TOTPCounter:
 		return ErrCodeUsed
 	}
 	return nil
@@ -146,7 +152,7 @@ func DecideSignIn(s State, c SignIn) (Event, error) {
 		return nil, err
 	}
 	return UserSignedIn{
-		At: c.At, User: c.User, Session: c.Session, ExpiresAt: c.At.Add(SessionLife), TOTPCounter: c.Proof.TOTPCounter, From: c.From,
+		At: c.At, User: c.User, Session: c.Session, ExpiresAt: c.At.Add(SessionLife), TOTPCounter: c.Proof.TOTPCounter, RecoveryCode: c.Proof.Recovery, From: c.From,
 	}, nil
 }
 
@@ -195,6 +201,9 @@ func evolveSignIn(s State, e Event) State {
 	case UserSignedIn:
 		s = s.withUser(e.User, e.At, func(u *User) {
 			u.SignedInAt, u.TOTPCounter = e.At, max(u.TOTPCounter, e.TOTPCounter)
+			if e.RecoveryCode > 0 {
+				u.RecoveryUsed |= recoveryBit(e.RecoveryCode)
+			}
 			u.unlock()
 		})
 		s = s.withSession(UserSession{ID: e.Session, User: e.User, At: e.At, ExpiresAt: e.ExpiresAt})

@@ -184,6 +184,22 @@ func TestProof(t *testing.T) {
 	if e, err := disable(&used)(s); e != nil || !errors.Is(err, account.ErrCodeUsed) {
 		t.Errorf("off with a used code: %v, %v", e, err)
 	}
+	recovery := func(number uint64) account.Proof {
+		return account.Proof{Password: "secret-2", TOTP: "totp.2", Recovery: number}
+	}
+	recovered := do(t, s, signIn("user-1", "x", at, recovery(8)))
+	if u, _ := recovered.User("user-1"); u.RecoveryLeft() != account.RecoveryCodes-1 || u.TOTPCounter != 101 {
+		t.Errorf("after a recovery code: %+v", u)
+	}
+	if e, err := signIn("user-1", "x", at, recovery(8))(recovered); e != nil || !errors.Is(err, account.ErrCodeUsed) {
+		t.Errorf("a used recovery code: %v, %v", e, err)
+	}
+	do(t, recovered, signIn("user-1", "x", at, recovery(1)))
+	last := recovery(7)
+	again := do(t, do(t, do(t, recovered, disable(&last)), begin("totp.3")), enable("totp.3"))
+	if u, _ := again.User("user-1"); u.RecoveryLeft() != account.RecoveryCodes {
+		t.Errorf("with a new secret: %+v", u)
+	}
 	next := code(102)
 	off := do(t, s, disable(&next))
 	if u, _ := off.User("user-1"); u.TOTP != "" || u.TOTPLast != "totp.2" || len(off.UserSessions) != 1 || off.UserSessions[0].ID != "off" {

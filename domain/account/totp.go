@@ -46,6 +46,25 @@ func (UserTOTPDisabled) accountEvent() {}
 // ErrTOTPOn means that the user has a second factor, which must be turned off before another one.
 var ErrTOTPOn = errors.New("the second factor is on already")
 
+// RecoveryLeft returns how many recovery codes a user can still use.
+func (u User) RecoveryLeft() int {
+	if u.TOTP == "" {
+		return 0
+	}
+	left := 0
+	for number := range uint64(RecoveryCodes) {
+		if !u.recovered(number + 1) {
+			left++
+		}
+	}
+	return left
+}
+
+// recovered reports whether a recovery code was used.
+func (u User) recovered(number uint64) bool { return u.RecoveryUsed&recoveryBit(number) != 0 }
+
+func recoveryBit(number uint64) uint64 { return 1 << (number - 1) }
+
 // BeginUserTOTP is the command to give a user a secret, which is stored already.
 type BeginUserTOTP struct {
 	UserTOTPBegun
@@ -113,12 +132,12 @@ func evolveTOTP(s State, e Event) State {
 		return s.withUser(e.User, e.At, func(u *User) { u.TOTPBegun, u.TOTPLast = e.TOTP, e.TOTP })
 	case UserTOTPEnabled:
 		s = s.withUser(e.User, e.At, func(u *User) {
-			u.TOTP, u.TOTPBegun, u.TOTPCounter = e.TOTP, "", e.TOTPCounter
+			u.TOTP, u.TOTPBegun, u.TOTPCounter, u.RecoveryUsed = e.TOTP, "", e.TOTPCounter, 0
 			u.unlock()
 		}).withoutSessions(e.User)
 		return s.withSession(UserSession{ID: e.Session, User: e.User, At: e.At, ExpiresAt: e.ExpiresAt})
 	case UserTOTPDisabled:
-		s = s.withUser(e.User, e.At, func(u *User) { u.TOTP, u.TOTPBegun, u.TOTPCounter = "", "", 0 }).withoutSessions(e.User)
+		s = s.withUser(e.User, e.At, func(u *User) { u.TOTP, u.TOTPBegun, u.TOTPCounter, u.RecoveryUsed = "", "", 0, 0 }).withoutSessions(e.User)
 		if e.Session != "" {
 			s = s.withSession(UserSession{ID: e.Session, User: e.User, At: e.At, ExpiresAt: e.ExpiresAt})
 		}

@@ -23,15 +23,16 @@ type User struct {
 	Role     Role            `json:"role"`     // the rights in the dashboard
 	Password domain.SecretID `json:"password"` // names the verifier in the stream of secrets
 
-	CreatedAt   time.Time       `json:"createdAt,omitempty"`   // UTC; absent: with the account
-	SignedInAt  time.Time       `json:"signedInAt,omitempty"`  // the newest sign-in, UTC; absent: none yet
-	TOTP        domain.SecretID `json:"totp,omitempty"`        // names the TOTP secret in force; absent: no code is needed
-	TOTPBegun   domain.SecretID `json:"totpBegun,omitempty"`   // names a TOTP secret that the user has not confirmed
-	TOTPLast    domain.SecretID `json:"totpLast,omitempty"`    // names the newest TOTP secret that the user ever got: numbers are not used again
-	TOTPCounter uint64          `json:"totpCounter,omitempty"` // of the newest code that was used; codes up to it are refused
-	Failures    int64           `json:"failures,omitempty"`    // wrong codes of new devices since the newest sign-in or lock
-	FailedAt    time.Time       `json:"failedAt,omitempty"`    // the newest of them, UTC
-	LockedUntil time.Time       `json:"lockedUntil,omitempty"` // no sign-in on a new device before this time, UTC
+	CreatedAt    time.Time       `json:"createdAt,omitempty"`    // UTC; absent: with the account
+	SignedInAt   time.Time       `json:"signedInAt,omitempty"`   // the newest sign-in, UTC; absent: none yet
+	TOTP         domain.SecretID `json:"totp,omitempty"`         // names the TOTP secret in force; absent: no code is needed
+	TOTPBegun    domain.SecretID `json:"totpBegun,omitempty"`    // names a TOTP secret that the user has not confirmed
+	TOTPLast     domain.SecretID `json:"totpLast,omitempty"`     // names the newest TOTP secret that the user ever got: numbers are not used again
+	TOTPCounter  uint64          `json:"totpCounter,omitempty"`  // of the newest code that was used; codes up to it are refused
+	RecoveryUsed uint64          `json:"recoveryUsed,omitempty"` // the recovery codes that were used: bit 0 is that of code 1
+	Failures     int64           `json:"failures,omitempty"`     // wrong codes of new devices since the newest sign-in or lock
+	FailedAt     time.Time       `json:"failedAt,omitempty"`     // the newest of them, UTC
+	LockedUntil  time.Time       `json:"lockedUntil,omitempty"`  // no sign-in on a new device before this time, UTC
 }
 
 // Admin reports whether the user may do everything.

@@ -19,6 +19,7 @@ type meView struct {
 	Begun    *users.NewFactor // the secret that is shown once
 	QR       string           // the path of an SVG with Begun's URI
 	QRSize   int
+	Recovery []string // the recovery codes that are shown once
 	Session  users.Current
 }
 
@@ -115,16 +116,16 @@ func (d *Dashboard) beginFactor(v *frame.Visit, current users.Current) error {
 }
 
 func (d *Dashboard) confirmFactor(v *frame.Visit, current users.Current) error {
-	return d.withCode(v, current, d.Users.ConfirmTOTP, "totp-on")
+	return d.withCode(v, current, d.Users.ConfirmTOTP, true)
 }
 
 func (d *Dashboard) disableFactor(v *frame.Visit, current users.Current) error {
-	return d.withCode(v, current, d.Users.DisableTOTP, "totp-off")
+	return d.withCode(v, current, d.Users.DisableTOTP, false)
 }
 
 type codeChange func(ctx context.Context, who users.Current, code string, from users.Origin) (users.SignedIn, error)
 
-func (d *Dashboard) withCode(v *frame.Visit, current users.Current, change codeChange, done string) error {
+func (d *Dashboard) withCode(v *frame.Visit, current users.Current, change codeChange, confirms bool) error {
 	form, err := v.Input()
 	if err != nil {
 		return err
@@ -134,17 +135,21 @@ func (d *Dashboard) withCode(v *frame.Visit, current users.Current, change codeC
 		made, err := change(v.Ctx, current, form.Text("code"), originOf(v.Request))
 		if err == nil {
 			setCookie(v.Writer, made.Token)
-			return v.Redirect(pathMe, done)
+			if confirms { // the codes cannot be shown behind a redirect
+				current.User = made.User
+				return showMe(v, current, http.StatusOK, meView{Recovery: made.Recovery})
+			}
+			return v.Redirect(pathMe, "totp-off")
 		}
 		if status, err = d.refusedForm(&form, err); err != nil {
 			return err
 		}
-		if done == "totp-on" {
+		if confirms {
 			form.Refusal.Text += " The secret from before is still valid: enter the next code below."
 		}
 	}
 	out := meView{Factor: form}
-	if done == "totp-on" && current.User.TOTPBegun != "" {
+	if confirms && current.User.TOTPBegun != "" {
 		out.Begun = &users.NewFactor{} // the secret was shown; the page needs its code only
 	}
 	return showMe(v, current, status, out)

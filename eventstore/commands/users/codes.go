@@ -25,27 +25,31 @@ func (t turns) begin(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// checkCode returns the counter of a code. A wrong code counts for the session or the known device,
-// otherwise for the user: the caller knows the password, and six digits must not be guessed from
-// many networks (D22.13).
-func (u *Users) checkCode(ctx context.Context, c candidate, code string, origin Origin, from source) (uint64, error) {
+// checkCode adds a right code to the proof: of the app, or one for recovery. A wrong code counts
+// for the session or the known device, otherwise for the user: the caller knows the password, and
+// six digits must not be guessed from many networks (D22.13).
+func (u *Users) checkCode(ctx context.Context, c candidate, code string, origin Origin, from source, proof *account.Proof) error {
 	if code = strings.Join(strings.Fields(code), ""); code == "" {
-		return 0, refuse(CodeNeeded)
+		return refuse(CodeNeeded)
 	}
 	if err := u.codeWaits(ctx, c, from); err != nil {
-		return 0, err
+		return err
 	}
 	secret, err := u.Accounts.Secrets.Get(ctx, c.user.TOTP)
 	if errors.Is(err, secrets.ErrGone) { // turned off just now
-		return 0, eventstore.Overtaken()
+		return eventstore.Overtaken()
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if counter, right := matchCode(secret, code, u.now()); right { // the aggregate refuses a code that was used before
-		return counter, nil
+	right := false // the aggregate refuses a code that was used before
+	if proof.TOTPCounter, right = matchCode(secret, code, u.now()); right {
+		return nil
 	}
-	return 0, u.failCode(ctx, c, origin, from)
+	if proof.Recovery, right, err = matchRecovery(secret, code); right || err != nil {
+		return err
+	}
+	return u.failCode(ctx, c, origin, from)
 }
 
 const byCode = "code" // what failures of pairs are about

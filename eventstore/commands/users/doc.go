@@ -58,5 +58,10 @@
 // value in the stream of secrets beside the verifiers of passwords. The counter of the newest used
 // code is in the state: a code, and all before it, are accepted once in the whole cluster.
 //
+// Who has lost the app signs in with one of eight recovery codes, each accepted once. They have ten
+// digits, are shown when the second factor is turned on, and follow from its secret: they are
+// destroyed with it, and nothing else is stored. The state has which were used. A wrong one counts
+// as a wrong code.
+//
 // The package must not know: HTTP, cookies, pages.
 package users

@@ -260,8 +260,7 @@ func (u *Users) enter(ctx context.Context, c candidate, in SignInInput, from sou
 			return SignedIn{}, err
 		}
 		defer done()
-		proof.TOTPCounter, err = u.checkCode(ctx, c, in.Code, in.Origin, from)
-		if err != nil {
+		if err := u.checkCode(ctx, c, in.Code, in.Origin, from, &proof); err != nil {
 			return SignedIn{}, u.withStep(err, c)
 		}
 	}

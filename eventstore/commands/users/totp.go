@@ -95,8 +95,9 @@ func (u *Users) storeTOTP(ctx context.Context, c candidate, secret []byte) (doma
 }
 
 // ConfirmTOTP turns the second factor on if the code is of BeginTOTP's secret, ends all of the
-// user's sessions and begins a new one. A Refusal has the reason CodeWrong, LockedUser,
-// TooManyTries, Busy, FactorOff or FactorOn: wrong codes count as in a sign-in.
+// user's sessions and begins a new one, which has the recovery codes. A Refusal has the reason
+// CodeWrong, LockedUser, TooManyTries, Busy, FactorOff or FactorOn: wrong codes count as in a
+// sign-in.
 func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from Origin) (SignedIn, error) {
 	return limited(ctx, u, who, func(c candidate, by source) (SignedIn, error) {
 		done, err := u.codes.begin(ctx)
@@ -126,9 +127,17 @@ func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from 
 			return SignedIn{}, u.failCode(ctx, c, from, by)
 		}
 		u.codeRight(c.state.ID, c.user.ID, by)
-		return u.begin(ctx, c, from, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
+		codes, err := recoveryCodes(secret)
+		if err != nil {
+			return SignedIn{}, err
+		}
+		made, err := u.begin(ctx, c, from, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
 			return account.DecideEnableUserTOTP(state, account.EnableUserTOTP{At: at, User: user.ID, TOTP: user.TOTPBegun, TOTPCounter: counter, Session: id})
 		})
+		if err == nil {
+			made.Recovery = codes
+		}
+		return made, err
 	})
 }
 
@@ -148,11 +157,10 @@ func (u *Users) DisableTOTP(ctx context.Context, who Current, code string, from 
 			return SignedIn{}, err
 		}
 		defer done()
-		counter, err := u.checkCode(ctx, c, code, from, by)
-		if err != nil {
+		proof := account.Proof{TOTP: c.user.TOTP, Known: true}
+		if err := u.checkCode(ctx, c, code, from, by, &proof); err != nil {
 			return SignedIn{}, err
 		}
-		proof := account.Proof{TOTP: c.user.TOTP, TOTPCounter: counter, Known: true}
 		made, err := u.begin(ctx, c, from, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
 			return account.DecideDisableUserTOTP(state, account.DisableUserTOTP{At: at, User: c.user.ID, Proof: &proof, Session: id})
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,4 +143,45 @@ func TestFactorGuesses(t *testing.T) {
 	if _, err = n.ConfirmTOTP(t.Context(), n.current(token), r.code(factor.Secret), origin(1)); err != nil {
 		t.Errorf("a right code after the lock: %v", err)
 	}
+}
+
+// TestRecoveryCodes: each recovery code signs in once, on whichever node, beside the password; one
+// turns the second factor off, and a new secret has other codes. A guess counts as a wrong code.
+func TestRecoveryCodes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	n, other := r.node(), r.node()
+	secret, in := n.enable(n.signIn("admin", r.made.DashboardPassword, "").Token, r.made.DashboardPassword)
+	codes := in.Recovery
+	if unique := slices.Compact(slices.Sorted(slices.Values(codes))); len(unique) != account.RecoveryCodes {
+		t.Fatalf("the codes are %q", codes)
+	}
+	for i, code := range codes[:account.RecoveryCodes-1] {
+		if i%2 == 1 {
+			code = strings.ReplaceAll(code, "-", " ")
+		}
+		n.signIn("admin", r.made.DashboardPassword, code)
+		_, err := other.try("admin", r.made.DashboardPassword, codes[i])
+		mustRefuse(t, "a used recovery code", err, users.CodeWrong)
+	}
+	_, err := n.try("admin", "wrong", codes[account.RecoveryCodes-1])
+	mustRefuse(t, "a recovery code without the password", err, users.WrongCredentials)
+	r.wait(time.Minute)
+	in = n.signIn("admin", r.made.DashboardPassword, r.code(secret))
+	if in.User.RecoveryLeft() != 1 || in.Recovery != nil {
+		t.Errorf("%d are left, shown again: %q", in.User.RecoveryLeft(), in.Recovery)
+	}
+	off, err := n.DisableTOTP(t.Context(), n.current(in.Token), codes[account.RecoveryCodes-1], origin(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, in = n.enable(off.Token, r.made.DashboardPassword)
+	_, err = n.try("admin", r.made.DashboardPassword, codes[account.RecoveryCodes-1])
+	mustRefuse(t, "a recovery code of the old secret", err, users.CodeWrong)
+	for range account.MaxFailures - 2 {
+		_, err = n.try("admin", r.made.DashboardPassword, "00000-00000")
+		mustRefuse(t, "a guess", err, users.CodeWrong)
+	}
+	_, err = n.try("admin", r.made.DashboardPassword, "00000-00000")
+	mustRefuse(t, "one guess too many", err, users.LockedUser)
 }

@@ -99,7 +99,7 @@ type Origin struct {
 type SignInInput struct {
 	Email    string // the user's name
 	Password string
-	Code     string           // of the authenticator app; "" if it was not asked for
+	Code     string           // of the authenticator app, or for recovery; "" if it was not asked for
 	Step     string           // of the refusal that asked for the code; then Email and Password are not read
 	Account  domain.AccountID // "": all accounts
 	Device   string           // of an earlier sign-in of this browser; "" if there is none
@@ -113,6 +113,7 @@ type SignedIn struct {
 	Device    string // of SignIn: makes the browser a known device of the user for DeviceLife; for a cookie
 	Account   domain.AccountID
 	User      account.User
+	Recovery  []string // of ConfirmTOTP: the recovery codes, shown once
 }
 
 // Current is the session of a request.

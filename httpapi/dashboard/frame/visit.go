@@ -138,7 +138,6 @@ var texts = map[string]string{
 	"resent-bad":    "The webhook was sent again, and the attempt failed. The newest attempt shows why.",
 	"endpoint-new":  "The endpoint is made. Send a test to see whether your receiver answers.",
 	"password":      "Your password is changed. All other sessions of yours are signed out.",
-	"totp-on":       "Sign-ins now need a code from your app.",
 	"totp-off":      "Sign-ins need no code any more.",
 	"enabled":       "It is enabled.",
 	"disabled":      "It is disabled.",
