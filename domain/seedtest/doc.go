@@ -14,5 +14,9 @@
 //
 //	go test -tags system ./eventstore/commands/payments
 //
+// The cases of a long whole-system test take turns with Turn if the variable PAYLEDGER_TEST_PART
+// has the number of a run: .ci/run takes it from the commit's hash, and prints it. Without the
+// variable all cases run.
+//
 // The package must not know: anything of payledger.
 package seedtest

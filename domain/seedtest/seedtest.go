@@ -74,6 +74,9 @@ func given() (flags []string) {
 // command returns the command that repeats a test.
 func command(seed uint64, test string, flags []string) string {
 	words := []string{fmt.Sprintf("%s=%d", Variable, seed), "go test"}
+	if part != allParts {
+		words = append([]string{fmt.Sprintf("%s=%d", PartVariable, part)}, words...)
+	}
 	if whole {
 		words = append(words, "-tags system")
 	}

@@ -2,6 +2,7 @@ package seedtest
 
 import (
 	"flag"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,6 +55,9 @@ func TestCheckRepeats(t *testing.T) {
 // that were given.
 func TestCommand(t *testing.T) {
 	want := `PAYLEDGER_TEST_SEED=7 go test -count=1 -run '^TestX/it'\''s$' -rounds=3 -file='a b'`
+	if part != allParts {
+		want = fmt.Sprintf("%s=%d %s", PartVariable, part, want)
+	}
 	if whole {
 		want = strings.Replace(want, "test", "test -tags system", 1)
 	}
@@ -62,5 +66,34 @@ func TestCommand(t *testing.T) {
 	}
 	if flags := given(); len(flags) > 0 {
 		t.Errorf("this test was given %q", flags)
+	}
+}
+
+// TestTurn: without a number all cases are in a run; with one, each case is in one of as many
+// successive runs as there are turns.
+func TestTurn(t *testing.T) {
+	for i := range 7 {
+		if !inPart(allParts, i, 3) {
+			t.Errorf("case %d is left out of a whole run", i)
+		}
+		runs := 0
+		for part := range 3 {
+			if inPart(part+30, i, 3) {
+				runs++
+			}
+		}
+		if runs != 1 {
+			t.Errorf("case %d is in %d of 3 runs", i, runs)
+		}
+	}
+	for value, want := range map[string]int{"": allParts, "0": 0, "17": 17} {
+		if n, err := partOf(value); n != want || err != nil {
+			t.Errorf("%q is part %d, %v", value, n, err)
+		}
+	}
+	for _, wrong := range []string{"-1", "first", "99999999999"} {
+		if _, err := partOf(wrong); err == nil {
+			t.Errorf("the part %q is taken", wrong)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -92,20 +93,54 @@ func installTools(t testing.TB, dir string) error {
 }
 
 // BuildClient builds a Go program of the clients and returns its path; false where its modules
-// cannot be had.
+// cannot be had. A program is built once for each state of its files and each version of Go, into
+// the user's cache folder.
 func BuildClient(t testing.TB, name string) (path string, there bool) {
 	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	path = filepath.Join(cache, "payledger-"+name+"-"+runtime.Version()+"-"+clientDigest(t, name+".mod", name+".sum", name+"/main.go"))
+	if _, err := os.Stat(path); err == nil {
+		return path, true
+	}
 	at := t.TempDir()
 	PutClient(t, at, name+".mod", "go.mod")
 	PutClient(t, at, name+".sum", "go.sum")
 	PutClient(t, at, name+"/main.go", "main.go")
-	path = filepath.Join(at, name)
-	for _, arguments := range [][]string{{"mod", "download"}, {"build", "-o", path, "."}} {
+	made := filepath.Join(at, name)
+	for _, arguments := range [][]string{{"mod", "download"}, {"build", "-o", made, "."}} {
 		if said, err := ToolOutput(t, at, "go", arguments...); err != nil {
 			return "", ToolMissing(t, said)
 		}
 	}
+	if err := keep(made, path); err != nil {
+		t.Logf("%s is not kept for the next run: %v", name, err)
+		return made, true
+	}
 	return path, true
+}
+
+// keep copies a program, and gives the whole copy its name.
+func keep(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	made, err := os.CreateTemp(filepath.Dir(to), "payledger-new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(made.Name()) // it does not exist after the rename
+	_, err = made.Write(text)
+	if err := errors.Join(err, made.Chmod(0o700), made.Close()); err != nil {
+		return err
+	}
+	return os.Rename(made.Name(), to)
 }
 
 // ToolOutput runs a program in a folder and returns its whole output.

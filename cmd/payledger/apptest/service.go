@@ -236,7 +236,10 @@ const AsProbe = "PAYLEDGER_TEST_AS_PROBE"
 
 // Main is the TestMain of a package of service tests: it runs the tests, or becomes the program or
 // the probe that a test started.
-func Main(m *testing.M) {
+func Main(m *testing.M) { MainOf(m, 8) }
+
+// MainOf is Main for tests of which some number runs beside each other.
+func MainOf(m interface{ Run() int }, atOnce int) {
 	app.EmbeddedReadTimeout = time.Minute
 	if os.Getenv(AsProgram) != "" {
 		os.Exit(command.Run(os.Args[1:], os.Stdout, os.Stderr))
@@ -253,14 +256,15 @@ func Main(m *testing.M) {
 	}
 	flag.Parse()
 	forgetSettings()
-	eventstoretest.AtOnce(8, 3)
+	eventstoretest.AtOnce(atOnce, 3)
 	os.Exit(m.Run())
 }
 
-// forgetSettings removes the program's settings from the environment: each test sets its own.
+// forgetSettings removes the program's settings from the environment: each test sets its own. The
+// settings of the tests themselves stay.
 func forgetSettings() {
 	for _, set := range os.Environ() {
-		if name, _, _ := strings.Cut(set, "="); strings.HasPrefix(name, "PAYLEDGER_") && name != "PAYLEDGER_SCREENSHOTS" {
+		if name, _, _ := strings.Cut(set, "="); strings.HasPrefix(name, "PAYLEDGER_") && !strings.HasPrefix(name, "PAYLEDGER_TEST_") && name != "PAYLEDGER_SCREENSHOTS" {
 			os.Unsetenv(name)
 		}
 	}

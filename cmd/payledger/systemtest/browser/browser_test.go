@@ -24,13 +24,15 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"payledger/domain/seedtest"
 )
 
 // chromium finds the browser; "" where it is missing, which is said, and fails in CI: .ci/run
-// installs it.
+// installs it. The shell without windows shows the same pages, and needs less of the processors.
 func chromium(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
@@ -38,7 +40,7 @@ func chromium(t *testing.T) string {
 	if os.Getenv("CI") != "" {
 		t.Fatal("no Chromium; .ci/run installs it")
 	}
-	t.Log("NOT RUN: no Chromium is installed, so no page was tried (apt-get install chromium)")
+	t.Log("NOT RUN: no Chromium is installed, so no page was tried (apt-get install chromium-headless-shell)")
 	return ""
 }
 
@@ -49,18 +51,29 @@ type browser struct {
 	pictures string
 }
 
-// startBrowser starts Chromium for the test's life; false where there is none.
+// started is the Chromium of all tests: each tab has a context of its own, without the cookies and
+// the storage of the others. TestMain ends it.
+var started struct {
+	sync.Mutex
+	browser
+}
+
+// startBrowser returns the running Chromium, or starts it; false where there is none.
 func startBrowser(t *testing.T) (browser, bool) {
 	t.Helper()
 	path := chromium(t)
 	if path == "" {
 		return browser{}, false
 	}
+	started.Lock()
+	defer started.Unlock()
 	var err error
 	for range browserStarts {
-		var b browser
-		if b, err = launch(t, path); err == nil {
-			return b, true
+		if started.ctx != nil && chromedp.Do(started.ctx) == nil {
+			return started.browser, true
+		}
+		if started.browser, err = launch(path); err == nil {
+			return started.browser, true
 		}
 		t.Logf("Chromium does not start: %v", err)
 	}
@@ -73,9 +86,9 @@ func startBrowser(t *testing.T) (browser, bool) {
 const browserStarts = 3
 
 // launch starts Chromium once.
-func launch(t *testing.T, path string) (browser, error) {
-	t.Helper()
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox)
+func launch(path string) (browser, error) {
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.Flag("disable-features", "Translate,BlinkGenPropertyTrees,PreloadTopChromeWebUI"))
 	allocated, end := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocated)
 	if err := chromedp.Do(ctx); err != nil {
@@ -83,14 +96,34 @@ func launch(t *testing.T, path string) (browser, error) {
 		end()
 		return browser{}, err
 	}
-	t.Cleanup(func() {
+	endBrowser = func() error {
+		defer end()
+		defer cancel()
 		if err := chromedp.Cancel(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			return err
 		}
-		cancel()
-		end()
-	})
+		return nil
+	}
 	return browser{ctx, os.Getenv("PAYLEDGER_SCREENSHOTS")}, nil
+}
+
+// look is a width of the window, and a colour scheme.
+type look struct {
+	width int64
+	dark  bool
+}
+
+func (l look) String() string { return fmt.Sprintf("%d, dark %t", l.width, l.dark) }
+
+// looks are those of this run: a telephone and a desk, in light and dark. Two of them take turns
+// with the two others, so that each run has both widths and both colour schemes.
+func looks() (these []look) {
+	for i, pair := range [][]look{{{390, false}, {1280, true}}, {{390, true}, {1280, false}}} {
+		if seedtest.Turn(i, 2) {
+			these = append(these, pair...)
+		}
+	}
+	return these
 }
 
 // tab is one tab of a browser, with its own context, and the browser's complaints about it.
@@ -131,6 +164,16 @@ func (b browser) tab(t *testing.T, width int64, allowed ...string) *tab {
 	enable(w, network.Enable, network.EnableParams{})
 	enable(w, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // tabs run side by side
 	w.do(chromedp.EmulateViewport(width, 900))
+	return w
+}
+
+// look opens a tab with a look.
+func (b browser) look(t *testing.T, l look, allowed ...string) *tab {
+	t.Helper()
+	w := b.tab(t, l.width, allowed...)
+	if l.dark {
+		w.dark()
+	}
 	return w
 }
 

@@ -29,7 +29,7 @@ func (s till) testLanguages(t *testing.T) {
 		w := s.browser.tab(t, 390)
 		w.withAxe(source)
 		w.open(address + "&locale=" + c.locale)
-		for range 2 {
+		for visit := range 2 {
 			if got := eval[string](w, `document.documentElement.lang + " " + document.documentElement.dir`); got != c.locale+" "+c.dir {
 				t.Errorf("%s is in %s", c.locale, got)
 			}
@@ -39,7 +39,9 @@ func (s till) testLanguages(t *testing.T) {
 			if wide := eval[int64](w, `document.documentElement.scrollWidth`); wide > 390 {
 				t.Errorf("%s is %d wide", c.locale, wide)
 			}
-			w.accessible("checkout in " + c.locale)
+			if visit == 0 {
+				w.accessible("checkout in " + c.locale)
+			}
 			w.picture("language-" + c.locale)
 			w.reload()
 			w.until(usable)

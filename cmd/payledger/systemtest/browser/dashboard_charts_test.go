@@ -26,13 +26,11 @@ func TestCharts(t *testing.T) {
 		o.pay(t, rejectedCard)
 	}
 	o.pay(t, approvedCard)
-	for _, width := range []int64{390, 1280} {
-		for _, dark := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%d, dark %t", width, dark), func(t *testing.T) {
-				t.Parallel() // axe-core works for the whole time
-				o.testCharts(t, width, dark)
-			})
-		}
+	for _, l := range looks() {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel() // axe-core works for the whole time
+			o.testCharts(t, l)
+		})
 	}
 	t.Run("table", func(t *testing.T) {
 		t.Parallel()
@@ -65,11 +63,8 @@ const drawn = `[...document.querySelectorAll("[data-canvas]")].every((box) => {
 	return new Set(pixels).size > 2
 })`
 
-func (o *office) testCharts(t *testing.T, width int64, dark bool) {
-	w := o.browser.tab(t, width, unsigned)
-	if dark {
-		w.dark()
-	}
+func (o *office) testCharts(t *testing.T, l look) {
+	w := o.browser.look(t, l, unsigned)
 	w.withAxe(o.axe)
 	o.signIn(w, "/dashboard/statistics")
 	for name, path := range map[string]string{
@@ -78,16 +73,16 @@ func (o *office) testCharts(t *testing.T, width int64, dark bool) {
 	} {
 		w.load(o.app.Ready().API + path)
 		w.until(`document.querySelectorAll("[data-canvas]").length >= 2 && ` + drawn)
-		at := fmt.Sprintf("%s at %d, dark %t", name, width, dark)
+		at := name + " at " + l.String()
 		w.accessible(at)
-		o.fits(w, width)
-		w.picture(fmt.Sprintf("%s-%d-%t", name, width, dark))
+		o.fits(w, l.width)
+		w.picture(fmt.Sprintf("%s-%d-%t", name, l.width, l.dark))
 		if open := eval[int](w, `document.querySelectorAll("details[data-numbers][open]").length`); open != 0 {
 			t.Errorf("%s: %d tables are open beside their charts", at, open)
 		}
 		eval[string](w, `for (const table of document.querySelectorAll("[data-numbers]")) table.open = true; ""`)
 		w.accessible(at + " with the tables")
-		o.fits(w, width)
+		o.fits(w, l.width)
 	}
 	w.load(o.app.Ready().API + "/dashboard/statistics")
 	w.until(drawn)

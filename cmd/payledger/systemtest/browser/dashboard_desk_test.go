@@ -117,27 +117,22 @@ func (d *desk) pages(rows string) map[string]string {
 // look opens every screen on a telephone and a desk, in light and dark: axe-core finds nothing, and
 // no page is wider than the screen.
 func (d *desk) look(t *testing.T, rows string) {
-	for _, width := range []int64{390, 1280} {
-		for _, dark := range []bool{false, true} {
-			if rows == "many" && dark {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s at %d, dark %t", rows, width, dark), func(t *testing.T) {
-				w := d.browser.tab(t, width, expected...)
-				if dark {
-					w.dark()
-				}
-				w.withAxe(d.axe)
-				d.signIn(w, "/dashboard/me")
-				for name, path := range d.pages(rows) {
-					w.load(d.app.Ready().API + path)
-					w.until(`document.querySelector("main h1") !== null`)
-					w.accessible(name + ", " + rows)
-					d.fits(w, width)
-					w.picture(fmt.Sprintf("desk-%s-%s-%d-%t", name, rows, width, dark))
-				}
-			})
+	for _, l := range looks() {
+		if rows == "many" && l.dark {
+			continue
 		}
+		t.Run(rows+" at "+l.String(), func(t *testing.T) {
+			w := d.browser.look(t, l, expected...)
+			w.withAxe(d.axe)
+			d.signIn(w, "/dashboard/me")
+			for name, path := range d.pages(rows) {
+				w.load(d.app.Ready().API + path)
+				w.until(`document.querySelector("main h1") !== null`)
+				w.accessible(name + ", " + rows)
+				d.fits(w, l.width)
+				w.picture(fmt.Sprintf("desk-%s-%s-%d-%t", name, rows, l.width, l.dark))
+			}
+		})
 	}
 }
 

@@ -181,35 +181,30 @@ var expected = []string{unsigned, "404 (Not Found)", "422 (Unprocessable"}
 // testAccessible: no screen breaks a rule of axe-core, in light and dark, on a telephone and a
 // desk, none is wider than the screen, and the browser has nothing to complain of.
 func (o *office) testAccessible(t *testing.T) {
-	for _, width := range []int64{390, 1280} {
-		for _, dark := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%d, dark %t", width, dark), func(t *testing.T) {
-				t.Parallel() // axe-core works for the whole time
-				o.testScreens(t, width, dark)
-			})
-		}
+	for _, l := range looks() {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel() // axe-core works for the whole time
+			o.testScreens(t, l)
+		})
 	}
 }
 
 // testScreens opens every screen in one width and one colour scheme.
-func (o *office) testScreens(t *testing.T, width int64, dark bool) {
-	w := o.browser.tab(t, width, expected...)
-	if dark {
-		w.dark()
-	}
+func (o *office) testScreens(t *testing.T, l look) {
+	w := o.browser.look(t, l, expected...)
 	w.withAxe(o.axe)
 	w.load(o.app.Ready().API + "/dashboard/login")
-	w.accessible(fmt.Sprintf("login at %d, dark %t", width, dark))
+	w.accessible("login at " + l.String())
 	o.signIn(w, "/dashboard/login")
 	for name, path := range o.screens() {
 		w.load(o.app.Ready().API + path)
 		w.until(`document.querySelector("main h1") !== null`)
-		at := fmt.Sprintf("%s at %d, dark %t", name, width, dark)
+		at := name + " at " + l.String()
 		w.accessible(at)
-		if wide := eval[int64](w, `document.documentElement.scrollWidth`); wide > width {
+		if wide := eval[int64](w, `document.documentElement.scrollWidth`); wide > l.width {
 			t.Errorf("%s: the page is %d wide", at, wide)
 		}
-		w.picture(fmt.Sprintf("dashboard-%s-%d-%t", name, width, dark))
+		w.picture(fmt.Sprintf("dashboard-%s-%d-%t", name, l.width, l.dark))
 	}
 }
 

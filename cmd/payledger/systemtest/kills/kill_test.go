@@ -50,6 +50,9 @@ func TestKill9(t *testing.T) {
 		ledgers, rounds = 1, apptest.KillRoundsShort
 	}
 	for n := range ledgers {
+		if !seedtest.Turn(n, 2) {
+			continue
+		}
 		t.Run(strconv.Itoa(n+1), func(t *testing.T) { testKill9(t, uint64(n), rounds) })
 	}
 }

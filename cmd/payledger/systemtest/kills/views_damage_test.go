@@ -50,6 +50,9 @@ func TestVerifyDamagedViews(t *testing.T) {
 	seed, n := seedtest.Seed(t), *viewFaults
 	counts := map[string]int{}
 	for i := range uint64(n) {
+		if !seedtest.Turn(int(i), 3) {
+			continue
+		}
 		what, verdict := v.damaged(t, rand.New(rand.NewPCG(seed+i, 1)))
 		if what == "" {
 			continue
