@@ -150,7 +150,7 @@ var parseTree = sync.OnceValues(func() ([]source, error) {
 			continue
 		}
 		set := token.NewFileSet()
-		file, failed := parser.ParseFile(set, path, text, parser.ParseComments)
+		file, failed := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
 		err = errors.Join(err, failed)
 		all = append(all, source{path, text, file, set})
 	}

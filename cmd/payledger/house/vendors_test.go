@@ -2,6 +2,7 @@ package house_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,7 +29,10 @@ func TestVendors(t *testing.T) {
 		if s.forTests() {
 			continue
 		}
-		found := vendorNamed.FindString(s.text)
+		found := ""
+		if hasOne(strings.ToLower(s.text), "adyen", "braintree", "paypal", "stripe", "worldpay", "processor.checkout") {
+			found = vendorNamed.FindString(s.text)
+		}
 		if found == "" {
 			continue
 		}
@@ -47,4 +51,10 @@ func TestVendors(t *testing.T) {
 			t.Errorf("%s names no vendor any more (%s): take it off mayNameVendors", place, why)
 		}
 	}
+}
+
+// hasOne reports whether a text has one of the words. It is much faster than a regular expression,
+// which is tried where a text may match only.
+func hasOne(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
