@@ -33,7 +33,7 @@ var parts = []struct{ name, functions string }{
 	{"tree", `payledger/eventstore/(checkpoint|checkpointlog|prover|proof)\.`},
 	{"state", `DecodeState|eventstore\.StateAt|projections\.decode`},
 	{"row", `payledger/projections(/[a-z]+)?\.|modernc.org/sqlite`},
-	{"tip", `eventstore/tipstore\.|cockroachdb/pebble|eventstore\.\(\*Store\)\.writeTips|eventstore\.\(\*Store\)\.flush`},
+	{"tip", `eventstore/tipstore[./]|cockroachdb/pebble|eventstore\.\(\*Store\)\.writeTips|eventstore\.\(\*Store\)\.flush`},
 	{"hash", `sha256`},
 	{"parse", `eventstore/format\.|eventstore/codec\.|klauspost/compress`},
 	{"owner", `eventstore\.\(\*shard\)\.(takeRequest|drive|sendNext|handOver|takeAnswer)`},

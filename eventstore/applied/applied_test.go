@@ -8,6 +8,7 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 )
 
 // event returns an event of an aggregate; its group has the sequence seq.
@@ -24,7 +25,7 @@ func TestWriteFailed(t *testing.T) {
 	tips := applied.NewTips()
 	first, second := event("a", 1, 1), event("a", 2, 2)
 	tips.Apply(first)
-	store, err := tipstore.Open(tipstore.Options{})
+	store, err := tipfiles.Open(tipstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 
 	"github.com/gofrs/flock"
 )
@@ -64,7 +65,7 @@ func Open(dir string) (*Archive, error) {
 	}
 	tips := filepath.Join(dir, folder.Tips)
 	if _, err := os.Stat(tips); err == nil {
-		if a.opened, err = tipstore.Open(tipstore.Options{Dir: tips, Cache: 32 << 20, ReadOnly: true}); err == nil {
+		if a.opened, err = tipfiles.Open(tipstore.Options{Dir: tips, Cache: 32 << 20, ReadOnly: true}); err == nil {
 			view := a.opened.Snapshot()
 			a.view = &view
 		} else if !errors.Is(err, tipstore.ErrDamaged) {

@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 )
 
 type inspection struct {
@@ -58,7 +59,7 @@ func Inspect(dir string) error {
 	in := inspection{dir: dir}
 	tips := filepath.Join(dir, folder.Tips)
 	if _, err := os.Stat(tips); err == nil {
-		if in.tips, err = tipstore.Open(tipstore.Options{Dir: tips, Cache: 1 << 20, ReadOnly: true}); err == nil {
+		if in.tips, err = tipfiles.Open(tipstore.Options{Dir: tips, Cache: 1 << 20, ReadOnly: true}); err == nil {
 			defer in.tips.Close() // it was opened for reading
 		} // else the start rebuilds it from the log
 	}

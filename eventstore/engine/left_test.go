@@ -23,6 +23,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 )
 
 // unsettled are payments of a build whose states keep everything. settled are those of the next
@@ -141,7 +142,7 @@ func (l *longLife) check(t *testing.T, s *engine.Store) {
 // of a folder.
 func rows(t *testing.T, dir string, handle func(b tipstore.Batch, key, value []byte) error) (n int) {
 	t.Helper()
-	tips, err := tipstore.Open(tipstore.Options{Dir: tipsOf(dir)})
+	tips, err := tipfiles.Open(tipstore.Options{Dir: tipsOf(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 )
 
 var manyAggregates = flag.Int("aggregates", 20_000, "how many aggregates BenchmarkMany stores, and TestMany: a quarter if it takes a sample")
@@ -119,7 +120,7 @@ func fillMany(t testing.TB, n int) *manyTips {
 	t.Helper()
 	m := &manyTips{dir: filepath.Join(t.TempDir(), folder.Tips), samples: sampleTips(t), n: n}
 	var err error
-	if m.store, err = tipstore.Open(tipstore.Options{Dir: m.dir, Cache: manyCache}); err != nil {
+	if m.store, err = tipfiles.Open(tipstore.Options{Dir: m.dir, Cache: manyCache}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -160,7 +161,7 @@ func sampleTips(t testing.TB) (samples [][]tipRow) {
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	tips, err := tipstore.Open(tipstore.Options{Dir: filepath.Join(dir, folder.Tips), ReadOnly: true})
+	tips, err := tipfiles.Open(tipstore.Options{Dir: filepath.Join(dir, folder.Tips), ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

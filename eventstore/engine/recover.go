@@ -15,6 +15,7 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 	"payledger/eventstore/workers"
 )
 
@@ -32,7 +33,7 @@ func (s *Store) openTips(c Config, cache int64) error {
 	}
 	if s.readOnly && dir != "" { // nothing in the folder is changed
 		var err error
-		if s.tips, err = tipstore.Open(tipstore.Options{Dir: dir, Cache: cache, ReadOnly: true}); err == nil && s.tipsFit() {
+		if s.tips, err = tipfiles.Open(tipstore.Options{Dir: dir, Cache: cache, ReadOnly: true}); err == nil && s.tipsFit() {
 			s.tipsFixed = true
 			return nil
 		}
@@ -56,7 +57,7 @@ func (s *Store) openTips(c Config, cache int64) error {
 		options.Room = s.disk.Writable
 	}
 	var err error
-	s.tips, err = tipstore.Open(options)
+	s.tips, err = tipfiles.Open(options)
 	if err == nil && s.tipsFit() {
 		return nil
 	}
@@ -73,7 +74,7 @@ func (s *Store) openTips(c Config, cache int64) error {
 	if err := tipstore.Discard(dir); err != nil {
 		return err
 	}
-	s.tips, err = tipstore.Open(options)
+	s.tips, err = tipfiles.Open(options)
 	return err
 }
 

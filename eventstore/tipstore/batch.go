@@ -5,7 +5,7 @@ import "fmt"
 // Batch collects writes that take effect together.
 type Batch struct {
 	s *Store
-	b batch
+	b Writes
 }
 
 // NewBatch returns an empty batch.
@@ -13,18 +13,18 @@ func (s *Store) NewBatch() Batch { return s.NewBatchOf(0) }
 
 // NewBatchOf returns an empty batch with room for a number of bytes, so that it does not double its
 // memory again and again.
-func (s *Store) NewBatchOf(size int) Batch { return Batch{s, s.db.batch(size)} }
+func (s *Store) NewBatchOf(size int) Batch { return Batch{s, s.db.NewBatch(size)} }
 
 // Set adds a write.
 func (b Batch) Set(key, value []byte) error {
 	b.s.damages.written(key)
-	return b.b.set(key, value)
+	return b.b.Set(key, value)
 }
 
 // Delete removes a key.
 func (b Batch) Delete(key []byte) error {
 	b.s.damages.written(key)
-	return b.b.delete(key)
+	return b.b.Delete(key)
 }
 
 // Len is the size of the batch, in bytes.
@@ -32,7 +32,7 @@ func (b Batch) Len() int { return b.b.Len() }
 
 // Commit makes the batch visible. It is on the disk after the next Flush.
 func (b Batch) Commit() error {
-	if err := b.s.write(nil, b.b.commit); err != nil {
+	if err := b.s.write(nil, b.b.Commit); err != nil {
 		return fmt.Errorf("tipstore: %w", err)
 	}
 	return nil

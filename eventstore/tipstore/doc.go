@@ -3,9 +3,9 @@
 // and can be made again from it. It is also a witness of the log: a log without the applied group
 // has lost it.
 //
-// Pebble holds the store, without Pebble's own write-ahead log: the log of events is one already.
-// After a crash the groups since the last flush are applied again from the log. A flush is atomic,
-// so tips and applied places always fit together.
+// Package tipfiles opens a store: Pebble holds it, without Pebble's own write-ahead log. The log of
+// events is one already. After a crash the groups since the last flush are applied again from the
+// log. A flush is atomic, so tips and applied places always fit together.
 //
 // A damaged store stays readable where it is not damaged, until a restart makes it again: a look-up
 // that met damage is not repeated.

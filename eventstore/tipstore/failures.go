@@ -17,7 +17,7 @@ func (s *Store) markIfCorrupt(err error) error {
 	if err == nil {
 		return nil
 	}
-	if isCorruption(err) || errors.Is(err, os.ErrNotExist) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if s.library.IsCorruption(err) || errors.Is(err, os.ErrNotExist) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		s.Condemn()
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -170,25 +170,28 @@ func (s *Store) corrupt(path string, details error) {
 	}
 }
 
-type logger struct{ s *Store }
-
-func (logger) Infof(string, ...any)  {}
-func (logger) Errorf(string, ...any) {}
-
-// Fatalf reports a failure after which Pebble cannot work. It never returns, as Pebble expects: the
-// process stops.
-func (l logger) Fatalf(format string, args ...any) {
-	err := fmt.Errorf("tipstore: "+format, args...)
-	l.s.report(err)
-	if l.s.fatal != nil && l.s.patient() {
-		l.s.fatal(err)
+// fail stops the store after a failure after which its files cannot be used. It never returns: a
+// goroutine of the library would go on.
+func (s *Store) fail(err error) {
+	s.report(err)
+	if s.fatal != nil && s.patient() {
+		s.fatal(err)
 	}
-	l.s.ending.Do(func() {
-		l.s.end = err
-		l.s.stop(l.s.ended)
+	s.ending.Do(func() {
+		s.end = err
+		s.stop(s.ended)
 	})
 	select {}
 }
+
+// events are the Events of a store.
+type events struct{ s *Store }
+
+func (e events) Retried(err error)                  { e.s.retried(err) }
+func (e events) Corrupt(path string, details error) { e.s.corrupt(path, details) }
+func (e events) Stalled(held bool)                  { e.s.stalled.Store(held) }
+func (e events) WaitForRoom()                       { e.s.waitForRoom() }
+func (e events) Fatal(err error)                    { e.s.fail(err) }
 
 func over(c <-chan struct{}) bool {
 	select {

@@ -11,25 +11,25 @@ func (v View) Middle(prefix []byte) []byte {
 	if v.s == nil {
 		return nil
 	}
-	all, err := v.s.db.tables()
+	all, err := v.s.db.Tables()
 	if err != nil {
 		return nil // a part may be empty
 	}
-	var files []table
+	var files []Table
 	total := uint64(0)
 	for _, file := range all {
-		if bytes.HasPrefix(file.smallest, prefix) {
+		if bytes.HasPrefix(file.Smallest, prefix) {
 			files = append(files, file)
-			total += file.size
+			total += file.Size
 		}
 	}
-	slices.SortFunc(files, func(a, b table) int { return bytes.Compare(a.smallest, b.smallest) })
+	slices.SortFunc(files, func(a, b Table) int { return bytes.Compare(a.Smallest, b.Smallest) })
 	before := uint64(0)
 	for i, file := range files {
 		if before >= total/2 && i > 0 {
-			return slices.Clone(file.smallest)
+			return slices.Clone(file.Smallest)
 		}
-		before += file.size
+		before += file.Size
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ type Options struct {
 
 // Store is an open tip store.
 type Store struct {
-	db      engine
+	db      DB
+	library Library
 	dir     string
 	failed  func(error)
 	fatal   func(error)
@@ -81,9 +82,9 @@ func (s *Store) leave() {
 const damagedMark = "DAMAGED"
 
 // Open opens the store, or makes an empty one. ErrDamaged means that its files are damaged; Discard
-// removes them.
-func Open(o Options) (*Store, error) {
-	s := &Store{dir: o.Dir, failed: o.Failed, fatal: o.Fatal, broken: make(chan error, 1), room: o.Room}
+// removes them. Call tipfiles.Open, which has the library.
+func Open(o Options, l Library) (*Store, error) {
+	s := &Store{library: l, dir: o.Dir, failed: o.Failed, fatal: o.Fatal, broken: make(chan error, 1), room: o.Room}
 	s.ended, s.lost = make(chan struct{}), make(chan struct{})
 	s.idle = sync.NewCond(&s.mu)
 	if o.ReadOnly {
@@ -99,17 +100,17 @@ func Open(o Options) (*Store, error) {
 			return nil, fmt.Errorf("tipstore: %w", err)
 		}
 	}
-	if err := s.open(func() (engine, error) { return openPebble(s, dir, o) }); err != nil {
+	if err := s.open(func() (DB, error) { return l.Open(dir, o, events{s}) }); err != nil {
 		return nil, err
 	}
 	s.opened.Store(true)
 	return s, nil
 }
 
-func (s *Store) open(pebble func() (engine, error)) error {
+func (s *Store) open(files func() (DB, error)) error {
 	opened := make(chan error, 1)
 	go func() {
-		db, err := pebble()
+		db, err := files()
 		s.db = db
 		opened <- err
 	}()
@@ -118,13 +119,18 @@ func (s *Store) open(pebble func() (engine, error)) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), denied(err): // the files may be good
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), Denied(err): // the files may be good
 			return fmt.Errorf("tipstore: %w", err)
 		}
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case <-s.ended:
 		return s.end
 	}
+}
+
+// Denied reports whether an error says that a file may not be written.
+func Denied(err error) bool {
+	return errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)
 }
 
 // Discard removes the store's files. A start rebuilds the store from the log.
@@ -144,7 +150,7 @@ func (s *Store) Get(key []byte) ([]byte, error) {
 	return s.get(s.db, key)
 }
 
-func (s *Store) get(from getter, key []byte) ([]byte, error) {
+func (s *Store) get(from Getter, key []byte) ([]byte, error) {
 	if err := s.damages.known(key, nil); err != nil {
 		return nil, err
 	}
@@ -169,7 +175,7 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 	if err := s.damages.known(key, nil); err != nil {
 		return nil, err
 	}
-	found, err := s.db.search()
+	found, err := s.db.Search()
 	if err != nil {
 		return nil, s.met(key, nil, err)
 	}
@@ -200,7 +206,7 @@ func (s *Store) Flush() error {
 	}
 	flushed := make(chan (<-chan struct{}), 1)
 	err := s.write(s.broken, func() error {
-		done, err := s.db.flush()
+		done, err := s.db.Flush()
 		flushed <- done
 		return err
 	})
@@ -226,7 +232,7 @@ func (s *Store) Hurry() { s.hurried.Store(true) }
 // View is the store as it was at one moment.
 type View struct {
 	s    *Store
-	view snapshot
+	view Snapshot
 }
 
 // Snapshot returns a view of the store as of now, or an empty view of a closed store. Open few
@@ -235,7 +241,7 @@ func (s *Store) Snapshot() View {
 	if over(s.ended) || !s.enter() { // after a fatal error Pebble keeps its lock
 		return View{}
 	}
-	return View{s, s.db.snapshot()}
+	return View{s, s.db.NewSnapshot()}
 }
 
 // Close frees the view.
@@ -271,7 +277,7 @@ func (v View) Range(from, before []byte, handle func(key, value []byte) error) (
 	if err := v.s.damages.known(from, before); err != nil {
 		return err
 	}
-	all, err := v.view.between(from, before)
+	all, err := v.view.Range(from, before)
 	if err != nil {
 		return v.s.met(from, before, err)
 	}

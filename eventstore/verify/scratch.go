@@ -13,6 +13,7 @@ import (
 	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 )
 
 // scratchCache is the memory of the scratch store, in bytes.
@@ -38,7 +39,7 @@ func (s *scratch) open() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.store == nil {
-		if s.store, err = tipstore.Open(tipstore.Options{Dir: s.dir, Cache: scratchCache}); err == nil {
+		if s.store, err = tipfiles.Open(tipstore.Options{Dir: s.dir, Cache: scratchCache}); err == nil {
 			s.store.Hurry() // a put on a full disk returns an error
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 	"payledger/eventstore/verify"
 )
 
@@ -141,7 +142,7 @@ func TestWithoutShards(t *testing.T) {
 // setTip sets or, with nil, removes a row of the tip store.
 func (l *log) setTip(t *testing.T, key, value []byte) {
 	t.Helper()
-	s, err := tipstore.Open(tipstore.Options{Dir: filepath.Join(l.dir, "tips"), Cache: 1 << 20})
+	s, err := tipfiles.Open(tipstore.Options{Dir: filepath.Join(l.dir, "tips"), Cache: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

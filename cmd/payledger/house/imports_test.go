@@ -110,35 +110,46 @@ func TestApart(t *testing.T) {
 // below reports whether a folder is the parent or stands below it.
 func below(dir, parent string) bool { return dir == parent || strings.HasPrefix(dir, parent+"/") }
 
-// openers lists the folders that may import the log's implementation: they open a log.
-var openers = []string{"cmd/payledger/ledger"}
+// openers lists the folders that may import an implementation, by the implementation's folder: they
+// open a log, or a tip store.
+var openers = map[string][]string{
+	"eventstore/engine":            {"cmd/payledger/ledger"},
+	"eventstore/tipstore/tipfiles": {"eventstore/archive", "eventstore/engine", "eventstore/verify"},
+}
 
 // plain lists the folders below eventstore that the folder eventstore itself may import.
 var plain = []string{"eventstore/codec", "eventstore/fault", "eventstore/format"}
 
 func TestEngine(t *testing.T) {
 	check(t)
-	const implementation = "eventstore/engine"
-	seen := map[string]bool{}
+	seen := map[string]map[string]bool{} // by implementation
 	for _, s := range sources(t) {
 		if s.forTests() {
 			continue
 		}
 		for _, imported := range s.imports() {
 			folder, own := ours(imported)
-			if own && folder == implementation {
-				seen[s.dir()] = true
-				if !slices.Contains(openers, s.dir()) {
-					t.Errorf("%s imports %s, which only %v may import", s.path, folder, openers)
+			if may := openers[folder]; own && may != nil {
+				if seen[folder] == nil {
+					seen[folder] = map[string]bool{}
 				}
+				seen[folder][s.dir()] = true
+				if !slices.Contains(may, s.dir()) {
+					t.Errorf("%s imports %s, which only %v may import", s.path, folder, may)
+				}
+			}
+			if strings.HasPrefix(imported, "github.com/cockroachdb/pebble") && s.dir() != "eventstore/tipstore/tipfiles" {
+				t.Errorf("%s imports %s: every program with it then links Pebble", s.path, imported)
 			}
 			if s.dir() == "eventstore" && (own && !below(folder, "domain") && !slices.Contains(plain, folder) || !own && strings.Contains(imported, ".")) {
 				t.Errorf("%s imports %s: everything that imports the event store then depends on it", s.path, imported)
 			}
 		}
 	}
-	if len(seen) != len(openers) {
-		t.Errorf("%d folders import %s; openers has %d", len(seen), implementation, len(openers))
+	for implementation, may := range openers {
+		if len(seen[implementation]) != len(may) {
+			t.Errorf("%d folders import %s; openers has %d", len(seen[implementation]), implementation, len(may))
+		}
 	}
 }
 

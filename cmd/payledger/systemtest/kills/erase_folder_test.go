@@ -28,6 +28,7 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 )
 
 // keysOf returns the values of persons' keys in a stopped folder, by the name of the key: as they
@@ -104,7 +105,7 @@ func everyByte(t *testing.T, data string) map[string][]byte {
 	if err := os.CopyFS(copied, os.DirFS(filepath.Join(data, ledger.EventsFolder, "tips"))); err != nil {
 		t.Fatal(err)
 	}
-	tips, err := tipstore.Open(tipstore.Options{Dir: copied, Cache: 8 << 20})
+	tips, err := tipfiles.Open(tipstore.Options{Dir: copied, Cache: 8 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

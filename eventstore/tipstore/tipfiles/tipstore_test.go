@@ -1,4 +1,4 @@
-package tipstore_test
+package tipfiles_test
 
 import (
 	"bytes"
@@ -11,11 +11,12 @@ import (
 
 	_ "payledger/eventstore/scratchtest"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 )
 
 func open(t *testing.T, o tipstore.Options) *tipstore.Store {
 	t.Helper()
-	s, err := tipstore.Open(o)
+	s, err := tipfiles.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +64,6 @@ func TestStore(t *testing.T) {
 			view.Close()
 			if err := s.Flush(); err != nil {
 				t.Error(err)
-			}
-			if memory, disk := s.Memory(); memory == 0 || disk == 0 {
-				t.Error(memory, disk)
 			}
 			late := s.NewBatch()
 			if err := errors.Join(late.Set([]byte("c"), nil), s.Close()); err != nil {
@@ -163,7 +161,7 @@ func TestDamage(t *testing.T) {
 				}
 			}
 			var reported error
-			s, err = tipstore.Open(tipstore.Options{Dir: dir, ReadOnly: readOnly, Failed: func(err error) { reported = err }})
+			s, err = tipfiles.Open(tipstore.Options{Dir: dir, ReadOnly: readOnly, Failed: func(err error) { reported = err }})
 			if err == nil {
 				lost := 0
 				for i := range someKeys {
@@ -186,7 +184,7 @@ func TestDamage(t *testing.T) {
 				}
 				return
 			}
-			if _, err := tipstore.Open(tipstore.Options{Dir: dir}); !errors.Is(err, tipstore.ErrDamaged) {
+			if _, err := tipfiles.Open(tipstore.Options{Dir: dir}); !errors.Is(err, tipstore.ErrDamaged) {
 				t.Errorf("opened again: %v", err)
 			}
 			if err := tipstore.Discard(dir); err != nil {
@@ -229,9 +227,11 @@ func TestDamageIsReadOnce(t *testing.T) {
 	if err := os.WriteFile(tables[0], data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, tipstore.Options{Dir: dir})
+	s, _, reads, err := tipfiles.OpenWatched(tipstore.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer s.Close()
-	reads := s.Count()
 	view := s.Snapshot()
 	defer view.Close()
 	for name, read := range map[string]func(i int) error{
@@ -291,7 +291,7 @@ func TestDamagedFilter(t *testing.T) {
 		if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.WriteFile(filepath.Join(dir, filepath.Base(tables[0])), flipped, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		s, err := tipstore.Open(tipstore.Options{Dir: dir})
+		s, err := tipfiles.Open(tipstore.Options{Dir: dir})
 		if err == nil {
 			err = readAll(t, s)
 			s.Close()

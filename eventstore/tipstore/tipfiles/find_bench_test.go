@@ -1,17 +1,20 @@
-package tipstore
+package tipfiles_test
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"testing"
+
+	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 )
 
 // TestCacheHasRoom: after many batches, tables of waiting writes leave most of the cache to blocks,
 // and a look-up that is repeated reads no file.
 func TestCacheHasRoom(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Dir: t.TempDir(), Cache: 16 << 20})
+	s, metrics, _, err := tipfiles.OpenWatched(tipstore.Options{Dir: t.TempDir(), Cache: 16 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,27 +29,27 @@ func TestCacheHasRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if reserved := s.db.(database).db.Metrics().MemTable.Size + s.db.(database).db.Metrics().MemTable.ZombieSize; reserved > 4<<20 {
+	if reserved := metrics().MemTable.Size + metrics().MemTable.ZombieSize; reserved > 4<<20 {
 		t.Errorf("tables of waiting writes take %d bytes of the cache", reserved)
 	}
 	for range 100 { // a compaction may take the place of a file meanwhile
-		before := s.db.(database).db.Metrics().BlockCache.Misses
+		before := metrics().BlockCache.Misses
 		for i := range 100 {
-			if _, err := s.Find(key(1<<30 + i)); !errors.Is(err, ErrNotFound) {
+			if _, err := s.Find(key(1<<30 + i)); !errors.Is(err, tipstore.ErrNotFound) {
 				t.Fatal(err)
 			}
 		}
-		if s.db.(database).db.Metrics().BlockCache.Misses == before {
+		if metrics().BlockCache.Misses == before {
 			return
 		}
 	}
 	t.Error("look-ups go on reading files")
 }
 
-// BenchmarkFind looks up keys that a large store does not have: go test ./eventstore/tipstore
-// -run - -bench Find
+// BenchmarkFind looks up keys that a large store does not have: go test
+// ./eventstore/tipstore/tipfiles -run - -bench Find
 func BenchmarkFind(b *testing.B) {
-	s, err := Open(Options{Dir: b.TempDir(), Cache: 32 << 20})
+	s, err := tipfiles.Open(tipstore.Options{Dir: b.TempDir(), Cache: 32 << 20})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -77,7 +80,7 @@ func BenchmarkFind(b *testing.B) {
 			i := 1 << 30
 			for b.Loop() {
 				i++
-				if _, err := get(key(i)); !errors.Is(err, ErrNotFound) {
+				if _, err := get(key(i)); !errors.Is(err, tipstore.ErrNotFound) {
 					b.Fatal(err)
 				}
 			}

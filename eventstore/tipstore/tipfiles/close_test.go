@@ -1,4 +1,4 @@
-package tipstore_test
+package tipfiles_test
 
 import (
 	"errors"
