@@ -128,4 +128,12 @@
 //     intended void, an automatic capture), the same event requests it: no failure can come between
 //     the two records. If the answer to that append is lost, package payments looks the payment up,
 //     and sends the operation (doubts.go).
+//
+// # Tests
+//
+// The tests of a service run all services together, over a real log (package commandstest). Those of
+// accounts, approvals, erasures, instruments, notifications, pending and service stand in this
+// folder, in files with the name of the package: they are one program, because each program of
+// tests with the log takes three seconds of CPU time to link. The other services have a program of
+// their own.
 package commands

@@ -27,13 +27,25 @@ func RunWithoutLeaks(m *testing.M) {
 	os.Exit(code)
 }
 
+// WithoutLeaks makes a test fail, at its end, if goroutines are left that it started. Call it first,
+// in a test that is not parallel.
+func WithoutLeaks(t *testing.T) {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		if err := leaks(time.Now().Add(leaksEnd), before); err != nil {
+			t.Error("goroutines are left:", err)
+		}
+	})
+}
+
 // leaks waits until no goroutine is left, and returns an error if some are left at the deadline. A
 // server that is shut down while it makes the next segment leaves its goroutines for that stream: a
 // fault of the library, which ends with the process.
-func leaks(deadline time.Time) error {
+func leaks(deadline time.Time, besides ...goleak.Option) error {
 	for {
-		err := goleak.Find(goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
-			goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"))
+		err := goleak.Find(append(besides, goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
+			goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"))...)
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}

@@ -1,9 +1,9 @@
-package pending_test
+package pending
 
 import (
 	"testing"
 
-	"payledger/eventstore/eventstoretest"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { eventstoretest.RunWithoutLeaks(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

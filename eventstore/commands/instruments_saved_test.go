@@ -1,4 +1,4 @@
-package instruments_test
+package commands_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package notifications_test
+package commands_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package approvals_test
+package commands_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package accounts_test
+package commands_test
 
 import (
 	"context"

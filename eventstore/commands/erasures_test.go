@@ -1,4 +1,4 @@
-package erasures_test
+package commands_test
 
 import (
 	"context"
@@ -17,12 +17,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-func TestMain(m *testing.M) { commandstest.Main(m) }
-
-type rig struct{ *commandstest.Rig }
-
 // saved saves cards for a customer, in one session, and returns their tokens.
-func (r rig) saved(s *service.Service, customer string, n int) (tokens []domain.Token) {
+func (r *rig) saved(s *service.Service, customer string, n int) (tokens []domain.Token) {
 	r.T.Helper()
 	opened := r.Opened(s, session.Fields{CustomerID: customer})
 	for range n {
@@ -32,7 +28,7 @@ func (r rig) saved(s *service.Service, customer string, n int) (tokens []domain.
 }
 
 // kept returns the number of vaulted cards that stand in the stream of secrets.
-func (r rig) kept(tokens []domain.Token) (n int) {
+func (r *rig) kept(tokens []domain.Token) (n int) {
 	r.T.Helper()
 	for _, token := range tokens {
 		there, err := r.Vault.Kept(context.Background(), secrets.CardRef{Account: r.By.Account, Token: token})
@@ -46,7 +42,7 @@ func (r rig) kept(tokens []domain.Token) (n int) {
 	return n
 }
 
-func (r rig) person(customer string) person.State {
+func (r *rig) person(customer string) person.State {
 	r.T.Helper()
 	id := domain.PersonIDFor(secrets.PersonalKeyName(r.By.Account, customer, ""))
 	tip, err := eventstore.NewRepositories(r.Store).Persons.Load(context.Background(), r.By.Account, id, eventstore.Latest)
@@ -61,7 +57,7 @@ func (r rig) person(customer string) person.State {
 // without rewriting a file for each (D22).
 func TestErasureRewritesLittle(t *testing.T) {
 	t.Parallel()
-	r := rig{commandstest.NewRig(t)}
+	r := newRig(t)
 	s := r.Service(nil)
 	count := r.Deletions()
 	var rewrites [2]int
@@ -91,7 +87,7 @@ func TestErasureRewritesLittle(t *testing.T) {
 func TestErasureCrashes(t *testing.T) {
 	t.Parallel()
 	const cards = 2
-	r := rig{commandstest.NewRigFor(t, false)}
+	r := newRigFor(t, false)
 	other := r.Service(nil)
 	recorded, crashes := 0, 0
 	for finished := false; !finished; {
@@ -149,7 +145,7 @@ func TestErasureCrashes(t *testing.T) {
 // began before, does not stay.
 func TestCopyBesideADeletion(t *testing.T) {
 	t.Parallel()
-	r := rig{commandstest.NewRig(t)}
+	r := newRig(t)
 	s := r.Service(nil)
 	tokens := r.saved(s, "zen", 1)
 	before, err := eventstore.NewRepositories(r.Store).Instruments.Load(t.Context(), r.By.Account, tokens[0], eventstore.Latest)
@@ -168,7 +164,7 @@ func TestCopyBesideADeletion(t *testing.T) {
 // removed. A card that is saved later is sealed under the next key, and stays.
 func TestCardOfAnErasedCustomer(t *testing.T) {
 	t.Parallel()
-	r := rig{commandstest.NewRig(t)}
+	r := newRig(t)
 	s := r.Service(nil)
 	token := r.saved(s, "zen", 1)[0]
 	ref := secrets.CardRef{Account: r.By.Account, Token: token}
@@ -206,7 +202,7 @@ func TestCardOfAnErasedCustomer(t *testing.T) {
 // token that arrives after the erasure.
 func TestErasedCardTokens(t *testing.T) {
 	t.Parallel()
-	r := rig{commandstest.NewRig(t)}
+	r := newRig(t)
 	s := r.Service(nil)
 	card := r.saved(s, "Ada", 1)[0]
 	ref := secrets.CardRef{Account: r.By.Account, Token: card}

@@ -1,4 +1,4 @@
-package notifications_test
+package commands_test
 
 import (
 	"context"
@@ -19,3 +19,5 @@ func newRig(t *testing.T) *rig { return &rig{commandstest.NewRig(t)} }
 func newRigFor(t *testing.T, soleWriter bool) *rig {
 	return &rig{commandstest.NewRigFor(t, soleWriter)}
 }
+
+func (r *rig) with(t *testing.T) *rig { return &rig{r.With(t)} }

@@ -1,4 +1,4 @@
-package service_test
+package commands_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package pending_test
+package commands_test
 
 import (
 	"context"
@@ -189,6 +189,7 @@ func TestPendingCaptures(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
+	eventstoretest.WithoutLeaks(t)
 	n := newNode(t)
 	n.fill(t, *captures)
 	later := &confirmsLater{}
