@@ -19,6 +19,9 @@
 //
 // The package must not know: how shards append, read and recover, and which events exist.
 //
+// The tests of packages ordered and prover, which read the log by its checkpoints, stand here too:
+// each program of tests with the log takes three seconds of CPU time to link.
+//
 // # Place
 //
 //	outside       cmd, projections

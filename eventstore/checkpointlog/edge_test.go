@@ -16,14 +16,7 @@ import (
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
-	"payledger/eventstore/format"
 )
-
-type added struct{}
-
-func (added) Type() string { return "tally.added" }
-
-var tallies = format.NewAggregate("tally", 1, []added{{}}, func(sum int64, _ added) int64 { return sum + 1 })
 
 // grow appends five events, and returns the checkpoint that covers them.
 func grow(t *testing.T, s *engine.Store) checkpoint.Checkpoint {

@@ -131,8 +131,8 @@
 //
 // # Tests
 //
-// The tests of a service run all services together, over a real log (package commandstest). Those of
-// accounts, approvals, erasures, instruments, notifications, pending and service stand in this
+// The tests of a service run all services together, over a real log (package commandstest). Those
+// of accounts, approvals, erasures, instruments, notifications, pending and service stand in this
 // folder, in files with the name of the package: they are one program, because each program of
 // tests with the log takes three seconds of CPU time to link. The other services have a program of
 // their own.

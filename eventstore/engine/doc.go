@@ -165,6 +165,6 @@
 //	log         ► engine
 //	log           eventstore
 //	servers       archive, backup, external, nodes
-//	streams       applied, blocks, checkpointlog, deliverylog, disk, folder and 9 others
+//	streams       applied, blocks, checkpointlog, deliverylog, disk, folder and 10 others
 //	bytes         cache, due, fault, format, stored, workers
 package engine

@@ -27,8 +27,8 @@ func RunWithoutLeaks(m *testing.M) {
 	os.Exit(code)
 }
 
-// WithoutLeaks makes a test fail, at its end, if goroutines are left that it started. Call it first,
-// in a test that is not parallel.
+// WithoutLeaks makes a test fail, at its end, if goroutines are left that it started. Call it
+// first, in a test that is not parallel.
 func WithoutLeaks(t *testing.T) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()

@@ -6,7 +6,8 @@
 // at the same positions, on any node, before and after a restart. A reader has at most one page of
 // the log in memory (64 groups), however long the log is.
 //
-// The package must not know: which events a caller shows, and how.
+// The package must not know: which events a caller shows, and how. Its tests stand with those of
+// package checkpointlog.
 //
 // Design notes
 //

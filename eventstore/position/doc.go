@@ -26,16 +26,17 @@
 // # Design notes
 //
 // Each record stays until its segment is dropped, after the retention of deliveries. So the time
-// between two of them decides the space: 0.35 kB for each (TestBytes). With four records a second
-// of each reader, a log with a few events a second would grow by 0.24 GB a day; now it is 1 MB.
-// After a crash a reader reads at most 1,024 events, or those of a minute, again; twice as much
+// between two of them decides the space: 0.35 kB for each (TestPositionBytes). With four records a
+// second of each reader, a log with a few events a second would grow by 0.24 GB a day; now it is 1
+// MB. After a crash a reader reads at most 1,024 events, or those of a minute, again; twice as much
 // until its process has written a record.
 //
 // The records had a stream of their own, which kept the newest one of each reader. It needed a
 // witness, a back-up, an inspection and a scrub of its own, and the last node that wrote won. The
 // shard of deliveries has all of this for its records.
 //
-// The package must not know: what a reader does with events.
+// The package must not know: what a reader does with events. Its tests over a log stand with those
+// of package deliverylog.
 //
 // # Place
 //

@@ -19,7 +19,8 @@
 //   - A proof ends with the payment's newest event. If no checkpoint covers that event within Wait,
 //     the proof ends with the newest covered event.
 //
-// The package must not know: HTTP, the folder's layout, the payment's rules.
+// The package must not know: HTTP, the folder's layout, the payment's rules. Its tests stand with
+// those of package checkpointlog.
 //
 // Design notes: with all nodes in the file (64 bytes an event) it would be a tenth of the log; with
 // subtrees of 256 events a proof in a quiet log would read 256 checkpoints.

@@ -86,8 +86,8 @@
 //
 // What to do: take an eventstore.Store, or a tipstore.Store. A method of the engine that is missing
 // there goes into the interface, unless its types reach JetStream or the tip store: then name an
-// interface in the package that needs it, as ordered.Store. What opens a log or a tip store gets a
-// place in openers.
+// interface in the package that needs it, as ordered.Store. A package that opens a log or a tip
+// store gets a place in openers.
 //
 // # TestFileReaders: few files know the server's files
 //

@@ -9,5 +9,6 @@
 // answers to concurrent clients fit one order of their requests.
 //
 // It starts all services together, because a payment needs them. So the tests of each service are
-// external tests, and only they import the kit; many stand in the folder above. It must not know what a single test checks.
+// external tests, and only they import the kit; many stand in the folder above. It must not know
+// what a single test checks.
 package commandstest

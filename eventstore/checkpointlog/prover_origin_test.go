@@ -1,4 +1,4 @@
-package prover_test
+package checkpointlog_test
 
 import (
 	"encoding/hex"

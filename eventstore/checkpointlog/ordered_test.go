@@ -1,10 +1,9 @@
-package ordered_test
+package checkpointlog_test
 
 import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"flag"
 	"sync"
 	"testing"
 	"time"
@@ -18,11 +17,6 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/ordered"
 )
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	eventstoretest.RunWithoutLeaks(m)
-}
 
 // added is the event of the tests' aggregate.
 type added struct {
@@ -121,9 +115,9 @@ func collect(t testing.TB, l *ordered.Log, after uint64) (events []ordered.Event
 	return events
 }
 
-// TestRead: every event is read once, in the order of the positions of the newest checkpoint, from
-// any position on, by every store.
-func TestRead(t *testing.T) {
+// TestOrderedRead: every event is read once, in the order of the positions of the newest
+// checkpoint, from any position on, by every store.
+func TestOrderedRead(t *testing.T) {
 	t.Parallel()
 	for name, sole := range map[string]bool{"sole writer": true, "one of two": false} {
 		t.Run(name, func(t *testing.T) {
@@ -192,9 +186,9 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestSeek: a position within a checkpoint over many groups is found, and a follower receives the
-// events of later checkpoints.
-func TestSeek(t *testing.T) {
+// TestOrderedSeek: a position within a checkpoint over many groups is found, and a follower
+// receives the events of later checkpoints.
+func TestOrderedSeek(t *testing.T) {
 	t.Parallel()
 	s := open(t, eventstoretest.Server(t, t.TempDir()), 1, true)
 	const many = 300
@@ -214,9 +208,9 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// TestFollow checks that a follower receives every event once, also the events of later
+// TestOrderedFollow checks that a follower receives every event once, also the events of later
 // checkpoints, and that a blocked follower delays no other.
-func TestFollow(t *testing.T) {
+func TestOrderedFollow(t *testing.T) {
 	t.Parallel()
 	s := open(t, eventstoretest.Server(t, t.TempDir()), 2, true)
 	checkpoints(t, s, often)

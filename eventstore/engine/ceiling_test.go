@@ -1,4 +1,4 @@
-package ceiling_test
+package engine_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package prover_test
+package checkpointlog_test
 
 import (
 	"bytes"
@@ -28,8 +28,6 @@ import (
 	"payledger/eventstore/prover"
 	"payledger/eventstore/secrets"
 )
-
-func TestMain(m *testing.M) { eventstoretest.RunWithoutLeaks(m) }
 
 const owner domain.AccountID = "acct1"
 
@@ -139,9 +137,9 @@ func (r *rig) proves(p *prover.Prover, id domain.PaymentID) ([]byte, proof.Check
 	return b.Bytes(), checked
 }
 
-// TestErased checks that a proof is still valid after the personal data of its payment was erased,
-// and has the same events as before.
-func TestErased(t *testing.T) {
+// TestProverErased checks that a proof is still valid after the personal data of its payment was
+// erased, and has the same events as before.
+func TestProverErased(t *testing.T) {
 	r := newRig(t)
 	key, ada := secrets.PersonalKeyName(owner, "customer-1", ""), domain.Personal{CardholderName: "Ada Lovelace"}
 	var err error
@@ -171,9 +169,9 @@ func TestErased(t *testing.T) {
 	}
 }
 
-// TestPayment checks that each payment of a log has a valid proof: while checkpoints are written,
-// with the file of stored hashes, without it, and after every kind of damage to it.
-func TestPayment(t *testing.T) {
+// TestProverPayment checks that each payment of a log has a valid proof: while checkpoints are
+// written, with the file of stored hashes, without it, and after every kind of damage to it.
+func TestProverPayment(t *testing.T) {
 	r := newRig(t)
 	var ids []domain.PaymentID
 	var all sync.WaitGroup
@@ -243,9 +241,9 @@ func TestPayment(t *testing.T) {
 	}
 }
 
-// TestSince: a proof shows that the log begins with the log of each older checkpoint; a log that is
-// longer is refused.
-func TestSince(t *testing.T) {
+// TestProverSince: a proof shows that the log begins with the log of each older checkpoint; a log
+// that is longer is refused.
+func TestProverSince(t *testing.T) {
 	r := newRig(t)
 	var id domain.PaymentID
 	for n := range 70 {
@@ -297,8 +295,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestUnknown: a payment that the account does not have, and one without a checkpoint.
-func TestUnknown(t *testing.T) {
+// TestProverUnknown: a payment that the account does not have, and one without a checkpoint.
+func TestProverUnknown(t *testing.T) {
 	r := newRig(t)
 	id := r.paid(1)
 	var refused *domain.Error

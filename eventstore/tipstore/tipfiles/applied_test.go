@@ -1,4 +1,4 @@
-package applied_test
+package tipfiles_test
 
 import (
 	"slices"

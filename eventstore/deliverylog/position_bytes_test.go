@@ -1,4 +1,4 @@
-package position_test
+package deliverylog_test
 
 import (
 	"io/fs"
@@ -14,8 +14,9 @@ import (
 	"payledger/eventstore/position"
 )
 
-// TestBytes checks what a record takes in the log if it is alone in its group.
-func TestBytes(t *testing.T) {
+// TestPositionBytes checks what a record of package position takes in the log if it is alone in its
+// group.
+func TestPositionBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := eventstoretest.Config(eventstoretest.Server(t, dir))
