@@ -9,5 +9,6 @@
 //	cd deploy/connectors/adyen && go test -tags system -count=1 -timeout 90m -v -run TestMatrix ./api
 //
 // The seeds are fixed. PAYLEDGER_TEST_SEED=clock takes seeds from the clock for long runs; a test
-// prints its seed and the command that repeats it (package seedtest).
+// prints its seed and the command that repeats it (package seedtest). .ci/run plays a part of the
+// cases of the longest tests for each commit; without PAYLEDGER_TEST_PART all of them run.
 package systemtest

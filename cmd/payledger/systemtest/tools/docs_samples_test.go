@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/domain/seedtest"
 	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 )
@@ -55,12 +56,17 @@ for line in sys.stdin:
 }
 
 // TestSamples: the example of every call in Go, Node and Python works against the whole service.
+// The languages take turns.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	for name, l := range samplePrograms {
+	for i, name := range slices.Sorted(maps.Keys(samplePrograms)) {
+		l := samplePrograms[name]
+		if !seedtest.Turn(i, len(samplePrograms)) {
+			continue
+		}
 		if _, err := exec.LookPath(l.program); err != nil && !apptest.ToolMissing(t, err.Error()) {
 			continue
 		}
