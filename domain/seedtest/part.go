@@ -19,6 +19,18 @@ const allParts = -1
 // successive numbers of runs as there are turns, each case is in one.
 func Turn(i, turns int) bool { return inPart(part, i, turns) }
 
+// Share returns the number of rounds of a test in this run, of n rounds that are shared by as many
+// runs as there are turns, and the number of the share: with the seed it makes random rounds others
+// in each share.
+func Share(n, turns int) (rounds int, share uint64) { return shareOf(part, n, turns) }
+
+func shareOf(part, n, turns int) (rounds int, share uint64) {
+	if part == allParts {
+		return n, 0
+	}
+	return (n + turns - 1) / turns, uint64(part % turns)
+}
+
 // AllParts reports whether this run has all cases of all tests: also what takes too long for a run
 // of each commit.
 func AllParts() bool { return part == allParts }

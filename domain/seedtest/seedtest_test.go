@@ -86,6 +86,12 @@ func TestTurn(t *testing.T) {
 			t.Errorf("case %d is in %d of 3 runs", i, runs)
 		}
 	}
+	if n, share := shareOf(allParts, 25, 3); n != 25 || share != 0 {
+		t.Errorf("a whole run has %d rounds of share %d", n, share)
+	}
+	if n, share := shareOf(5, 25, 3); n != 9 || share != 2 {
+		t.Errorf("part 5 has %d rounds of share %d", n, share)
+	}
 	for value, want := range map[string]int{"": allParts, "0": 0, "17": 17} {
 		if n, err := partOf(value); n != want || err != nil {
 			t.Errorf("%q is part %d, %v", value, n, err)

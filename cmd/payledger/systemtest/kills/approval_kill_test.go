@@ -25,7 +25,8 @@ func TestKillApprovals(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	random := rand.New(rand.NewPCG(seedtest.Seed(t), 0))
+	rounds, share := seedtest.Share(apptest.ApprovalRounds, 3)
+	random := rand.New(rand.NewPCG(seedtest.Seed(t), share))
 	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func TestKillApprovals(t *testing.T) {
 	p := start()
 	apiKey := p.Credentials.APIKey
 	totals := map[string]int{}
-	for range apptest.ApprovalRounds {
+	for range rounds {
 		m := apptest.NewMerchant(p.Ready.API, apiKey)
 		attempts := m.PendingApprovals(t)
 		decideAndKill(t, p, m, attempts, random.IntN(apptest.ApprovalConcurrency-5))
@@ -53,7 +54,7 @@ func TestKillApprovals(t *testing.T) {
 		}
 	}
 	p.Stop()
-	t.Logf("%d rounds: %v", apptest.ApprovalRounds, totals)
+	t.Logf("%d rounds: %v", rounds, totals)
 }
 
 // decideAndKill decides all at once and kills the process when so many were answered.

@@ -121,8 +121,8 @@ func TestKillDuringErasure(t *testing.T) {
 	}
 	t.Parallel()
 	const customers = 8
-	const rounds = 10
-	random := rand.New(rand.NewPCG(seedtest.Seed(t), 0))
+	rounds, share := seedtest.Share(10, 3)
+	random := rand.New(rand.NewPCG(seedtest.Seed(t), share))
 	data := t.TempDir()
 	p := apptest.ServeProcess(t, "--data", data)
 	account, apiKey := p.Credentials.AccountID, p.Credentials.APIKey
