@@ -3,4 +3,6 @@
 //
 // Rules: reading the metrics changes nothing and waits for no processor. If a source fails, only
 // its metrics are missing.
+//
+// The tests stand in cmd/payledger/servicetest, in a program that has the whole service anyway.
 package metrics

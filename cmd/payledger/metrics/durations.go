@@ -49,7 +49,8 @@ func NewDurations() *Durations {
 	}
 }
 
-func (d *Durations) all() []prometheus.Collector {
+// Collectors returns the histograms.
+func (d *Durations) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{d.requests, d.processors, d.appends, d.syncs, d.attempts, d.lags}
 }
 

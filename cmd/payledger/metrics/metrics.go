@@ -48,12 +48,13 @@ type Config struct {
 
 // Handler serves the metrics.
 func Handler(c Config) http.Handler {
-	return promhttp.HandlerFor(c.registry(), promhttp.HandlerOpts{EnableOpenMetrics: true}) // exemplars are in OpenMetrics only
+	return promhttp.HandlerFor(c.Registry(), promhttp.HandlerOpts{EnableOpenMetrics: true}) // exemplars are in OpenMetrics only
 }
 
-func (c Config) registry() *prometheus.Registry {
+// Registry returns the metrics of a service that runs.
+func (c Config) Registry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(c.Durations.all()...)
+	registry.MustRegister(c.Durations.Collectors()...)
 	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		c.requests(),

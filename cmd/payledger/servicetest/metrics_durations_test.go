@@ -1,12 +1,15 @@
-package metrics
+package servicetest
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,14 +18,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"payledger/cmd/payledger/metrics"
 	"payledger/eventstore"
 )
 
-// page returns the histograms in the form of OpenMetrics.
-func (d *Durations) page(t *testing.T) string {
+// histograms returns the page of the histograms in the form of OpenMetrics.
+func histograms(t *testing.T, d *metrics.Durations) string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(d.all()...)
+	registry.MustRegister(d.Collectors()...)
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	r.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
 	w := httptest.NewRecorder()
@@ -43,10 +47,10 @@ func quantile(t *testing.T, page, route string, q float64) float64 {
 		}
 		counts[le] += n
 	}
-	total, before, lower := counts[maxBucket()], 0.0, 0.0
-	for _, upper := range append(buckets[:len(buckets):len(buckets)], maxBucket()) {
+	total, before, lower := counts[math.Inf(1)], 0.0, 0.0
+	for _, upper := range slices.Sorted(maps.Keys(counts)) {
 		if counts[upper] >= q*total {
-			if upper == maxBucket() {
+			if math.IsInf(upper, 1) {
 				return lower
 			}
 			return lower + (upper-lower)*(q*total-before)/(counts[upper]-before)
@@ -57,13 +61,11 @@ func quantile(t *testing.T, page, route string, q float64) float64 {
 	return 0
 }
 
-func maxBucket() float64 { f, _ := strconv.ParseFloat("+Inf", 64); return f }
-
-// TestDurations checks that requests are counted by route and class of status, with their trace
+// TestMetricsDurations checks that requests are counted by route and class of status, with their trace
 // ids, and that the alert PayledgerSlow fires for the route alone of which one request in fifty is
 // slow.
-func TestDurations(t *testing.T) {
-	d := NewDurations()
+func TestMetricsDurations(t *testing.T) {
+	d := metrics.NewDurations()
 	for i := range 100 {
 		took := 20 * time.Millisecond
 		if i%50 == 0 {
@@ -74,7 +76,7 @@ func TestDurations(t *testing.T) {
 		d.Request("GET /payments", 503, 9*time.Second, "")
 	}
 	d.Request("", 404, time.Millisecond, "")
-	page := d.page(t)
+	page := histograms(t, d)
 	for _, want := range []string{
 		`payledger_http_request_duration_seconds_count{route="GET /payments",status="2xx"} 100`, `{route="GET /payments",status="5xx"} 100`, `{route="none",status="4xx"} 1`,
 		`{route="POST /payments/{id}/capture",status="2xx",le="5.0"} 100 # {trace_id="0af7651916cd43dd8448eb211c80319c"} 4.0`,
@@ -102,15 +104,15 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// TestAppendResults checks that an append counts by its result, and that a trace id that is no text
+// TestMetricsAppendResults checks that an append counts by its result, and that a trace id that is no text
 // or too long for an exemplar is left out.
-func TestAppendResults(t *testing.T) {
-	d := NewDurations()
+func TestMetricsAppendResults(t *testing.T) {
+	d := metrics.NewDurations()
 	for _, err := range []error{nil, eventstore.ErrConflict, fmt.Errorf("%w: full", eventstore.ErrRefused), fmt.Errorf("%w: late", eventstore.ErrUnknown)} {
 		d.Append(false, time.Millisecond, err, strings.Repeat("x", 200))
 		d.Append(true, time.Millisecond, err, "\xff")
 	}
-	page := d.page(t)
+	page := histograms(t, d)
 	for _, records := range []string{"events", "deliveries"} {
 		for _, result := range []string{"stored", "conflict", "refused", "unknown"} {
 			if want := `payledger_log_append_duration_seconds_count{records="` + records + `",result="` + result + `"} 1`; !strings.Contains(page, want) {
