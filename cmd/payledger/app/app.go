@@ -19,6 +19,7 @@ import (
 	"payledger/cmd/payledger/limits"
 	"payledger/cmd/payledger/metrics"
 	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/starting"
 	"payledger/cmd/payledger/web"
 	"payledger/domain"
 	"payledger/eventstore"
@@ -83,11 +84,11 @@ type App struct {
 	caps            intake.Caps
 	watch           *ViewsWatch
 	endCalls        func(context.Context) // of nodes without views; nil: there are none
-	viewNodes       viewNodes
+	viewNodes       nodes.Choice
 	apiDoor         *web.Door // of api, admin and sim, until the service is ready
 	adminDoor       *web.Door
 	simDoor         *web.Door
-	progress        *startProgress
+	progress        *starting.Progress
 	Credentials     *accounts.Credentials // of an account that this start created
 	creating        sync.Mutex            // held while an account is made
 	show            func(*accounts.Credentials) error
@@ -132,7 +133,7 @@ func StartOn(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
 	a := &App{
 		durations: metrics.NewDurations(),
-		Options:   o, log: log, clock: clock, Failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
+		Options:   o, log: log, clock: clock, Failed: make(chan error, 8), stopAPI: func() {}, progress: starting.New(log),
 		show: show, leaseClock: leaseClock, closing: make(chan struct{}),
 	}
 	a.intakeOf(bounds)
@@ -164,7 +165,7 @@ func (a *App) openLedger(ctx context.Context) (err error) {
 		return options.UsageOf(faults)
 	}
 	a.Ledger, err = ledger.Open(ctx, a.Options, ledger.Create, ledger.Config{
-		Now: a.clock, Logger: a.log, ReadTimeout: timeout, MajorityReads: a.Options.Reads == options.MajorityReads, Timed: a.durations, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
+		Now: a.clock, Logger: a.log, ReadTimeout: timeout, MajorityReads: a.Options.Reads == options.MajorityReads, Timed: a.durations, Progress: func(done, of uint64) { a.progress.At(starting.Tips, done, of) },
 	})
 	return err
 }

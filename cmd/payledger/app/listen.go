@@ -20,7 +20,7 @@ func (a *App) listen(ctx context.Context) (err error) {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	a.Options.PublicURL = cmp.Or(a.Options.PublicURL, a.API.URL)
-	a.adminDoor = web.NewDoor(a.progress.adminStarting())
+	a.adminDoor = web.NewDoor(a.progress.Admin())
 	if a.Admin, err = web.Serve(ctx, a.Options.AdminListen, a.adminWeb(a.adminDoor)); err != nil {
 		return fmt.Errorf("--admin-listen: %w", err)
 	}
@@ -36,7 +36,7 @@ func (a *App) listen(ctx context.Context) (err error) {
 	if !a.Options.InProcess() {
 		return nil
 	}
-	a.simDoor = web.NewDoor(a.progress.adminStarting())
+	a.simDoor = web.NewDoor(a.progress.Admin())
 	if a.Sim, err = web.Serve(ctx, a.Options.SimListen, web.Config{Handler: a.simDoor}); err != nil {
 		return fmt.Errorf("--sim-listen: %w", err)
 	}

@@ -61,9 +61,9 @@ func quantile(t *testing.T, page, route string, q float64) float64 {
 	return 0
 }
 
-// TestMetricsDurations checks that requests are counted by route and class of status, with their trace
-// ids, and that the alert PayledgerSlow fires for the route alone of which one request in fifty is
-// slow.
+// TestMetricsDurations checks that requests are counted by route and class of status, with their
+// trace ids, and that the alert PayledgerSlow fires for the route alone of which one request in
+// fifty is slow.
 func TestMetricsDurations(t *testing.T) {
 	d := metrics.NewDurations()
 	for i := range 100 {
@@ -104,8 +104,8 @@ func TestMetricsDurations(t *testing.T) {
 	}
 }
 
-// TestMetricsAppendResults checks that an append counts by its result, and that a trace id that is no text
-// or too long for an exemplar is left out.
+// TestMetricsAppendResults checks that an append counts by its result, and that a trace id that is
+// no text or too long for an exemplar is left out.
 func TestMetricsAppendResults(t *testing.T) {
 	d := metrics.NewDurations()
 	for _, err := range []error{nil, eventstore.ErrConflict, fmt.Errorf("%w: full", eventstore.ErrRefused), fmt.Errorf("%w: late", eventstore.ErrUnknown)} {

@@ -1,9 +1,7 @@
-package app
+package starting
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -12,18 +10,19 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/cmd/payledger/metrics"
-	"payledger/eventstore"
 )
 
 const startLogEvery = 2 * time.Second
 
+// The stages of a start.
 const (
-	stageOpening = "opening the log"
-	stageTips    = "bringing the tip store up to the log"
-	stageViews   = "bringing the views up to the log"
+	Opening = "opening the log"
+	Tips    = "bringing the tip store up to the log"
+	Views   = "bringing the views up to the log"
 )
 
-type startProgress struct {
+// Progress is how far a start is.
+type Progress struct {
 	log zerolog.Logger
 
 	mu       sync.Mutex
@@ -34,12 +33,13 @@ type startProgress struct {
 	logged   time.Time
 }
 
-func newStartProgress(log zerolog.Logger) *startProgress {
-	return &startProgress{log: log, stage: stageOpening, began: time.Now(), logged: time.Now()}
+// New returns the progress of a start that begins.
+func New(log zerolog.Logger) *Progress {
+	return &Progress{log: log, stage: Opening, began: time.Now(), logged: time.Now()}
 }
 
-// at records the progress of a stage: done of of events.
-func (p *startProgress) at(stage string, done, of uint64) {
+// At records the progress of a stage: done of of events.
+func (p *Progress) At(stage string, done, of uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -54,14 +54,15 @@ func (p *startProgress) at(stage string, done, of uint64) {
 }
 
 // rate returns the events that the stage reads per second. The caller holds the lock.
-func (p *startProgress) rate(now time.Time) float64 {
+func (p *Progress) rate(now time.Time) float64 {
 	if took := now.Sub(p.began).Seconds(); took > 0 && p.done > p.first {
 		return float64(int64(float64(p.done-p.first) / took))
 	}
 	return 0
 }
 
-func (p *startProgress) String() string {
+// String returns the progress as a text for people.
+func (p *Progress) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of == 0 {
@@ -75,13 +76,14 @@ func (p *startProgress) String() string {
 	return text
 }
 
-func (p *startProgress) now() metrics.Start {
+func (p *Progress) now() metrics.Start {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return metrics.Start{Stage: p.stage, Done: p.done, Of: p.of}
 }
 
-func (p *startProgress) adminStarting() http.Handler {
+// Admin serves the admin address while the service starts: the progress, and its metrics.
+func (p *Progress) Admin() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics.Starting(p.now))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -96,45 +98,22 @@ func (p *startProgress) adminStarting() http.Handler {
 	return mux
 }
 
-// awaitViews returns when the views have all events of the log. It fails if the log is found
-// damaged: the views would wait for ever.
-func (a *App) awaitViews(ctx context.Context) error {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	there := make(chan error, 1)
-	go func() { there <- a.Views.CaughtUp(ctx) }()
-	tick := time.NewTicker(viewsEvery)
-	defer tick.Stop()
-	for stands := (stall{}); ; {
-		select {
-		case err := <-there:
-			return err
-		case <-tick.C:
-			done, of := a.Views.Progress()
-			a.progress.at(stageViews, done, of)
-			stalled := stands.at(done)
-			if err := a.Ledger.Store.Healthy(); errors.Is(err, eventstore.ErrUnhealthy) && stalled { // the damage may be elsewhere
-				return fmt.Errorf("%s, %d of %d events: %w; payledger verify lists all damage, and payledger restore makes a folder from a back-up", stageViews, done, of, err)
-			}
-		}
-	}
-}
-
+// The views during a start.
 const (
-	viewsEvery = 200 * time.Millisecond // between two records of the views' progress during the start
-	stillTicks = 10                     // of these without progress, after which damage of the log ends the start
+	ViewsEvery = 200 * time.Millisecond // between two records of the views' progress
+	StillTicks = 10                     // of these without progress, after which damage of the log ends the start
 )
 
-// stall counts looks at a progress.
-type stall struct {
+// Stall counts looks at a progress.
+type Stall struct {
 	before uint64
 	still  int // looks since the last progress
 }
 
-// at notes the progress, and reports whether there was none for stillTicks looks.
-func (s *stall) at(done uint64) bool {
+// At notes the progress, and reports whether there was none for StillTicks looks.
+func (s *Stall) At(done uint64) bool {
 	if s.still++; done != s.before {
 		s.before, s.still = done, 0
 	}
-	return s.still >= stillTicks
+	return s.still >= StillTicks
 }

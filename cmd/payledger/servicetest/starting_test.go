@@ -1,4 +1,4 @@
-package app
+package servicetest
 
 import (
 	"crypto/rand"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/starting"
 	"payledger/cmd/payledger/web"
 	"payledger/httpapi"
 )
@@ -19,8 +20,8 @@ import (
 // how far the start is. Then the same address serves the API.
 func TestStarting(t *testing.T) {
 	t.Parallel()
-	p := newStartProgress(zerolog.Nop())
-	api, admin := web.NewDoor(httpapi.Starting(rand.Reader, p.String)), web.NewDoor(p.adminStarting())
+	p := starting.New(zerolog.Nop())
+	api, admin := web.NewDoor(httpapi.Starting(rand.Reader, p.String)), web.NewDoor(p.Admin())
 	ask := func(h http.Handler, path string) (int, http.Header, string) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
@@ -36,7 +37,7 @@ func TestStarting(t *testing.T) {
 	if _, _, body := ask(api, "/readyz"); !strings.Contains(body, "Not ready: starting: opening the log.") {
 		t.Errorf("readyz: %s", body)
 	}
-	p.at(stageTips, 250, 1000)
+	p.At(starting.Tips, 250, 1000)
 	for _, path := range []string{"/readyz", "/payments"} {
 		status, header, body := ask(api, path)
 		if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" ||
@@ -48,7 +49,7 @@ func TestStarting(t *testing.T) {
 		t.Errorf("readyz of the admin address: %d %s", status, body)
 	}
 	if status, _, body := ask(admin, "/metrics"); status != http.StatusOK ||
-		!strings.Contains(body, `payledger_start_events{stage="`+stageTips+`"} 250`) || !strings.Contains(body, `payledger_start_events_wanted{stage="`+stageTips+`"} 1000`) {
+		!strings.Contains(body, `payledger_start_events{stage="`+starting.Tips+`"} 250`) || !strings.Contains(body, `payledger_start_events_wanted{stage="`+starting.Tips+`"} 1000`) {
 		t.Errorf("metrics of the admin address: %d %s", status, body)
 	}
 	api.Open(http.NotFoundHandler())
@@ -61,30 +62,30 @@ func TestStarting(t *testing.T) {
 // then the damage may be where the views need nothing.
 func TestStall(t *testing.T) {
 	t.Parallel()
-	var s stall
+	var s starting.Stall
 	look := func(done uint64, looks int) (stalled int) { // the number of looks that find a stall
 		for range looks {
-			if s.at(done) {
+			if s.At(done) {
 				stalled++
 			}
 		}
 		return stalled
 	}
 	for done := range uint64(50) { // slow progress
-		if n := look(done+1, stillTicks); n != 0 {
+		if n := look(done+1, starting.StillTicks); n != 0 {
 			t.Fatalf("progress to %d counts as a stall", done+1)
 		}
 	}
 	if n := look(51, 1); n != 0 {
 		t.Error("a look after progress finds a stall")
 	}
-	if before, after := look(51, stillTicks-1), look(51, 1); before != 0 || after != 1 {
+	if before, after := look(51, starting.StillTicks-1), look(51, 1); before != 0 || after != 1 {
 		t.Errorf("without progress: %d stalls, then %d", before, after)
 	}
 	if n := look(52, 1); n != 0 {
 		t.Error("progress does not end a stall")
 	}
-	if d := viewsEvery * stillTicks; d != 2*time.Second {
+	if d := starting.ViewsEvery * starting.StillTicks; d != 2*time.Second {
 		t.Errorf("a start ends %s after the last progress", d)
 	}
 }
