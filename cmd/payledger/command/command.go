@@ -73,12 +73,12 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 { // no command: the help goes to stderr, and the status is not 0
 		args, help = []string{"--help"}, stderr
 	}
-	line, err := newCommandLine(kong.Writers(help, stderr), kong.Exit(func(code int) { status = code }))
+	line, err := NewLine(kong.Writers(help, stderr), kong.Exit(func(code int) { status = code }))
 	if err != nil {
 		fmt.Fprintln(stderr, "payledger:", err)
 		return ExitUsage
 	}
-	command, err := line.command(args)
+	command, err := line.Command(args)
 	switch {
 	case status >= 0 && help == stderr:
 		return ExitUsage
@@ -107,15 +107,16 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// commandLine parses arguments.
-type commandLine struct {
+// Line parses arguments.
+type Line struct {
 	*kong.Kong
 	cli    CLI
 	values options.Parsing
 }
 
-func newCommandLine(more ...kong.Option) (*commandLine, error) {
-	var c commandLine
+// NewLine returns a command line of the whole program.
+func NewLine(more ...kong.Option) (*Line, error) {
+	var c Line
 	var err error
 	c.Kong, err = kong.New(&c.cli, append([]kong.Option{
 		kong.Name("payledger"),
@@ -129,9 +130,9 @@ func newCommandLine(more ...kong.Option) (*commandLine, error) {
 	return &c, nil
 }
 
-// command returns the command of the arguments. One error names every value that is wrong; of
+// Command returns the command of the arguments. One error names every value that is wrong; of
 // serve, also those that do not go together.
-func (c *commandLine) command(args options.Arguments) (*kong.Context, error) {
+func (c *Line) Command(args options.Arguments) (*kong.Context, error) {
 	command, err := c.Parse(args)
 	if err != nil {
 		return command, err //nolint:wrapcheck // the parser's own words, which misuse looks into

@@ -44,7 +44,7 @@ complete --command payledger --arguments '(__payledger_candidates)'
 func (c *completionCommand) Run(std terminal.Streams) error {
 	text := completions[c.Shell]
 	if c.Shell == candidates {
-		line, err := newCommandLine()
+		line, err := NewLine()
 		if err != nil {
 			return err
 		}

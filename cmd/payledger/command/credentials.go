@@ -87,8 +87,8 @@ type initCommand struct {
 	JSON               bool   `name:"json" help:"Print the credentials as JSON."`
 }
 
-// check reads the master key, and returns every fault of the flags before anything is written.
-func (c *initCommand) check(args options.Arguments) error {
+// Check reads the master key, and returns every fault of the flags before anything is written.
+func (c *initCommand) Check(args options.Arguments) error {
 	o := options.Options{Environment: c.Environment, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}.WithFiles()
 	faults := o.KeyFaults()
 	if c.NatsURL != "" { // the new master key is printed, and not kept beside the data
@@ -112,7 +112,7 @@ func (c *initCommand) check(args options.Arguments) error {
 }
 
 func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
-	if err := c.check(args); err != nil {
+	if err := c.Check(args); err != nil {
 		return err
 	}
 	if c.NatsURL != "" {

@@ -7,5 +7,5 @@
 // The flags of serve are in package options, the commands of auditors in package audit, those of
 // developers in package developer. Package app runs the service. The package must not know how the
 // service is wired. It is no part of package main, so that tests can run a command as a function,
-// or a test program as payledger.
+// or a test program as payledger: those tests stand in cmd/payledger/servicetest.
 package command

@@ -1,14 +1,10 @@
-package command
+package servicetest
 
 import (
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/alecthomas/kong"
-
-	"payledger/cmd/payledger/terminal"
 )
 
 // TestCompletion: the words that may follow are commands, flags of the command and of those above
@@ -28,7 +24,7 @@ func TestCompletion(t *testing.T) {
 		"payledger nothing-of-this --":                {"--help"},
 		"payledger payments list --order --status --": nil,
 	} {
-		got := following(model(t), words(t, line))
+		got := completed(t, line)
 		if want == nil {
 			if !slices.Contains(got, "--limit") {
 				t.Errorf("%q is followed by %q", line, got)
@@ -41,37 +37,36 @@ func TestCompletion(t *testing.T) {
 	}
 	t.Setenv("COMP_LINE", "payledger export --format csv")
 	t.Setenv("COMP_POINT", "15")
-	var out strings.Builder
-	if err := (&completionCommand{Shell: candidates}).Run(terminal.Streams{Out: &out}); err != nil || out.String() != "export\n" {
-		t.Errorf("in the middle of a line: %q, %v", out.String(), err)
+	if status, out, errs := runCommand([]string{"completion", "candidates"}); status != 0 || out != "export\n" {
+		t.Errorf("in the middle of a line: %d %q %s", status, out, errs)
 	}
 	for _, line := range []string{"", "payledger", "payledger "} {
 		t.Setenv("COMP_POINT", "")
-		if got := following(model(t), words(t, line)); !slices.Contains(got, "serve") || slices.Contains(got, candidates) {
+		if got := completed(t, line); !slices.Contains(got, "serve") || slices.Contains(got, "candidates") {
 			t.Errorf("%q is followed by %q", line, got)
 		}
 	}
 }
 
-func model(t *testing.T) *kong.Node {
-	t.Helper()
-	line, err := newCommandLine()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return line.Model.Node
-}
-
-func words(t *testing.T, line string) []string {
+// completed returns the words that the program offers at the end of a command line.
+func completed(t *testing.T, line string) []string {
 	t.Helper()
 	t.Setenv("COMP_LINE", line)
-	return typed()
+	status, out, errs := runCommand([]string{"completion", "candidates"})
+	if status != 0 {
+		t.Fatal(status, errs)
+	}
+	return strings.Fields(out)
 }
 
 // TestCompletionScript: bash takes the printed lines, and then completes the program's commands
 // with them.
 func TestCompletionScript(t *testing.T) {
-	out, err := exec.Command("bash", "-c", completions["bash"]+"complete -p payledger").CombinedOutput()
+	status, script, errs := runCommand([]string{"completion", "bash"})
+	if status != 0 {
+		t.Fatal(status, errs)
+	}
+	out, err := exec.Command("bash", "-c", script+"complete -p payledger").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "'payledger completion candidates' payledger") {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -1,4 +1,4 @@
-package command_test
+package servicetest
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ func connector(t *testing.T, change func(http.Handler) http.Handler) []string {
 	}
 }
 
-func run(args []string, more ...string) (status int, out, errs string) {
+func runCommand(args []string, more ...string) (status int, out, errs string) {
 	var stdout, stderr bytes.Buffer
 	status = command.Run(append(args[:len(args):len(args)], more...), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
@@ -64,11 +64,11 @@ func run(args []string, more ...string) (status int, out, errs string) {
 // TestProcessorCheck: the command prints a table or JSON, over https with a private authority.
 func TestProcessorCheck(t *testing.T) {
 	args := connector(t, nil)
-	status, out, errs := run(args, "--destructive", "--only", "token,key.repeat,fence.race,lookup.lost-answer,notification")
+	status, out, errs := runCommand(args, "--destructive", "--only", "token,key.repeat,fence.race,lookup.lost-answer,notification")
 	if status != 0 || errs != "" || strings.Count(out, "\nholds ") != 4 || !strings.HasPrefix(out, "holds ") || !strings.Contains(out, "5 promises: 5 hold, 0 broken") {
 		t.Errorf("%d %s%s", status, out, errs)
 	}
-	status, out, errs = run(args, "--json")
+	status, out, errs = runCommand(args, "--json")
 	var report conformance.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil || status != 0 || errs != "" {
 		t.Fatalf("%d %s%s %v", status, out, errs, err)
@@ -102,7 +102,7 @@ func TestProcessorCheckFaults(t *testing.T) {
 		{[]string{"--processor", "NOBODY"}, 1, "declares no processor"},
 		{[]string{"--processor", "STRIPE", "--only", "token"}, 1, "breaks promises: 1"}, // its declaration needs no token
 	} {
-		status, out, errs := run(live, row.args...)
+		status, out, errs := runCommand(live, row.args...)
 		if status != row.status || !strings.Contains(errs, row.says) || strings.Count(errs, "\n") != 1 || strings.Contains(out+errs, "\x1b") {
 			t.Errorf("%v: %d %s%s", row.args, status, out, errs)
 		}
@@ -110,10 +110,10 @@ func TestProcessorCheckFaults(t *testing.T) {
 			t.Errorf("%s", out)
 		}
 	}
-	if status, _, errs := run([]string{"processor-check", "--url", "http://127.0.0.1:1"}); status != 1 || !strings.Contains(errs, "cannot be reached") {
+	if status, _, errs := runCommand([]string{"processor-check", "--url", "http://127.0.0.1:1"}); status != 1 || !strings.Contains(errs, "cannot be reached") {
 		t.Errorf("%d %s", status, errs)
 	}
-	if status, _, errs := run([]string{"processor-check", "--url", live[2]}); status != 1 || !strings.Contains(errs, "certificate") {
+	if status, _, errs := runCommand([]string{"processor-check", "--url", live[2]}); status != 1 || !strings.Contains(errs, "certificate") {
 		t.Errorf("an unknown authority: %d %s", status, errs)
 	}
 }

@@ -1,4 +1,4 @@
-package command
+package servicetest
 
 import (
 	"os"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"payledger/cmd/payledger/command"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -110,7 +111,7 @@ func TestEveryFlag(t *testing.T) {
 // harm parses a command with harmful values: one value in all flags at once, because one error
 // names them all. The parser itself reads some kinds, and ends at the first fault: of these, each
 // flag stands alone.
-func harm(t *testing.T, line *commandLine, node *kong.Node, path []string) {
+func harm(t *testing.T, line *command.Line, node *kong.Node, path []string) {
 	t.Helper()
 	var together, alone []*kong.Flag
 	for _, flag := range node.Flags {
@@ -135,9 +136,9 @@ func harm(t *testing.T, line *commandLine, node *kong.Node, path []string) {
 			for _, flag := range flags {
 				args = append(args, "--"+flag.Name+"="+value)
 			}
-			_, err := line.command(args)
+			_, err := line.Command(args)
 			for _, flag := range flags {
-				named, must := names(err, flag.Name), refuses(flag, kindOf(flag), name)
+				named, must := namesFlag(err, flag.Name), refuses(flag, kindOf(flag), name)
 				if must && !named || named && !must && !slices.Contains([]string{"text", "path", "nats"}, kindOf(flag)) && (name != "zero" || kindOf(flag) != "number") {
 					t.Errorf("%v --%s=%.40q (%s): %.300v", path, flag.Name, value, name, err)
 				}
@@ -152,8 +153,8 @@ func harm(t *testing.T, line *commandLine, node *kong.Node, path []string) {
 	}
 }
 
-// names reports whether an error names a flag.
-func names(err error, flag string) bool {
+// namesFlag reports whether an error names a flag.
+func namesFlag(err error, flag string) bool {
 	if err == nil {
 		return false
 	}
@@ -175,7 +176,7 @@ func refuses(flag *kong.Flag, kind, name string) bool {
 }
 
 // cleanLine returns a command line without the program's settings in the environment.
-func cleanLine(t *testing.T) *commandLine {
+func cleanLine(t *testing.T) *command.Line {
 	t.Helper()
 	for _, set := range os.Environ() {
 		if name, _, _ := strings.Cut(set, "="); strings.HasPrefix(name, "PAYLEDGER_") {
@@ -183,7 +184,7 @@ func cleanLine(t *testing.T) *commandLine {
 			os.Unsetenv(name)
 		}
 	}
-	line, err := newCommandLine()
+	line, err := command.NewLine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestAllFaults(t *testing.T) {
 		"bench --rate=inf --concurrency=0 --url=ftp://a":       {"--rate", "--concurrency", "--url"},
 		"health --timeout=-1s --probe=//x":                     {"--timeout", "--probe"},
 	} {
-		_, err := line.command(strings.Fields(words))
+		_, err := line.Command(strings.Fields(words))
 		for _, flag := range want {
 			if err == nil || !strings.Contains(err.Error(), flag) {
 				t.Errorf("%s: %v", words, err)
@@ -228,11 +229,11 @@ func TestAllFaults(t *testing.T) {
 		"serve --checkout-frame-ancestors=https://shop.example.com,http://127.0.0.1:3000 --webhook-allow-cidr=10.0.0.0/8 --memory=1GiB --trusted-proxies=::1/128",
 		"bench --admin-url= --rate=100", "export --format=csv --after=0",
 	} {
-		if _, err := line.command(strings.Fields(words)); err != nil && !strings.Contains(err.Error(), "MASTER_KEY") {
+		if _, err := line.Command(strings.Fields(words)); err != nil && !strings.Contains(err.Error(), "MASTER_KEY") {
 			t.Errorf("%s: %v", words, err)
 		}
 	}
-	if _, err := line.command([]string{"erase-customer", "a\nb"}); err != nil {
+	if _, err := line.Command([]string{"erase-customer", "a\nb"}); err != nil {
 		t.Errorf("a customer of an older ledger cannot be erased: %v", err)
 	}
 }
@@ -243,11 +244,11 @@ func TestFrameAncestors(t *testing.T) {
 	for origin, good := range map[string]bool{
 		"https://shop.example.com": true, "http://127.0.0.1:3000": true, "https://*.example.com": false, "HTTPS://shop.example.com": false, "https://shop.example.com/": false,
 	} {
-		line, err := newCommandLine()
+		line, err := command.NewLine()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := line.command([]string{"serve", "--checkout-frame-ancestors", origin}); (err == nil) != good {
+		if _, err := line.Command([]string{"serve", "--checkout-frame-ancestors", origin}); (err == nil) != good {
 			t.Errorf("%s: %v", origin, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package command
+package servicetest
 
 import (
 	"errors"
@@ -7,31 +7,34 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/cmd/payledger/command"
 	"payledger/cmd/payledger/options"
 )
 
 // TestInitFolder: init makes no ledger for production in a folder that serve would refuse.
 func TestInitFolder(t *testing.T) {
 	t.Parallel()
-	c := initCommand{Data: t.TempDir(), Environment: "production", MasterKey: strings.Repeat("0", 64), NewCluster: options.NewCluster{Replicas: 3}}
-	if err := c.check(nil); err != nil {
+	var all command.CLI
+	c := &all.Init
+	c.Data, c.Environment, c.MasterKey, c.NewCluster = t.TempDir(), "production", strings.Repeat("0", 64), options.NewCluster{Replicas: 3}
+	if err := c.Check(nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(c.Data, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.check(nil); err == nil || !strings.Contains(err.Error(), "other users may change the data folder") {
+	if err := c.Check(nil); err == nil || !strings.Contains(err.Error(), "other users may change the data folder") {
 		t.Errorf("init takes a folder of the mode 0777: %v", err)
 	}
 	c.Environment = "sandbox"
-	if err := c.check(nil); err != nil {
+	if err := c.Check(nil); err != nil {
 		t.Errorf("in the sandbox: %v", err)
 	}
 	if err := errors.Join(os.Mkdir(filepath.Join(c.Data, "events"), 0o700), os.WriteFile(filepath.Join(c.Data, "events", "LOCK"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	c.Data = filepath.Join(c.Data, "ledger")
-	if err := c.check(nil); err == nil || !strings.Contains(err.Error(), "above it holds one") {
+	if err := c.Check(nil); err == nil || !strings.Contains(err.Error(), "above it holds one") {
 		t.Errorf("init makes a ledger in the folder of another: %v", err)
 	}
 }
