@@ -21,6 +21,8 @@ const (
 	// sample is the number of checks of a property without the build tag system. rapid's own number
 	// is 100; with -short it takes a fifth.
 	sample = 50
+	// slowSample is that number in a package that calls Slow.
+	slowSample = 20
 )
 
 // The default of rapid's flag is a seed from the clock, and 100 checks. The flags of the command
@@ -35,6 +37,17 @@ func init() {
 	}
 	if err != nil {
 		panic(Variable + ": " + err.Error())
+	}
+}
+
+// Slow makes the number of checks smaller, from the TestMain of a package whose properties open
+// files or logs, before flag.Parse. With the build tag system rapid's own number stays.
+func Slow() {
+	if whole {
+		return
+	}
+	if err := flag.Set("rapid.checks", strconv.Itoa(slowSample)); err != nil {
+		panic(err)
 	}
 }
 

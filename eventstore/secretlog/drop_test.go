@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
@@ -54,12 +55,13 @@ func isRotated(t *testing.T, k *keeper, dir string, later bool) {
 	if err := errors.Join(k.store.Scrub(testContext(t)), k.store.Healthy(), k.close()); err != nil {
 		t.Error(err)
 	}
+	files := serverFiles(t, dir)
 	for i := range 100 {
 		want := 1
 		if isGone(i, later) {
 			want = 0
 		}
-		if n := countBytes(t, dir, secretOf(secretName(i))); n != want {
+		if n := countIn(files, secretOf(secretName(i))); n != want {
 			t.Errorf("value %d stands %d times on the disk", i, n)
 		}
 	}
@@ -101,8 +103,11 @@ func TestRotationCrashes(t *testing.T) {
 	if len(steps) != 7 || last != "the earlier segments are deleted" {
 		t.Fatalf("%q", steps)
 	}
-	for _, step := range steps {
+	for i, step := range steps {
 		for _, tips := range []bool{true, false} {
+			if seedtest.Sampled() && (i%2 == 0) != tips { // each step once, with and without tips in turn
+				continue
+			}
 			t.Run(fmt.Sprint(step, " tips ", tips), func(t *testing.T) {
 				t.Parallel()
 				dir := copyFolder(t, copies[step])
@@ -258,8 +263,9 @@ func TestRotationOfRestored(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*SECRETS_*")); len(left) != 1 {
 		t.Errorf("%q stays", left)
 	}
+	files := serverFiles(t, dir)
 	for i := range 100 {
-		if n := countBytes(t, dir, secretOf(secretName(i))); n > 1 {
+		if n := countIn(files, secretOf(secretName(i))); n > 1 {
 			t.Errorf("value %d stands %d times on the disk", i, n)
 		}
 	}

@@ -18,7 +18,7 @@ func TestRotationAtScale(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	dir, n := t.TempDir(), *secretsAtScale
+	dir, n := t.TempDir(), secretsOfScale()
 	k, err := keepWith(dir, *secretSegment)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -21,9 +22,20 @@ import (
 )
 
 var (
-	secretsAtScale = flag.Int("secrets", 2000, "number of secrets in TestSecretsAtScale")
+	secretsAtScale = flag.Int("secrets", 0, "number of secrets in TestSecretsAtScale; 0: 2000, or 300 if it takes a sample")
 	secretSegment  = flag.Int64("secretsegment", 0, "bytes of a segment there; 0 takes the usual size")
 )
+
+// secretsOfScale returns the number of secrets in tests that log figures.
+func secretsOfScale() int {
+	switch {
+	case *secretsAtScale > 0:
+		return *secretsAtScale
+	case seedtest.Sampled():
+		return 300
+	}
+	return 2000
+}
 
 // TestSecretsAtScale logs the memory and the time of a start with many secrets, after an orderly
 // stop and after a kill: go test ./eventstore/secretlog -run SecretsAtScale -v -secrets 1000000.
@@ -63,7 +75,7 @@ func TestSecretsAtScale(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	dir, n := t.TempDir(), *secretsAtScale
+	dir, n := t.TempDir(), secretsOfScale()
 	stop, _, _ := start(dir)
 	stop()
 	stop, b, _ := start(dir)
