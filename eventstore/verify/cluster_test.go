@@ -88,6 +88,8 @@ func (r *clusterRig) ends(t testing.TB) map[string]uint64 {
 	return all
 }
 
+const payments = 24
+
 // TestCluster: verify of a cluster, through its servers and at a node, finds no fault in a whole
 // log and appends nothing; also while payments are made, segments begin, secrets are destroyed and
 // streams get other leaders. It finds a group of a stranger, a secret that was removed without a
@@ -103,7 +105,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.checkpoints(t, r.store, func() {
-		if _, err := eventstoretest.Generate(t.Context(), r.store, "account", 40, 8); err != nil {
+		if _, err := eventstoretest.Generate(t.Context(), r.store, "account", payments, 8); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -115,12 +117,12 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	faults, result := r.served(t, r.access, nil)
-	whole("through the servers", faults, result, 40*eventstoretest.LifeEvents)
+	whole("through the servers", faults, result, payments*eventstoretest.LifeEvents)
 	if after := r.ends(t); !equalEnds(before, after) {
 		t.Errorf("the streams ended at %v, and end at %v", before, after)
 	}
 	faults, result = r.atNode(t)
-	whole("at the node", faults, result, 40*eventstoretest.LifeEvents)
+	whole("at the node", faults, result, payments*eventstoretest.LifeEvents)
 	if !result.Tips {
 		t.Error("the node's tip store was not checked")
 	}
@@ -211,9 +213,9 @@ func (r *clusterRig) whileBusy(t *testing.T, secrets secretsOf, whole func(strin
 			}
 		}
 		faults, result := r.served(t, r.access, nil)
-		whole(fmt.Sprintf("busy, through the servers, %d", i), faults, result, 40*eventstoretest.LifeEvents)
+		whole(fmt.Sprintf("busy, through the servers, %d", i), faults, result, payments*eventstoretest.LifeEvents)
 		faults, result = r.atNode(t)
-		whole(fmt.Sprintf("busy, at the node, %d", i), faults, result, 40*eventstoretest.LifeEvents)
+		whole(fmt.Sprintf("busy, at the node, %d", i), faults, result, payments*eventstoretest.LifeEvents)
 		t.Logf("%d events", result.Events)
 	}
 	stop()
@@ -225,20 +227,40 @@ type secretsOf interface {
 	Destroy(ctx context.Context, names ...string) error
 }
 
+// newest returns the segments of a shard and the last message. The newest segment may have begun
+// without a message: a payment is made then. A server that has not read up to the leader's end is
+// read again.
+func (r *clusterRig) newest(t testing.TB, shard int) (segments []string, last *jetstream.RawStreamMsg) {
+	t.Helper()
+	for {
+		segments = streams.Segments(shard, keys(r.ends(t)))
+		of, err := r.js.Stream(t.Context(), segments[len(segments)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := of.CachedInfo().State
+		if state.Msgs == 0 {
+			if _, err := eventstoretest.Generate(t.Context(), r.store, "later", 1, 1); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		last, err = of.GetLastMsgForSubject(t.Context(), ">")
+		switch {
+		case err == nil && last.Sequence == state.LastSeq:
+			return segments, last
+		case err != nil && !errors.Is(err, jetstream.ErrMsgNotFound):
+			t.Fatal(err)
+		}
+	}
+}
+
 // forge appends a copy of a shard's newest group with an event, as the next group, and returns the
 // beginning of the fault. It follows the last group, but its events are old.
 func (r *clusterRig) forge(t testing.TB, shard int) string {
 	t.Helper()
-	segments := streams.Segments(shard, keys(r.ends(t)))
+	segments, last := r.newest(t, shard)
 	name := segments[len(segments)-1]
-	of, err := r.js.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last, err := of.GetLastMsgForSubject(t.Context(), ">")
-	if err != nil {
-		t.Fatal(err)
-	}
 	newest, err := format.ParseGroup(last.Data)
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func TestReadOnlyUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	serve(t, nc, all)
+	serve(t, nc, nil, all)
 	if faults, result := l.served(t, external.Access{URL: c.URL("reader")}, nil); len(faults) > 0 || result.Checkpoints == 0 {
 		t.Errorf("a user that may read: %v %+v", faults, result)
 	}

@@ -173,7 +173,7 @@ func contents(t *testing.T, dir string) map[string]string {
 // memory and with little; no byte of the folder changes.
 func TestWholeLog(t *testing.T) {
 	t.Parallel()
-	const payments = 120
+	const payments = 40
 	expect := func(name string, l *log, faults []verify.Fault, got verify.Result) {
 		t.Helper()
 		if len(faults) > 0 {
