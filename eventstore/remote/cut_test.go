@@ -150,6 +150,7 @@ func checkpoints(t *testing.T, s *engine.Store) (end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	writer.Every = 10 * time.Millisecond // a cut waits for a checkpoint, and the writers go on meanwhile
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = fanout.Run(ctx) })
