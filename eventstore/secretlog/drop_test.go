@@ -75,6 +75,9 @@ func isRotated(t *testing.T, k *keeper, dir string, later bool) {
 // rotation. Then each value stands once on the disk. A rotation follows another one.
 func TestRotationCrashes(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	dir := t.TempDir()
 	k := fillForRotation(t, dir)
 	copies, steps := map[string]string{}, []string{}
@@ -157,6 +160,9 @@ func TestRotationCrashes(t *testing.T) {
 // store and without it. So is one that follows dropped ones.
 func TestMissingSegment(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	for _, rotated := range []bool{false, true} {
 		for _, tips := range []bool{true, false} {
 			t.Run(fmt.Sprint("rotated ", rotated, " tips ", tips), func(t *testing.T) {

@@ -122,6 +122,9 @@ func holds(t testing.TB, b *secretlog.Stream, name string, there bool) {
 // index.
 func TestSecretsAreConstant(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	dir := t.TempDir()
 	k := mustKeep(t, dir)
 	var names []string
@@ -238,6 +241,9 @@ func TestLostSecret(t *testing.T) {
 // the first step, the value is unchanged.
 func TestDestructionCrashes(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	dir := t.TempDir()
 	k := mustKeep(t, dir)
 	for i := range 60 { // two segments
@@ -361,6 +367,9 @@ func countIn(files [][]byte, text []byte) (n int) {
 // refuses a damaged folder without changing it.
 func TestStartLeavesOldBlocks(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	for _, segment := range []int64{9 << 20, 1 << 30} {
 		t.Run(fmt.Sprint("segments of ", segment), func(t *testing.T) {
 			t.Parallel()
