@@ -60,10 +60,9 @@ func (w *world) messages() map[string]uint64 {
 // clock of the leases, and between two of them time passes for all timers: ten minutes in the whole
 // test. Then everything works at once.
 func TestIdleWeek(t *testing.T) {
-	const shards, days = 8, 7
-	between := 4 * time.Second
-	if !seedtest.Sampled() {
-		between = 10 * time.Minute / days
+	shards, days, between := 8, 7, 10*time.Minute/7
+	if seedtest.Sampled() {
+		shards, days, between = 4, 3, 4*time.Second
 	}
 	play(t, 3, shards, func(w *world) {
 		ctx, stop := context.WithCancel(w.t.Context())
