@@ -1,9 +1,11 @@
 package projections
 
 import (
+	"flag"
 	"os"
 	"testing"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -12,5 +14,8 @@ func TestMain(m *testing.M) {
 		applyUntilKilled(dir)
 		return
 	}
+	seedtest.Slow()
+	flag.Parse()
+	eventstoretest.AtOnce(2, 2)
 	eventstoretest.RunWithoutLeaks(m)
 }
