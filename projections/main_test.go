@@ -1,7 +1,6 @@
 package projections
 
 import (
-	"flag"
 	"os"
 	"testing"
 
@@ -15,7 +14,5 @@ func TestMain(m *testing.M) {
 		return
 	}
 	seedtest.Slow()
-	flag.Parse()
-	eventstoretest.AtOnce(2, 2)
 	eventstoretest.RunWithoutLeaks(m)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/eventstore/eventstoretest"
 	"payledger/projections/deliveries"
 	"payledger/projections/export"
 	"payledger/projections/paymentjson"
@@ -75,6 +76,9 @@ func (s *sent) grow(n int) {
 // export, in every format: also increments in which deliveries changed and no event is new, and
 // those without a changed delivery.
 func TestDeliveries(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	const events, records = 60, 6_000
 	f, s := newFeed(7), newSent(5)
 	f.grow(events)
@@ -149,6 +153,9 @@ func TestDeliveriesRow(t *testing.T) {
 // it, as they were at its end.
 func TestDeliveriesWindow(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	f, s := newFeed(7), newSent(5)
 	f.grow(500)
 	s.grow(3_000)
