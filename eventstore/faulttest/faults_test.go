@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	faults    = flag.Int("faults", 25, "number of faults; with -short a third of it")
+	faults    = flag.Int("faults", 25, "number of faults; a quarter of it if the test takes a sample")
 	faultSeed = flag.Uint64("faultseed", 0, "seed of the first fault; 0 takes that of package seedtest")
 	faultIn   = flag.String("faultin", "", "class of files to damage; none: all")
 	faultKind = flag.String("faultkind", "", "kind of faults; none: all")
@@ -75,7 +75,7 @@ func TestFaults(t *testing.T) {
 		seed = seedtest.Seed(t)
 	}
 	if seedtest.Sampled() {
-		n = (n + 2) / 3
+		n = (n + 3) / 4
 	}
 	counts := &tally{n: map[string]int{}}
 	t.Run("all", func(t *testing.T) {

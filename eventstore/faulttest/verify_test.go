@@ -18,7 +18,7 @@ import (
 	"payledger/eventstore/verify"
 )
 
-var verifyFaults = flag.Int("verifyfaults", 25, "number of faults that TestVerify makes; with -short a third of it")
+var verifyFaults = flag.Int("verifyfaults", 25, "number of faults that TestVerify makes; a quarter of it if the test takes a sample")
 
 func init() { verify.Register(notes.Core) }
 
@@ -38,7 +38,7 @@ func TestVerify(t *testing.T) {
 		seed = seedtest.Seed(t)
 	}
 	if seedtest.Sampled() {
-		n = (n + 2) / 3
+		n = (n + 3) / 4
 	}
 	counts := &tally{n: map[string]int{}}
 	t.Run("all", func(t *testing.T) {
