@@ -129,6 +129,9 @@ func putMany(t testing.TB, d *deliverylog.Stream, prefix string, n int) map[stri
 // that have any are listed.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	dir, ctx := t.TempDir(), context.Background()
 	places := map[string]uint64{}
 	put := func(d *deliverylog.Stream, name string, open bool) {

@@ -28,6 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	seedtest.Slow()
 	flag.Parse()
 	eventstoretest.AtOnce(8, 3)
 	m.Run()

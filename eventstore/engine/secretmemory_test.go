@@ -56,7 +56,7 @@ func opens(t testing.TB, v *secrets.Store, sealed *domain.Sealed, want bool) {
 func TestDestroyedKeyIsForgotten(t *testing.T) {
 	t.Parallel()
 	here, there, now := twoVaults(t)
-	for i := range 20 {
+	for i := range scale(8, 20) {
 		key := secrets.PersonalKeyName("acct", fmt.Sprint("customer ", i), "")
 		sealed := sealFor(t, here, key)
 		opens(t, there, sealed, true)

@@ -42,6 +42,9 @@ func stopped(t *testing.T, dir string, write func(*engine.Store)) {
 // of a loss: the log is not opened.
 func TestTipStoreAtStart(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	whole, before, other := t.TempDir(), t.TempDir(), t.TempDir()
 	var keys []eventstore.Key
 	var tips []eventstore.Tip[tally]
