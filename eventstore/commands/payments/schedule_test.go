@@ -136,7 +136,7 @@ func asking(s *service.Service) (n int) {
 // concurrent look-ups, whether it answers or hangs; each is confirmed in the end (D8).
 func TestPendingCostsNoGoroutine(t *testing.T) {
 	t.Parallel()
-	const count = 40
+	const count = 3 * lookupsAtOnce
 	r := newRig(t)
 	w := watch(r.Sim)
 	s := r.Service(w)

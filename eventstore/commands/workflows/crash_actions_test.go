@@ -14,6 +14,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/protocol"
 )
 
@@ -88,6 +89,9 @@ var scenes = []scene{
 // books once (D19).
 func TestCrashScenes(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	row := 0
 	for _, c := range scenes {
 		for _, on := range c.effects {

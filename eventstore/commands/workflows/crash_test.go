@@ -10,6 +10,7 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 )
 
 // effect is one thing that a run does to the world.
@@ -45,6 +46,9 @@ func waysOf(e effect) []failureMode {
 // (D19).
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	for i, e := range effects {
 		for j, w := range waysOf(e) {
 			if seedtest.Sampled() && (i+j)%3 > 0 {
