@@ -16,6 +16,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/causes"
+	"payledger/eventstore/eventstoretest"
 )
 
 // caused returns the kinds of webhooks that an event of the real log causes.
@@ -147,6 +148,9 @@ func TestCauses(t *testing.T) {
 // event in the same way, without the table.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t)
 	r.start()
 	seen := map[string]bool{}

@@ -165,6 +165,9 @@ func (m *memory) firstOpen() (first uint64) {
 // for the numbers of places.
 func TestMemory(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	ctx := context.Background()
 	stored := eventstoretest.Open(t, t.TempDir()).Deliveries()
 	model, round := newMemory(), 0

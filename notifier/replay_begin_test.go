@@ -10,6 +10,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/eventstoretest"
 	"payledger/projections/deliveries"
 )
 
@@ -64,6 +65,9 @@ func TestReplayRefused(t *testing.T) {
 // replay's end it leaves a replay that the next start removes from the list.
 func TestReplayCrash(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	for _, c := range []struct {
 		name        string
 		open        bool // of the record: true is an earlier build's first write

@@ -28,7 +28,7 @@ func TestReplayLostIndex(t *testing.T) {
 			r.rate = 20
 			r.start()
 			endpoint := r.endpoint(inbox.url + "/")
-			const n = 40
+			const n = 20
 			for range n {
 				r.pay(processor.Declined)
 			}

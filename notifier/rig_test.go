@@ -22,6 +22,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/embedded"
@@ -36,6 +37,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	seedtest.Slow()
 	flag.Parse()
 	eventstoretest.AtOnce(8, 2)
 	eventstoretest.RunWithoutLeaks(m)
@@ -75,11 +77,11 @@ type rig struct {
 	close    []func() error
 }
 
-// poll calls done every few milliseconds until it returns true. After patience it fails the test
+// poll calls done every 10 ms until it returns true. After patience it fails the test
 // with the result of failure.
 func poll(t testing.TB, done func() bool, failure func() string) {
 	t.Helper()
-	again := time.NewTicker(3 * time.Millisecond) // a look costs the processor that the watched work needs
+	again := time.NewTicker(10 * time.Millisecond) // a look costs the processor that the watched work needs
 	defer again.Stop()
 	for limit := time.Now().Add(patience); !done(); <-again.C {
 		if time.Now().After(limit) {
