@@ -20,6 +20,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/external"
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/verify"
 )
@@ -180,7 +181,7 @@ func (r *clusterRig) whileBusy(t *testing.T, secrets secretsOf, whole func(strin
 	loop := func(do func(i int) error) {
 		running.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				if err := do(i); err != nil && !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // without a leader, the next turn tries again
+				if err := do(i); err != nil && !leaderless(err) && ctx.Err() == nil { // the next turn tries again
 					t.Error(err)
 					return
 				}
@@ -220,6 +221,13 @@ func (r *clusterRig) whileBusy(t *testing.T, secrets secretsOf, whole func(strin
 	}
 	stop()
 	running.Wait()
+}
+
+// leaderless reports whether an error says that a stream, or the cluster, has no leader: nobody
+// answers in time, or a server answers so.
+func leaderless(err error) bool {
+	refused, is := errors.AsType[*jetapi.Error](err)
+	return errors.Is(err, context.DeadlineExceeded) || is && refused.ErrCode == 10008
 }
 
 type secretsOf interface {
