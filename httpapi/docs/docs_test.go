@@ -44,13 +44,32 @@ var sandboxDocs = sync.OnceValues(func() (*Docs, error) {
 	return New(c), err
 })
 
-func sandbox(t *testing.T) *Docs {
+func sandbox(t *testing.T) *Docs { t.Helper(); return made(t, sandboxDocs) }
+
+// productionDocs is the documentation of a service in production, with a suggestion.
+var productionDocs = sync.OnceValues(func() (*Docs, error) {
+	c, err := files(false)
+	c.Suggestions["PaymentError"] = "Check the id."
+	return New(c), err
+})
+
+// openapi is openapi.yaml. No test may change it.
+var openapi = sync.OnceValues(func() (*document, error) {
+	c, err := files(true)
+	if err != nil {
+		return nil, err
+	}
+	return parse(c.OpenAPI)
+})
+
+// made returns what is made once for all tests.
+func made[T any](t *testing.T, once func() (T, error)) T {
 	t.Helper()
-	d, err := sandboxDocs()
+	it, err := once()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return it
 }
 
 // text returns the content of a page or file.
@@ -156,12 +175,7 @@ func TestPagesNameEverything(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	c := contents(t, true)
-	pages := sandbox(t)
-	d, err := parse(c.OpenAPI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages, d := sandbox(t), made(t, openapi)
 	order, err := d.kinds()
 	if err != nil {
 		t.Fatal(err)
@@ -209,9 +223,7 @@ func TestSuggestions(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	c := contents(t, true)
-	c.Suggestions["PaymentError"] = "Check the id."
-	if page := text(t, New(c), Path+"/errors"); !strings.Contains(page, "Check the id.") {
+	if page := text(t, made(t, productionDocs), Path+"/errors"); !strings.Contains(page, "Check the id.") {
 		t.Error("the suggestion is missing")
 	}
 }
@@ -226,7 +238,7 @@ func TestProductionTakesNoKey(t *testing.T) {
 	if !strings.Contains(text(t, sandbox(t), page), `<input id="key"`) {
 		t.Error("the sandbox takes no key")
 	}
-	production := text(t, New(contents(t, false)), page)
+	production := text(t, made(t, productionDocs), page)
 	if strings.Contains(production, `<input id="key"`) || !strings.Contains(production, "Production") {
 		t.Error("production takes a key")
 	}
@@ -418,10 +430,7 @@ func TestPostman(t *testing.T) {
 			listed = append(listed, item.Request.Method+" /"+strings.Join(item.Request.URL.Path, "/"))
 		}
 	}
-	d, err := parse(contents(t, true).OpenAPI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := made(t, openapi)
 	parameter := regexp.MustCompile(`\{(\w+)\}`)
 	var want []string
 	for _, path := range d.Paths {

@@ -15,11 +15,7 @@ func TestSamples(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	d, err := parse(contents(t, true).OpenAPI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls, err := d.calls(nil, "https://pay.example/")
+	calls, err := made(t, openapi).calls(nil, "https://pay.example/")
 	if err != nil || len(calls) < 80 {
 		t.Fatal(len(calls), err)
 	}

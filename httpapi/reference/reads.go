@@ -2,6 +2,7 @@ package reference
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -27,8 +28,10 @@ type Parameter struct {
 	Schema      map[string]any // JSON Schema of the value: type, values and elements; formats and limits are the server's
 }
 
-// Reads returns all calls that change nothing, by id.
-func Reads() (map[string]Read, error) {
+// Reads returns all calls that change nothing, by id. They are read once: nobody may change them.
+func Reads() (map[string]Read, error) { return reads() }
+
+var reads = sync.OnceValues(func() (map[string]Read, error) {
 	document, err := httpapi.LoadOpenAPI()
 	if err != nil {
 		return nil, err
@@ -52,7 +55,7 @@ func Reads() (map[string]Read, error) {
 		all[one.ID] = one
 	}
 	return all, nil
-}
+})
 
 func schemaOf(s *openapi3.Schema) map[string]any {
 	out := map[string]any{}
