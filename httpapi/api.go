@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -134,9 +135,8 @@ type API struct {
 	pages      *checkout.Pages
 	dashboard  *dashboard.Dashboard
 	docs       *docs.Docs
-	routers    map[string]*mux.Router // by the first segment of the path
+	routing    *routing
 	table      []route
-	routes     map[*mux.Route]route
 	limits     *limits
 	answered   answers
 	feeds      *intake.Shares[domain.AccountID] // open streams of events
@@ -171,7 +171,7 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	a := &API{
-		Config: c, operations: operations, pages: pages, docs: newDocs(c), routers: map[string]*mux.Router{}, routes: map[*mux.Route]route{},
+		Config: c, operations: operations, pages: pages, docs: newDocs(c),
 		limits: newLimits(c.RateLimit, c.Nodes, c.Now), feeds: intake.NewShares[domain.AccountID](maxFeeds, feedsPerAccount),
 		answered: answers{count: map[int]uint64{}},
 	}
@@ -187,15 +187,7 @@ func New(c Config) (*API, error) {
 	if err := checkRoutes(a.table, operations); err != nil {
 		return nil, err
 	}
-	for _, r := range a.table {
-		path := strings.Replace(r.path, "{customerId}", "{customerId:(?s:.+)}", 1) // a merchant's text: it may have slashes and line ends
-		router := a.routers[firstSegment(path)]
-		if router == nil {
-			router = mux.NewRouter().SkipClean(true)
-			a.routers[firstSegment(path)] = router
-		}
-		a.routes[router.NewRoute().Methods(r.method).Path(path)] = r
-	}
+	a.routing = routingOf(a.table)
 	return a, nil
 }
 
@@ -306,6 +298,39 @@ func firstSegment(path string) string {
 	return first
 }
 
+// routing finds the place of a call in the table of routes. It is never changed.
+type routing struct {
+	routers map[string]*mux.Router // by the first segment of the path
+	places  map[*mux.Route]int
+}
+
+// routings are those of this process, by the methods and paths of their tables: an expression for
+// each path takes long to prepare.
+var routings sync.Map
+
+func routingOf(table []route) *routing {
+	var all strings.Builder
+	for _, r := range table {
+		all.WriteString(r.method + " " + r.path + "\n")
+	}
+	known, found := routings.Load(all.String())
+	if found {
+		return known.(*routing)
+	}
+	made := &routing{routers: map[string]*mux.Router{}, places: map[*mux.Route]int{}}
+	for i, r := range table {
+		path := strings.Replace(r.path, "{customerId}", "{customerId:(?s:.+)}", 1) // a merchant's text: it may have slashes and line ends
+		router := made.routers[firstSegment(path)]
+		if router == nil {
+			router = mux.NewRouter().SkipClean(true)
+			made.routers[firstSegment(path)] = router
+		}
+		made.places[router.NewRoute().Methods(r.method).Path(path)] = i
+	}
+	known, _ = routings.LoadOrStore(all.String(), made)
+	return known.(*routing)
+}
+
 // match returns the route for the path of a request and a method. A trailing slash is ignored,
 // without a redirect (D1).
 func (a *API) match(r *http.Request, method string) (route, map[string]string, bool) {
@@ -313,14 +338,14 @@ func (a *API) match(r *http.Request, method string) (route, map[string]string, b
 	if len(path) > 1 {
 		path = strings.TrimSuffix(path, "/")
 	}
-	router := a.routers[firstSegment(path)]
+	router := a.routing.routers[firstSegment(path)]
 	if router == nil {
 		return route{}, nil, false
 	}
 	var m mux.RouteMatch
 	plain := http.Request{Method: method, URL: &url.URL{Path: path}} // the router looks at nothing else
 	if router.Match(&plain, &m) && m.Route != nil && m.MatchErr == nil {
-		return a.routes[m.Route], m.Vars, true
+		return a.table[a.routing.places[m.Route]], m.Vars, true
 	}
 	return route{}, nil, false
 }

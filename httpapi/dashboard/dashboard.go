@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	"payledger/domain/account"
 	"payledger/eventstore/commands/users"
@@ -90,16 +91,22 @@ func patterns(method string) (all []string) {
 	return all
 }
 
-// New prepares the pages.
-func New(c Config) (*Dashboard, error) {
+// templates parses the templates of all screens, once.
+var templates = sync.OnceValues(func() (*frame.Templates, error) {
 	var sets []fs.FS
 	for _, s := range screens {
 		sets = append(sets, s.files)
 	}
-	f, err := frame.New(c.Config, sets...)
+	return frame.Parse(sets...)
+})
+
+// New prepares the pages.
+func New(c Config) (*Dashboard, error) {
+	parsed, err := templates()
 	if err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
+	f := frame.New(c.Config, parsed)
 	d := &Dashboard{Config: c, frame: f, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection()}
 	d.outside("GET "+pathLogin, d.showSignIn)
 	d.outside("POST "+pathLogin, d.signIn)

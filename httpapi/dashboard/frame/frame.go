@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"payledger/httpapi/style"
@@ -23,41 +24,47 @@ type Config struct {
 // Frame renders the pages of all screens in one layout.
 type Frame struct {
 	Config
-	pages  map[string]*template.Template // by file name without .html
+	pages  map[string]func() (*template.Template, error) // by file name without .html; made at the first use
 	assets style.Files
 }
 
-// New parses the templates of all screens: each set has files *.html, which define "content". Two
+// Templates are the parsed templates of all screens. They are never changed, and never executed.
+type Templates struct {
+	pages  map[string]*template.Template
+	assets style.Files
+}
+
+// Parse parses the templates of all screens: each set has files *.html, which define "content". Two
 // files of one name are an error.
-func New(c Config, sets ...fs.FS) (*Frame, error) {
-	f := &Frame{Config: c, pages: map[string]*template.Template{}}
+func Parse(sets ...fs.FS) (*Templates, error) {
+	t := &Templates{pages: map[string]*template.Template{}}
 	var err error
-	if f.assets, err = style.Load(assetFiles, "assets", true); err != nil {
+	if t.assets, err = style.Load(assetFiles, "assets", true); err != nil {
 		return nil, err
 	}
-	base, err := template.New("layout.html").Funcs(f.words()).ParseFS(templateFiles, "templates/*.html")
+	base, err := template.New("layout.html").Funcs((&Frame{}).words()).ParseFS(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w", err)
 	}
-	if err := f.parse(base, ownPages, "pages/templates/*.html"); err != nil {
+	if err := t.parse(base, ownPages, "pages/templates/*.html"); err != nil {
 		return nil, err
 	}
 	for _, set := range sets {
-		if err := f.parse(base, set, "templates/*.html"); err != nil {
+		if err := t.parse(base, set, "templates/*.html"); err != nil {
 			return nil, err
 		}
 	}
-	return f, nil
+	return t, nil
 }
 
-func (f *Frame) parse(base *template.Template, set fs.FS, pattern string) error {
+func (t *Templates) parse(base *template.Template, set fs.FS, pattern string) error {
 	files, err := fs.Glob(set, pattern)
 	if err != nil {
 		return fmt.Errorf("frame: %w", err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(path.Base(file), ".html")
-		if f.pages[name] != nil {
+		if t.pages[name] != nil {
 			return fmt.Errorf("frame: two pages are named %s", name)
 		}
 		page, err := base.Clone()
@@ -67,9 +74,24 @@ func (f *Frame) parse(base *template.Template, set fs.FS, pattern string) error 
 		if err != nil {
 			return fmt.Errorf("frame: %s: %w", file, err)
 		}
-		f.pages[name] = page
+		t.pages[name] = page
 	}
 	return nil
+}
+
+// New returns a frame with the templates of all screens.
+func New(c Config, t *Templates) *Frame {
+	f := &Frame{Config: c, pages: map[string]func() (*template.Template, error){}, assets: t.assets}
+	for name, page := range t.pages {
+		f.pages[name] = sync.OnceValues(func() (*template.Template, error) {
+			own, err := page.Clone()
+			if err != nil {
+				return nil, fmt.Errorf("frame: %s: %w", name, err)
+			}
+			return own.Funcs(f.words()), nil
+		})
+	}
+	return f
 }
 
 // Page is the content of one page.
@@ -154,9 +176,13 @@ func (f *Frame) view(p Page, r *http.Request) view {
 }
 
 func (f *Frame) write(w http.ResponseWriter, v view) error {
-	page := f.pages[v.Name]
-	if page == nil {
+	made := f.pages[v.Name]
+	if made == nil {
 		return fmt.Errorf("frame: there is no page %s", v.Name)
+	}
+	page, err := made()
+	if err != nil {
+		return err
 	}
 	var body bytes.Buffer
 	if err := page.ExecuteTemplate(&body, "layout.html", v); err != nil {
@@ -168,8 +194,7 @@ func (f *Frame) write(w http.ResponseWriter, v view) error {
 		v.Status = http.StatusOK
 	}
 	w.WriteHeader(v.Status)
-	_, err := w.Write(straight(body.Bytes()))
-	if err != nil {
+	if _, err := w.Write(straight(body.Bytes())); err != nil {
 		return Gone{err}
 	}
 	return nil
