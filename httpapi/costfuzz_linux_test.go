@@ -182,7 +182,7 @@ func TestCostOfGrownRefusals(t *testing.T) {
 	slices.Sort(g.names)
 	bodies := 4000
 	if seedtest.Sampled() {
-		bodies = 200
+		bodies = 100
 	}
 	for _, size := range []int{2 << 10, 64 << 10} {
 		refused := 0

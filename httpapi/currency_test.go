@@ -5,12 +5,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // TestCurrencyAlone checks that no amount changes its currency by a default: a currency without an
 // amount must be that of the session, and an amount without a currency takes the session's (D22.3).
 func TestCurrencyAlone(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t)
 	const (
 		amount = `{"orderId":"o","currencyCode":"EUR","amount":1000}`

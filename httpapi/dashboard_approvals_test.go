@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"payledger/domain/account"
+	"payledger/eventstore/eventstoretest"
 )
 
 // TestApprovalPages checks that the list has the attempts that wait, and that a decision from two
@@ -13,6 +14,9 @@ import (
 // approval after an abort change nothing, and the page shows how the attempt ended (§3.3, D5).
 func TestApprovalPages(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	s := newSite(t)
 	s.signIn()
 	s.open("/dashboard/approvals")
@@ -78,6 +82,9 @@ func TestApprovalPages(t *testing.T) {
 // with API keys of their scopes.
 func TestApprovalsByRole(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	s := newSite(t)
 	client := s.session(manualSession)
 	id := s.attempt(client, s.tokenize(client, goodCard))

@@ -6,6 +6,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/protocol"
 )
 
@@ -47,6 +48,9 @@ func TestPaymentPageDetails(t *testing.T) {
 // the next step, as `payledger payments show` prints it.
 func TestPaymentPageAdvice(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	s := newSite(t)
 	s.signIn()
 	declined := s.want(s.pay(payWith(s.tokenize(s.session(someSession), "4000000000009987"))), 200, "").text1("id")

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // holds fails the test if the source of the page does not contain one of the texts.
@@ -23,6 +25,9 @@ func (s *site) holds(texts ...string) {
 // webhook and the lag of its figures. It does not name an endpoint that works again or is disabled.
 func TestHomeNamesFailingEndpoints(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	s, r := newHookSite(t)
 	s.open("/dashboard")
 	s.shows(200, "No endpoint is set up.", "These figures have every event of the log.")
@@ -63,6 +68,9 @@ func TestHomeNamesFailingEndpoints(t *testing.T) {
 // of the payments that it counts, also those that a fallback brought to another processor.
 func TestTriesOnHome(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	s, _ := newHookSite(t)
 	fallen := s.want(s.pay(payWith(s.tokenize(s.session(someSession), "4000000000005266"))), 200, "").text1("id")
 	approved := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
@@ -97,6 +105,9 @@ func TestTriesOnHome(t *testing.T) {
 // list. One without a result names the compared fields, and says that names are sealed.
 func TestSearchSaysItsLimits(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	s := newSite(t)
 	s.signIn()
 	s.open("/dashboard/search")

@@ -7,6 +7,7 @@ import (
 
 	"payledger/domain/account"
 	"payledger/domain/processor"
+	"payledger/eventstore/eventstoretest"
 )
 
 // ended loads the page of a comparison until it has ended.
@@ -27,6 +28,9 @@ func (s *site) ended(at string) {
 // none (D14.16, D20).
 func TestReconciliationPages(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	s := newSite(t)
 	s.signIn()
 	const at = "/dashboard/reconciliation"

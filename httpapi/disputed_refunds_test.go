@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/protocol"
 )
 
@@ -64,6 +65,9 @@ func warned(a answer) (all []string) {
 // recorded and no key used (D22.2).
 func TestRefundsOfDisputed(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t)
 	const refuse, cent = "/refund?refuse_disputed=true", `{"amount":1}`
 	for _, c := range []struct {

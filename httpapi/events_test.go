@@ -124,7 +124,7 @@ func TestLargeHistory(t *testing.T) {
 	items := strings.TrimSuffix(strings.Repeat(`{"amount":10,"description":"`+strings.Repeat("x", 1000)+`"},`, 110), ",")
 	at, events := s.paid(goodCard, `,"amount":1100,"currencyCode":"EUR","order":{"lineItems":[`+items+`]}`), 0
 	s.want(s.post(at+"/capture", ""), 200, "")
-	for range 45 {
+	for range 39 {
 		s.want(s.post(at+"/refund", `{"amount":1}`), 200, "")
 	}
 	parts := 0
@@ -136,7 +136,7 @@ func TestLargeHistory(t *testing.T) {
 		events += len(a.field("data").([]any))
 		after, _ = a.field("nextAfter").(float64)
 	}
-	if parts < 2 || events != 94 {
+	if parts < 2 || events != 82 {
 		t.Errorf("%d parts have %d events", parts, events)
 	}
 	s.signIn()
@@ -148,6 +148,9 @@ func TestLargeHistory(t *testing.T) {
 // error names all faults of the parameters (D3).
 func TestEventsInParts(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t)
 	at := r.paid(goodCard, "")
 	for range 3 {

@@ -429,7 +429,7 @@ func TestStrangeBodies(t *testing.T) {
 					continue
 				}
 				for i, body := range mutants(tree) {
-					if (seedtest.Sampled() && i%29 > 0 || !seedtest.Turn(i, 3)) && strange[i%len(strange)] != `""` { // prime to how many values there are
+					if (seedtest.Sampled() && i%61 > 0 || !seedtest.Turn(i, 3)) && strange[i%len(strange)] != `""` { // prime to how many values there are
 						continue
 					}
 					rigs.try(t, o, body)

@@ -15,6 +15,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/eventstoretest"
 )
 
 // audit returns the entries of the audit log that a query selects, newest first.
@@ -207,6 +208,9 @@ func TestAuditOfAUser(t *testing.T) {
 // who had the address (D20).
 func TestAuditByName(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t)
 	change := func(decide func(account.State, time.Time) (account.Event, error)) {
 		t.Helper()

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // find returns the results of a search as "kind id by field".
@@ -22,6 +24,9 @@ func (r *rig) find(key, text string) (all []string) {
 // (D20).
 func TestSearch(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newHookRig(t, webhooks{})
 	endpoint := r.endpoint(`{"url":"` + r.inbox.url + `/a","description":"my shop"}`).text1("id")
 	workflow := r.want(r.manage("POST", "/workflows", `{"name":"Cancel","trigger":{"eventType":"PAYMENT.STATUS","status":"DECLINED"},"condition":"true","actions":[{"type":"cancel","reason":"r"}]}`), 200, "").text1("id")

@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
@@ -104,6 +105,9 @@ func captured(t *testing.T, reference, key string) string {
 // processors, are refused (D14).
 func TestNotificationRefusals(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRigWaiting(t, time.Minute) // no time-out is recorded
 	r.forged.Store(true)
 	r.unheard()

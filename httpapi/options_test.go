@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // exactNumbers are numbers that a float64 cannot represent, or formats differently.
@@ -109,6 +111,9 @@ func TestNoCardNumberInOptions(t *testing.T) {
 // was sent.
 func TestOptionsSize(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t)
 	const limit = 8 << 10
 	client := r.want(r.post("/client-session", `{"orderId":"o","currencyCode":"EUR","amount":100}`), 200, "").text1("clientToken")

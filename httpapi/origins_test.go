@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // TestForeignOrigins: pages of any origin can make the calls that need a client token, and no
@@ -59,6 +61,9 @@ func TestForeignOrigins(t *testing.T) {
 // does not concern them (D22.6).
 func TestCheckoutOrigins(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t)
 	client := r.session(someSession)
 	read := func(origin string) answer {

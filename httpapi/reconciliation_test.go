@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore/commands/reconcile"
+	"payledger/eventstore/eventstoretest"
 )
 
 // compared contains the lines of an answer of GET /management/reconciliation.
@@ -117,6 +118,9 @@ func TestReconcileVerifications(t *testing.T) {
 // interrupted answer reports the failure.
 func TestReconciliationRefused(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t)
 	for query, path := range map[string]string{
 		"": "$.processor", "?processor=NOBODY": "$.processor", "?processor=ADYEN&from=yesterday": "$.from", "?processor=ADYEN&page=1": "$.page",

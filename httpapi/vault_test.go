@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
@@ -101,6 +102,9 @@ func TestVault(t *testing.T) {
 // TestVaultRefusals checks which tokens cannot be vaulted (D3, D5).
 func TestVaultRefusals(t *testing.T) {
 	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	r := newRig(t)
 	token, used, guest := r.tokenize(r.session(someSession), goodCard), r.tokenize(r.session(someSession), goodCard), r.tokenize(r.session(guestSession), goodCard)
 	r.want(r.pay(payWith(used)), 200, "")

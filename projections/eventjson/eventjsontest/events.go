@@ -98,9 +98,28 @@ func CheckHeaders(headers map[string]any) error {
 
 const (
 	checkedEvents = 5000
-	// Of the events of a type, a sample has the first ones, and then each sampleStep-th.
-	sampleStart, sampleStep = 16, 16
+	// Of the events of a type, a sample has the first ones of all logs of the test program, and
+	// then each sampleStep-th.
+	sampleStart, sampleStep = 24, 16
 )
+
+// ofTypes counts the events of all logs of the test program by type.
+var ofTypes struct {
+	sync.Mutex
+	seen map[string]int
+}
+
+// inSample counts an event, and reports whether a sample has it.
+func inSample(kind string) bool {
+	ofTypes.Lock()
+	defer ofTypes.Unlock()
+	if ofTypes.seen == nil {
+		ofTypes.seen = map[string]int{}
+	}
+	ofTypes.seen[kind]++
+	n := ofTypes.seen[kind]
+	return n <= sampleStart || n%sampleStep == 0
+}
 
 // CheckLog checks the JSON of a log's events against asyncapi.yaml, at most the first
 // checkedEvents. Without the build tag system it takes a sample of the events of each type; with
@@ -111,7 +130,7 @@ func CheckLog(t testing.TB, store *engine.Store) {
 	if testing.Short() {
 		return
 	}
-	ctx, position, ofType := context.WithoutCancel(t.Context()), uint64(0), map[string]int{}
+	ctx, position := context.WithoutCancel(t.Context()), uint64(0)
 	for shard := range store.Shards() {
 		last, err := store.LastSeq(ctx, shard)
 		if err == nil {
@@ -120,7 +139,7 @@ func CheckLog(t testing.TB, store *engine.Store) {
 					if position++; position > checkedEvents {
 						return nil
 					}
-					if ofType[r.Type]++; seedtest.Sampled() && ofType[r.Type] > sampleStart && ofType[r.Type]%sampleStep > 0 {
+					if seedtest.Sampled() && !inSample(r.Type) {
 						continue
 					}
 					if err := checkRecorded(ctx, store, ordered.Event{Recorded: r, Position: position}); err != nil {
