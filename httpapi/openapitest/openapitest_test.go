@@ -1,4 +1,4 @@
-package httpapi_test
+package openapitest
 
 import (
 	"io"
@@ -6,18 +6,16 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"payledger/httpapi/openapitest"
 )
 
-// TestOpenAPICheck checks which answers the check of package openapitest reports and which it
-// accepts.
-func TestOpenAPICheck(t *testing.T) {
-	const (
-		id      = "3f2b8c1e-7a64-4b0e-9d51-0c8f2a6e4b17"
-		session = `{"approvalMode":"AUTO","clientToken":"a.b.c","clientExpirationDate":"2026-03-14T09:26:53.589000Z","clientTokenExpirationDate":"2026-03-14T09:26:53.589000Z"}`
-		refusal = `{"error":{"errorId":"NotFound","description":"d","diagnosticsId":"` + id + `"}}`
-	)
+const (
+	id      = "3f2b8c1e-7a64-4b0e-9d51-0c8f2a6e4b17"
+	session = `{"approvalMode":"AUTO","clientToken":"a.b.c","clientExpirationDate":"2026-03-14T09:26:53.589000Z","clientTokenExpirationDate":"2026-03-14T09:26:53.589000Z"}`
+	refusal = `{"error":{"errorId":"NotFound","description":"d","diagnosticsId":"` + id + `"}}`
+)
+
+// TestCheck checks which answers the check reports and which it accepts.
+func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name, method, path string
 		status             int
@@ -50,7 +48,7 @@ func TestOpenAPICheck(t *testing.T) {
 		for name, values := range c.header {
 			answer.Header[name] = values
 		}
-		err := openapitest.Check(httptest.NewRequest(c.method, "http://api.example"+c.path, nil), answer)
+		err := Check(httptest.NewRequest(c.method, "http://api.example"+c.path, nil), answer)
 		if (err == nil) != c.fine {
 			t.Errorf("%s: %v", c.name, err)
 		}
