@@ -57,7 +57,7 @@ func Divert(p []byte, at int) []byte {
 	return diverted
 }
 
-// Answer recognizes the server's answer to one message in what a client receives.
+// Answer finds the server's answer to one message in what a client receives.
 type Answer struct {
 	mu   sync.Mutex
 	to   []byte // as it stands in the answer's first line; nil: no answer is awaited
@@ -80,7 +80,7 @@ func (a *Answer) In(piece []byte) bool {
 	if a.to == nil {
 		return false
 	}
-	joined := append(a.last, piece...)
+	joined := slices.Concat(a.last, piece)
 	a.last = bytes.Clone(joined[max(0, len(joined)-len(a.to)+1):])
 	found := bytes.Contains(joined, a.to)
 	if found {

@@ -29,15 +29,6 @@ func files(sandbox bool) (Config, error) {
 	return Config{OpenAPI: openapi, AsyncAPI: asyncapi, Suggestions: map[string]string{}, PublicURL: "https://pay.example/", Sandbox: sandbox}, err
 }
 
-func contents(t *testing.T, sandbox bool) Config {
-	t.Helper()
-	c, err := files(sandbox)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // sandboxDocs is the documentation of a sandbox. Its pages are made once for all tests.
 var sandboxDocs = sync.OnceValues(func() (*Docs, error) {
 	c, err := files(true)
