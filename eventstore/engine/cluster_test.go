@@ -43,6 +43,7 @@ func TestClusterFaults(t *testing.T) { // alone: elections have their time
 func testInFlight(t *testing.T, r *rig) {
 	ctx := testContext(t)
 	leader := r.leader(t, engine.StreamName(0))
+	r.own(t, leader)
 	s := r.nodes[leader].store
 	key := keyIn(s, 0)
 	first := mustAdd(t, s, key, added{Who: "before"})

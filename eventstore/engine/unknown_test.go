@@ -133,8 +133,9 @@ func TestLostAck(t *testing.T) {
 // the result is a conflict.
 func testOwnBelowTip(t testing.TB, r *rig) {
 	ctx := testContext(t)
+	r.own(t, 0) // another node's events go to the owner
 	s := r.store()
-	key := newKey()
+	key := keyIn(s, 0)
 	first := mustAdd(t, s, key, added{Who: "before"})
 	mine := draft(t, s, key, first.Recorded, added{Who: "mine"})
 	flight, err := s.Depart(ctx, mine)
