@@ -36,7 +36,7 @@ type gate struct {
 	behind  *httputil.ReverseProxy
 	mu      sync.Mutex
 	hangs   map[processor.Name]chan struct{} // until closed
-	waiting map[processor.Name]int           // requests about operations; the service asks for disputes at times of its own
+	waiting map[processor.Name]int           // requests about operations; the service asks for disputes and capabilities at times of its own
 }
 
 func newGate(t *testing.T) *gate {
@@ -76,9 +76,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(body)) // the server notices now when the client goes away
 	rest, _ := strings.CutPrefix(r.URL.Path, "/v1/processors/")
 	named, what, _ := strings.Cut(rest, "/")
-	name, counts := processor.Name(named), 1
-	if what == "disputes" {
-		counts = 0
+	name, counts := processor.Name(named), 0
+	if strings.HasPrefix(what, "operations") {
+		counts = 1
 	}
 	g.mu.Lock()
 	held := g.hangs[name]
