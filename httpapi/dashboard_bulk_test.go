@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/processor"
+	"payledger/httpapi/dashboard/frame"
 	"payledger/processorsim/protocol"
 )
 
@@ -51,17 +53,41 @@ func TestBulkRefund(t *testing.T) {
 	s.shows(200, "Refund 3 payments?", "In sum €72.60", "1 payment is left out", "it has a dispute")
 	form := s.bulkForm()
 	s.want(s.post("/payments/"+ids[1]+"/refund", `{"amount":100}`), 200, "") // somebody else, meanwhile
-	for _, want := range []string{"2 of 3 refunds were requested", "0 of 3 refunds were requested"} {
+	for _, want := range []string{"2 of 3 refunds were requested now", "0 of 3 refunds were requested now"} {
 		s.submit("/dashboard/bulk/refund", append(form, "reason", "recall")...)
 		s.shows(200, want, "1 failed:", ids[1])
 		if refunded(ids[0]) != 2420 || refunded(ids[1]) != 100 || refunded(ids[2]) != 2420 || refunded(ids[3]) != 0 {
 			t.Errorf("refunded %v, %v, %v, %v", refunded(ids[0]), refunded(ids[1]), refunded(ids[2]), refunded(ids[3]))
 		}
 	}
-	s.shows(200, "2 were requested by an earlier sending of this form. Nothing was done a second time.")
+	s.shows(200, "2 had been requested by an earlier sending of this form, and nothing was done a second time.")
+	late := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	s.want(s.post("/payments/"+late+"/capture", ""), 200, "")
+	s.open("/dashboard/bulk/refund?order=order-1")
+	s.shows(200, "Refund 2 payments?") // also the rest of the one that somebody else refunded in part
+	form = s.bulkForm()
+	_, err = s.sim.OpenDispute(t.Context(), protocol.DisputeOrder{Reference: domain.PaymentID(late), Type: processor.Chargeback, ReasonCode: "10.4"})
+	must(t, err)
+	s.disputeIs(late, "OPEN")
+	s.submit("/dashboard/bulk/refund", form...)
+	s.shows(200, "1 of 2 refunds were requested now", "1 failed:", late, "dispute")
+	if refunded(late) != 0 || refunded(ids[1]) != 2420 {
+		t.Errorf("refunded %v and %v", refunded(late), refunded(ids[1]))
+	}
 	s.open("/dashboard/bulk/refund?order=order-1&status=DECLINED")
 	s.shows(200, "There is nothing to refund")
-	s.submit("/dashboard/bulk/refund", "payment", "x")
+	for _, wrong := range [][]string{
+		{"payment", "x", "key", "k"}, {"payment", ids[0] + ":0:1", "key", "k"}, {"payment", ids[0] + ":5:1"},
+		{"payment", ids[0] + ":5:1", "payment", ids[0] + ":5:2", "key", "k"},
+	} {
+		s.submit("/dashboard/bulk/refund", wrong...)
+		s.shows(422, "begin again")
+	}
+	many := []string{"key", "k"}
+	for i := range frame.BulkMost + 1 {
+		many = append(many, "payment", fmt.Sprintf("p%d:5:1", i))
+	}
+	s.submit("/dashboard/bulk/refund", many...)
 	s.shows(422, "begin again")
 	auditor := s.as(account.RoleAuditor)
 	auditor.open("/dashboard/payments?order=order-1")

@@ -283,7 +283,8 @@ type Flight struct {
 	d    *entry
 }
 
-// Depart puts r into a new group, as append does, and sends nothing. The store has to own the shard.
+// Depart puts r into a new group, as append does, and sends nothing. The store has to own the
+// shard.
 func (s *Store) Depart(ctx context.Context, r *format.Recorded) (*Flight, error) {
 	h := s.shard[r.Shard]
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"payledger/domain/account"
 )
@@ -27,9 +28,14 @@ func recoveryCodes(secret []byte) ([]string, error) {
 	return codes, nil
 }
 
-// matchRecovery returns the number of a recovery code, from 1. Dashes do not count.
+// matchRecovery returns the number of a recovery code, from 1. Dashes of any kind do not count.
 func matchRecovery(secret []byte, code string) (number uint64, right bool, err error) {
-	given := strings.ReplaceAll(code, "-", "")
+	given := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Pd, r) || r == '−' {
+			return -1
+		}
+		return r
+	}, code)
 	codes, err := recoveryCodes(secret)
 	for i, c := range codes {
 		if subtle.ConstantTimeCompare([]byte(given), []byte(strings.ReplaceAll(c, "-", ""))) == 1 {

@@ -67,8 +67,8 @@ var texts = map[Reason]struct {
 	text   string
 }{
 	WrongCredentials: {domain.KindUnauthorized, domain.ReasonUnauthorized, "The name or the password is wrong."},
-	CodeNeeded:       {domain.KindUnauthorized, domain.ReasonUnauthorized, "Enter the code of your authenticator app."},
-	CodeWrong:        {domain.KindUnauthorized, domain.ReasonUnauthorized, "The code is wrong, too old, or was used before. Wait for the next one."},
+	CodeNeeded:       {domain.KindUnauthorized, domain.ReasonUnauthorized, "Enter the code of your authenticator app, or a recovery code."},
+	CodeWrong:        {domain.KindUnauthorized, domain.ReasonUnauthorized, "The code is wrong, too old, or was used before. Wait for the next one, or use another recovery code."},
 	LockedUser:       {domain.KindUnavailable, domain.ReasonRateLimitExceeded, "Too many wrong passwords or codes from your network or device."},
 	TooManyTries:     {domain.KindUnavailable, domain.ReasonRateLimitExceeded, "Too many tries from this address."},
 	Busy:             {domain.KindUnavailable, domain.ReasonRateLimitExceeded, "Too many sign-ins at this moment. Repeat in a few seconds."},

@@ -158,7 +158,7 @@ func TestRecoveryCodes(t *testing.T) {
 	}
 	for i, code := range codes[:account.RecoveryCodes-1] {
 		if i%2 == 1 {
-			code = strings.ReplaceAll(code, "-", " ")
+			code = strings.ReplaceAll(code, "-", " – ")
 		}
 		n.signIn("admin", r.made.DashboardPassword, code)
 		_, err := other.try("admin", r.made.DashboardPassword, codes[i])

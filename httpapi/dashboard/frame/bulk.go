@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"payledger/domain"
@@ -13,7 +14,7 @@ import (
 // from the key of the form and the operation's id: a repeat of the form does nothing twice.
 type Bulk struct {
 	Done     int           // operations that took effect now
-	Repeated int           // operations that an earlier sending of the form had requested
+	Repeated []string      // ids of operations that an earlier sending of the form had requested
 	Failed   []BulkFailure // refused operations
 	Left     []string      // ids of operations that were not tried, or whose outcome is unknown
 	Unknown  int           // of Left, those whose outcome is unknown
@@ -23,7 +24,7 @@ type Bulk struct {
 type BulkFailure struct{ ID, Text string }
 
 // Total returns the number of the operations.
-func (b Bulk) Total() int { return b.Done + b.Repeated + len(b.Failed) + len(b.Left) }
+func (b Bulk) Total() int { return b.Done + len(b.Repeated) + len(b.Failed) + len(b.Left) }
 
 // bulkTime is the time after which a form's answer begins no further operation. A browser shows an
 // answer in the meantime, and the user sends the rest.
@@ -47,7 +48,7 @@ func (v *Visit) Bulk(key string, ids []string, do func(id, key string) error) (o
 		case err == nil:
 			out.Done++
 		case IDOf(err) == string(domain.ReasonIdempotencyKeyExists):
-			out.Repeated++
+			out.Repeated = append(out.Repeated, id)
 		case !refused || failure.Status == http.StatusAccepted || failure.Status == http.StatusTooManyRequests || failure.Status >= http.StatusInternalServerError:
 			out.Left = append(out.Left, id)
 			out.Unknown++
@@ -58,13 +59,9 @@ func (v *Visit) Bulk(key string, ids []string, do func(id, key string) error) (o
 	return out
 }
 
-// BulkIDs returns the ids of a field, each once, at most BulkMost.
-func (f Form) BulkIDs(field string) []string {
-	var ids []string
-	for _, id := range f.Values[field] {
-		if id != "" && !slices.Contains(ids, id) && len(ids) < BulkMost {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+// SoundBulk reports whether ids are those of a form that this dashboard made: not more than
+// BulkMost, each once, and no path; and key is the form's.
+func SoundBulk(key string, ids []string) bool {
+	unique := slices.Compact(slices.Sorted(slices.Values(ids)))
+	return key != "" && len(ids) <= BulkMost && len(unique) == len(ids) && !slices.ContainsFunc(ids, func(id string) bool { return id == "" || strings.Contains(id, "/") })
 }

@@ -72,7 +72,12 @@ func (v *Visit) Send(method, path string, body any, key string, to any) error {
 // Operate sends an operation on a payment, and decodes the answer into to. It is refused with
 // ConcurrentModification if the payment's revision is not seen.
 func (v *Visit) Operate(seen uint64, path string, body any, key string, to any) error {
-	return v.frame.API(v.Ctx, v.Identity, Request{Method: http.MethodPost, Path: path, Body: body, IdempotencyKey: key, Seen: seen}).decode(to)
+	return v.OperateWith(nil, seen, path, body, key, to)
+}
+
+// OperateWith is Operate with parameters.
+func (v *Visit) OperateWith(query url.Values, seen uint64, path string, body any, key string, to any) error {
+	return v.frame.API(v.Ctx, v.Identity, Request{Method: http.MethodPost, Path: path, Query: query, Body: body, IdempotencyKey: key, Seen: seen}).decode(to)
 }
 
 // Path joins segments to a path of the API. It escapes nothing: the router matches decoded paths.

@@ -1,7 +1,6 @@
 package paymentpages
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -36,7 +35,7 @@ func itemOf(value string) (r refundItem, ok bool) {
 	}
 	revision, err := strconv.ParseUint(parts[1], 10, 64)
 	amount, wrong := strconv.ParseInt(parts[2], 10, 64)
-	return refundItem{ID: parts[0], Revision: revision, Amount: domain.Amount(amount)}, err == nil && wrong == nil && parts[0] != ""
+	return refundItem{ID: parts[0], Revision: revision, Amount: domain.Amount(amount)}, err == nil && wrong == nil && revision > 0 && amount > 0
 }
 
 // leftOut is a payment that fits the filters and is not refunded.
@@ -124,31 +123,35 @@ func refundable(v *frame.Visit, id string) (item refundItem, reason string, err 
 	return item, "", nil
 }
 
+// undisputed lets a refund be refused if a dispute was opened after the count.
+var undisputed = url.Values{"refuse_disputed": {"true"}}
+
 // refundBulk refunds the payments that the form carries, each under its own idempotency key.
 func refundBulk(v *frame.Visit, sent frame.Form) error {
 	out := bulkRefund{Form: sent, Back: pathPayments}
-	out.Key = cmp.Or(sent.Key, v.NewKey())
 	values := map[string]string{}
 	items := map[string]refundItem{}
 	var ids []string
-	for _, value := range sent.BulkIDs("payment") {
+	sound := true
+	for _, value := range sent.Values["payment"] {
 		item, ok := itemOf(value)
-		if !ok {
-			out.Refusal.Text = "The form has a payment that cannot be read. Go back to the list, and begin again."
-			return v.Show(out.page())
-		}
+		sound = sound && ok
 		ids, values[item.ID], items[item.ID] = append(ids, item.ID), value, item
 	}
-	if sent.Review || len(ids) == 0 {
+	switch {
+	case sent.Review || len(ids) == 0:
 		return v.Redirect(pathPayments, "")
+	case !sound || !frame.SoundBulk(sent.Key, ids):
+		out.Refusal.Text = "The form has a payment that cannot be read. Go back to the list, and begin again."
+		return v.Show(out.page())
 	}
-	result := v.Bulk(out.Key, ids, func(id, key string) error {
+	result := v.Bulk(sent.Key, ids, func(id, key string) error {
 		body := map[string]any{"amount": items[id].Amount}
 		if reason := sent.Text("reason"); reason != "" {
 			body["reason"] = reason
 		}
 		var done operated
-		err := v.Operate(items[id].Revision, frame.Path("management", "payments", id, "refund"), body, key, &done)
+		err := v.OperateWith(undisputed, items[id].Revision, frame.Path("management", "payments", id, "refund"), body, key, &done)
 		if err == nil && done.refundFailed() {
 			return &frame.Failure{Status: 422, Text: "The refund failed and moved no money."}
 		}

@@ -1,7 +1,6 @@
 package webhookpages
 
 import (
-	"cmp"
 	"net/http"
 	"strconv"
 
@@ -58,12 +57,15 @@ func askBulk(v *frame.Visit) error {
 // idempotency key.
 func resendBulk(v *frame.Visit, sent frame.Form) error {
 	out := bulkResend{Form: sent, Back: pathDeliveries}
-	out.Key = cmp.Or(sent.Key, v.NewKey())
-	out.IDs = sent.BulkIDs("delivery")
-	if sent.Review || len(out.IDs) == 0 {
+	out.IDs = sent.Values["delivery"]
+	switch {
+	case sent.Review || len(out.IDs) == 0:
 		return v.Redirect(pathDeliveries, "")
+	case !frame.SoundBulk(sent.Key, out.IDs):
+		out.IDs, out.Refusal.Text = nil, "The form has a delivery that cannot be read. Go back to the list, and begin again."
+		return v.Show(out.page())
 	}
-	result := v.Bulk(out.Key, out.IDs, func(id, key string) error {
+	result := v.Bulk(sent.Key, out.IDs, func(id, key string) error {
 		var after delivery
 		if err := v.Send(http.MethodPost, frame.Path("management", "webhook-deliveries", id, "resend"), nil, key, &after); err != nil {
 			return err
