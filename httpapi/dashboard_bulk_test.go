@@ -64,7 +64,7 @@ func TestBulkRefund(t *testing.T) {
 	late := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
 	s.want(s.post("/payments/"+late+"/capture", ""), 200, "")
 	s.open("/dashboard/bulk/refund?order=order-1")
-	s.shows(200, "Refund 2 payments?") // also the rest of the one that somebody else refunded in part
+	s.shows(200, "Refund 2 payments?") // the new one, and the rest of ids[1]
 	form = s.bulkForm()
 	_, err = s.sim.OpenDispute(t.Context(), protocol.DisputeOrder{Reference: domain.PaymentID(late), Type: processor.Chargeback, ReasonCode: "10.4"})
 	must(t, err)

@@ -53,7 +53,7 @@ var openapi = sync.OnceValues(func() (*document, error) {
 	return parse(c.OpenAPI)
 })
 
-// made returns what is made once for all tests.
+// made returns a value that the first test makes for all tests.
 func made[T any](t *testing.T, once func() (T, error)) T {
 	t.Helper()
 	it, err := once()

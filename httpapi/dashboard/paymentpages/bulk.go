@@ -104,7 +104,8 @@ func narrow(q url.Values) bool {
 	return len(can) > 0
 }
 
-// refundable returns what is left to refund of a payment, or the reason why a bulk leaves it out.
+// refundable returns the rest of a payment, or the reason why the payment is not refunded with the
+// others.
 func refundable(v *frame.Visit, id string) (item refundItem, reason string, err error) {
 	var p paymentData
 	if err := v.Get(frame.Path("management", "payments", id), nil, &p); err != nil {
