@@ -91,6 +91,23 @@ func (l *Log) EndAt(ctx context.Context, moment func() []uint64) (checkpoint.Che
 	}
 }
 
+// Cover returns when a checkpoint covers the events that size counts. It hastens the writer.
+func (l *Log) Cover(ctx context.Context, size func() uint64) error {
+	for {
+		newest, err := l.Last(ctx)
+		if err != nil && !errors.Is(err, fault.ErrNotFound) {
+			return err
+		}
+		if newest.Size >= size() {
+			return nil
+		}
+		l.Hurry()
+		if err := l.Await(ctx, newest.Number); err != nil {
+			return err
+		}
+	}
+}
+
 // errPassed means that another process wrote a checkpoint over the moment.
 var errPassed = errors.New("checkpointlog: a checkpoint covers events after the moment")
 

@@ -85,17 +85,8 @@ func awaitSize(t testing.TB, s *engine.Store, size uint64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for {
-		newest, err := s.Checkpoints().Last(ctx)
-		if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
-			t.Fatal(err)
-		}
-		if newest.Size >= size {
-			return
-		}
-		if err := s.Checkpoints().Await(ctx, newest.Number); err != nil {
-			t.Fatal(err)
-		}
+	if err := s.Checkpoints().Cover(ctx, func() uint64 { return size }); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 	leaveAfter   = time.Second            // for telling the other nodes that this node leaves, and for handing its shards over
 	controlGrace = 100 * time.Millisecond // for a running command on the control socket
 	WebhookGrace = 500 * time.Millisecond // for a running attempt to send a webhook
+	coverAfter   = time.Second            // for the checkpoint of the newest events
 )
 
 var errLeaving = errors.New("the service is stopping")
@@ -80,6 +81,7 @@ func (a *App) Stop() error {
 	if a.Commands != nil {
 		a.Commands.Close()
 	}
+	a.coverEvents()
 	a.stopAPI()
 	if a.Recoverer != nil {
 		a.Recoverer.Close()
@@ -146,4 +148,17 @@ func (a *App) stopRequests() error {
 		})
 	}
 	return a.API.Stop(DrainAfter + CutAfter)
+}
+
+// coverEvents waits until a checkpoint covers the newest events, so that each event in the folder
+// of a stopped service has its position. In a cluster another node covers them.
+func (a *App) coverEvents() {
+	if a.watch == nil || !a.keepsViews() || !a.Ledger.Store.Sole() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), coverAfter)
+	defer cancel()
+	if err := a.Ledger.Store.Checkpoints().Cover(ctx, a.Ledger.Store.Events); err != nil {
+		a.log.Warn().Err(err).Msg("the newest events get their positions at the next start")
+	}
 }
