@@ -169,7 +169,7 @@ func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jet
 	}
 	for _, shard := range slices.Backward(streams.All(s.shards)) {
 		config := s.segmentConfig(shard, segment{number: 1, first: 1})
-		_, err := s.js.CreateStream(ctx, config)
+		err := jetapi.CreateStream(ctx, s.js, config)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			var stream jetstream.Stream
 			stream, err = s.js.Stream(ctx, config.Name)

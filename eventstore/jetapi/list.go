@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// listLimit bounds the requests for one list, if the context of the caller does not.
-	listLimit = 30 * time.Second
+	// startLimit bounds the requests for one list, or to make one stream, if the context of the
+	// caller does not.
+	startLimit = 30 * time.Second
 	// codeNoClusterLeader is JetStream's error while the cluster has no leader.
 	codeNoClusterLeader jetstream.ErrorCode = 10008
 )
@@ -28,7 +29,7 @@ var errIncomplete = errors.New("no answer from the leader of")
 func ListStreams(ctx context.Context, js jetstream.JetStream, pattern string) ([]*jetstream.StreamInfo, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, listLimit)
+		ctx, cancel = context.WithTimeout(ctx, startLimit)
 		defer cancel()
 	}
 	var last error                                                           // the newest answer of a server, if there is one

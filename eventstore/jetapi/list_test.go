@@ -11,16 +11,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestListDuringElection: a list is requested until it has all streams, and an incomplete list is
-// an error.
-func TestListDuringElection(t *testing.T) {
-	t.Parallel()
+// connected returns a connection to a server without JetStream: the test answers its requests.
+func connected(t *testing.T) (*nats.Conn, jetstream.JetStream) {
+	t.Helper()
 	ns, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ns.Start()
-	defer ns.Shutdown()
+	t.Cleanup(ns.Shutdown)
 	if !ns.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the server is not ready")
 	}
@@ -28,11 +27,19 @@ func TestListDuringElection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nc.Close()
+	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return nc, js
+}
+
+// TestListDuringElection: a list is requested until it has all streams, and an incomplete list is
+// an error.
+func TestListDuringElection(t *testing.T) {
+	t.Parallel()
+	nc, js := connected(t)
 	const (
 		silent   = ""
 		noLeader = `{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`

@@ -74,7 +74,7 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 	defer l.mu.Unlock()
 	infos, err := l.Segments(ctx, l.Name, l.Root)
 	if err == nil && len(infos) == 0 && create {
-		_, err = l.JS.CreateStream(ctx, l.segmentConfig(l.segment(1, 1)))
+		err = jetapi.CreateStream(ctx, l.JS, l.segmentConfig(l.segment(1, 1)))
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another node, at the same moment
 			err = nil
 		}

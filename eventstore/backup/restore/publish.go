@@ -18,6 +18,7 @@ import (
 
 	"payledger/domain/exactjson"
 	"payledger/eventstore/backup"
+	"payledger/eventstore/jetapi"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
@@ -79,7 +80,7 @@ func (t *target) create(ctx context.Context, name string, description json.RawMe
 	if t.mark != "" && name == firstStream {
 		c.Metadata[streams.MetadataRestore] = t.mark
 	}
-	if _, err := t.js.CreateStream(ctx, c); err != nil {
+	if err := jetapi.CreateStream(ctx, t.js, c); err != nil {
 		return nil, fmt.Errorf("restore: create %s: %w", name, err)
 	}
 	if err := t.step("made " + name); err != nil {
