@@ -102,6 +102,7 @@ type Page struct {
 	Status int    // 0: 200
 	Live   bool   // the page's part data-live is refreshed while it is open
 	Charts bool   // the page has charts
+	Parts  bool   // the page has a file that is downloaded in parts
 	Data   any
 }
 

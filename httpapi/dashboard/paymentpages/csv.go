@@ -1,9 +1,8 @@
 package paymentpages
 
 import (
+	"bytes"
 	"encoding/csv"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -12,11 +11,17 @@ import (
 	"payledger/projections/csvtext"
 )
 
-// csvMost is the greatest number of payments in a CSV file. `payledger export` has no limit.
-const csvMost = 20_000
+// csvMost is the greatest number of payments in one answer, csvPart that in a part.
+const csvMost, csvPart = 20_000, 2000
+
+const (
+	headerPart = "X-Dashboard-Part" // the number of payments that the script requests
+	headerNext = "X-Next-Cursor"    // the cursor of the next part, if there is one
+	headerRows = "X-Payments"       // the number of payments in the answer
+)
 
 var csvColumns = []string{
-	"id", "created_utc", "updated_utc", "status", "reason", "order_id", "customer_id", "currency", "amount", "captured", "refunded",
+	"id", "created_utc", "updated_utc", "status", "reason", "order_id", "customer_id", "customer_email", "currency", "amount", "captured", "refunded",
 	"payment_method", "card", "processor", "processor_merchant_id",
 }
 
@@ -33,66 +38,80 @@ func units(a domain.Amount, c domain.Currency) string {
 	return strings.TrimSuffix(a.Format(c), " "+string(c))
 }
 
-// export serves the filtered list as CSV. The file ends with a line that says so if there are more
-// than csvMost payments. An error in its middle cuts the connection, so that nobody takes a part
-// for the whole.
+// export serves the filtered list as CSV, from the cursor on: a part for the script of the page,
+// which reads on at the cursor in the header and makes one file of all parts; for a browser without
+// it csvMost payments at most, and the name of a file that is not whole says so.
 func export(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)
 	if !form.Sound() {
 		return v.Redirect(frame.Address(pathPayments, frame.Without(form.Values, "done")), "")
 	}
-	q.Set("limit", "100")
-	var w *csv.Writer
-	for written := 0; ; {
+	name, most := "payments-"+v.Now().UTC().Format("20060102-150405"), csvMost
+	if n, err := strconv.Atoi(v.Request.Header.Get(headerPart)); err == nil {
+		most = max(1, min(n, csvPart))
+	}
+	q.Set("limit", strconv.Itoa(min(most, 100)))
+	var text bytes.Buffer
+	w := csv.NewWriter(&text)
+	cursor := v.Value("cursor")
+	if cursor == "" {
+		text.WriteString(csvMark)
+		_ = w.Write(csvColumns) // a buffer takes everything
+	}
+	written := 0
+	for {
+		if cursor != "" {
+			q.Set("cursor", cursor)
+		}
 		var found page
 		if err := v.Get(apiPayments, q, &found); err != nil {
-			if w != nil {
-				panic(http.ErrAbortHandler)
-			}
 			return err
 		}
-		if w == nil {
-			w = begin(v)
-		}
 		for _, p := range found.Data {
-			if err := w.Write(row(p)); err != nil {
-				return frame.Gone{Err: err}
+			email, err := emailOf(v, p.ID)
+			if err != nil {
+				return err
 			}
+			_ = w.Write(row(p, email))
 		}
 		written += len(found.Data)
-		if found.NextCursor != "" && written >= csvMost {
-			_ = w.Write([]string{"The list ends here, at its limit of " + strconv.Itoa(csvMost) + " payments. Filter it, or use payledger export."}) // Flush has the error
-			found.NextCursor = ""
-		}
-		if found.NextCursor == "" {
+		if cursor = found.NextCursor; cursor == "" {
 			break
 		}
-		q.Set("cursor", found.NextCursor)
+		if written >= most {
+			v.Writer.Header().Set(headerNext, cursor)
+			name += "-first-" + strconv.Itoa(written)
+			break
+		}
 	}
 	w.Flush()
-	if err := w.Error(); err != nil {
+	v.Writer.Header().Set(headerRows, strconv.Itoa(written))
+	v.Download(name+".csv", "text/csv; charset=utf-8")
+	if _, err := v.Writer.Write(text.Bytes()); err != nil {
 		return frame.Gone{Err: err}
 	}
 	return nil
 }
 
-func begin(v *frame.Visit) *csv.Writer {
-	v.Download("payments-"+v.Now().UTC().Format("20060102-150405")+".csv", "text/csv; charset=utf-8")
-	_, _ = io.WriteString(v.Writer, csvMark) // Flush has the error
-	w := csv.NewWriter(v.Writer)
-	_ = w.Write(csvColumns) // Flush has the error
-	return w
+// emailOf returns the e-mail address of a payment's customer; "" for none, and after an erasure. No
+// list of the API has it: it is sealed.
+func emailOf(v *frame.Visit, id string) (string, error) {
+	var p struct {
+		Customer struct{ EmailAddress string }
+	}
+	err := v.Get(frame.Path("management", "payments", id), nil, &p)
+	return p.Customer.EmailAddress, err
 }
 
-func row(p summary) []string {
+func row(p summary, email string) []string {
 	cells := []string{
-		p.ID, p.Date.UTC().Format(csvTime), p.DateUpdated.UTC().Format(csvTime), p.Status, p.Reason(), p.OrderID, p.CustomerID,
+		p.ID, p.Date.UTC().Format(csvTime), p.DateUpdated.UTC().Format(csvTime), p.Status, p.Reason(), p.OrderID, p.CustomerID, email,
 		string(p.CurrencyCode), units(p.Amount, p.CurrencyCode), units(0, p.CurrencyCode), units(0, p.CurrencyCode), p.PaymentMethodType, p.Card(), "", "",
 	}
 	if p.Processor != nil {
-		cells[9], cells[10] = units(p.Processor.AmountCaptured, p.CurrencyCode), units(p.Processor.AmountRefunded, p.CurrencyCode)
-		cells[13], cells[14] = string(p.Processor.Name), p.Processor.ProcessorMerchantID
+		cells[10], cells[11] = units(p.Processor.AmountCaptured, p.CurrencyCode), units(p.Processor.AmountRefunded, p.CurrencyCode)
+		cells[14], cells[15] = string(p.Processor.Name), p.Processor.ProcessorMerchantID
 	}
 	for i := range cells {
 		cells[i] = csvtext.Escape(cells[i])

@@ -242,5 +242,5 @@ func list(v *frame.Visit) error {
 		view.CSV = frame.Address(pathPayments+".csv", frame.Without(form.Values, "cursor", "done"))
 	}
 	view.Filters = form
-	return v.Show(frame.Page{Name: "payments", Title: "Payments", Nav: pathPayments, Status: form.Status(), Live: v.Value("cursor") == "", Data: view})
+	return v.Show(frame.Page{Name: "payments", Title: "Payments", Nav: pathPayments, Status: form.Status(), Live: v.Value("cursor") == "", Parts: true, Data: view})
 }

@@ -52,3 +52,24 @@ func (o *office) testBulk(t *testing.T) {
 	w.untilText("main h1", "The refund was requested")
 	w.fits("bulk-refunded")
 }
+
+// testDownload: the list as a file. A lost connection loses nothing of it, and at the end the file
+// has every payment.
+func (o *office) testDownload(t *testing.T) {
+	w := o.browser.tab(t, 1280, unsigned, "net::ERR")
+	w.withAxe(o.axe)
+	o.signIn(w, "/dashboard/payments")
+	w.until(`document.querySelector("[data-parts]") !== null`)
+	eval[string](w, `{ const make = URL.createObjectURL; URL.createObjectURL = (file) => { window.saved = file; return make.call(URL, file) }; "" }`)
+	w.cutAnswers("*/payments.csv*", 1)
+	w.click("[data-parts]")
+	w.untilText("#parts", "The connection was lost.")
+	w.fits("download-lost")
+	w.click("#parts [data-go]")
+	w.untilText("#parts", "is saved.")
+	rows := eval[int](w, `saved.text().then((text) => text.trim().split("\n").length - 1)`)
+	if shown := eval[int](w, `Number(document.querySelector("[data-parts]").dataset.parts)`); rows != shown || rows == 0 {
+		t.Errorf("the file has %d payments of %d", rows, shown)
+	}
+	w.fits("download")
+}

@@ -57,6 +57,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("keyboard", o.testKeyboard)
 	t.Run("rows", o.testRows)
 	t.Run("bulk", o.testBulk)
+	t.Run("download", o.testDownload)
 	t.Run("travel", o.testTravel)
 	t.Run("room", o.testRoom)
 	t.Run("session over", o.testSessionOver)
