@@ -1,6 +1,11 @@
 package httpapi_test
 
 import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/png"
+	"regexp"
 	"testing"
 )
 
@@ -30,9 +35,21 @@ func TestSettingsPage(t *testing.T) {
 	if n := s.events() - before; n != 0 {
 		t.Fatalf("%d events before a change was saved", n)
 	}
-	save := input(mark, "displayName", "Shop", "refuseRefundOfDisputed", "yes", "do", "save")
+	s.submit(at, input(mark, "brandColor", "green")...)
+	s.shows(422, "Write it as #1a7f5a")
+	s.holds(`value="green"`)
+	s.submit(at, input(mark, "logo", "AAAA", "do", "save")...)
+	s.shows(422, "Must be a PNG file in base64")
+	var logo bytes.Buffer
+	must(t, png.Encode(&logo, image.NewGray(image.Rect(0, 0, 3, 2))))
+	file := base64.StdEncoding.EncodeToString(logo.Bytes())
+	save := input(mark, "displayName", "Shop", "refuseRefundOfDisputed", "yes", "brandColor", "#1A7F5A", "logo", file, "do", "save")
 	s.submit(at, save...)
-	s.shows(200, "The change is saved.", "Shop", "refused")
+	s.shows(200, "The change is saved.", "Shop", "refused", "#1a7f5a")
+	s.holds(`fill="#1a7f5a"`)
+	if shown := s.open(regexp.MustCompile(`/checkout/logos/[^"]+`).FindString(s.now.text)); shown.status != 200 || shown.text != logo.String() {
+		t.Errorf("the logo is %d %q", shown.status, shown.text)
+	}
 	s.submit(at, save...)
 	s.shows(200, "Nothing differs from the settings that apply.")
 	s.submit(at, input(mark, "displayName", "Another shop", "do", "save")...)
@@ -42,8 +59,8 @@ func TestSettingsPage(t *testing.T) {
 		t.Errorf("%d events for one change", n)
 	}
 	s.open(at)
-	s.submit(at, input(s.value("mark"), "do", "save")...)
-	s.shows(200, "The change is saved.", "none: customers read", "allowed, with a warning")
+	s.submit(at, input(s.value("mark"), "logo", file, "removeLogo", "yes", "do", "save")...)
+	s.shows(200, "The change is saved.", "none: customers read", "allowed, with a warning", "the checkout’s own")
 	got := s.want(s.manage("GET", "/settings", ""), 200, "")
 	if got.text != `{"captureMode":"MANUAL","first6Digits":false,"refuseRefundOfDisputed":false}` {
 		t.Error(got.text)

@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"net/http"
 	"net/url"
 	"slices"
@@ -82,7 +80,7 @@ func (c *call) paymentView(s session.State, open payment.State) checkout.Payment
 		Merchant: merchantName(c.Merchant), Currency: s.Currency, OrderID: s.OrderID, Order: s.Order,
 		Manual: s.ApprovalMode == session.ApprovalManual, ReturnURL: s.ReturnURL,
 		Sandbox: c.api.Environment == account.Sandbox, Keeps: s.Method.VaultOnSuccess, Networks: s.Method.AllowedNetworks,
-		OldestMonth: domain.OldestMonth(c.api.Now()), Brand: brandOf(c.Merchant),
+		OldestMonth: domain.OldestMonth(c.api.Now()), Brand: checkout.BrandOf(c.Merchant.ID, c.Merchant.Settings),
 	}
 	view.TestCards = view.Sandbox && c.simulated()
 	if open.Exists() {
@@ -203,7 +201,7 @@ func getCheckoutScript(c *call) (any, error) { return c.api.pages.Script(), nil 
 // getCheckoutLogo serves the logo of an account, at an address that changes with the logo.
 func getCheckoutLogo(c *call) (any, error) {
 	merchant, known := c.api.Reader.Account(domain.AccountID(c.Vars["account"]))
-	if !known || brandOf(merchant).Logo != c.r.URL.Path {
+	if !known || checkout.LogoAddress(merchant.ID, merchant.Settings.Logo) != c.r.URL.Path {
 		return nil, nothingHere()
 	}
 	file, err := base64.StdEncoding.DecodeString(merchant.Settings.Logo)
@@ -211,16 +209,6 @@ func getCheckoutLogo(c *call) (any, error) {
 		return nil, err
 	}
 	return checkout.Logo(file), nil
-}
-
-// brandOf returns the shop's colour and logo (D20).
-func brandOf(merchant account.State) checkout.Brand {
-	b := checkout.Brand{Color: merchant.Settings.BrandColor}
-	if logo := merchant.Settings.Logo; logo != "" {
-		hash := sha256.Sum256([]byte(logo))
-		b.Logo = checkout.PathLogos + "/" + url.PathEscape(string(merchant.ID)) + "/" + hex.EncodeToString(hash[:8]) + ".png"
-	}
-	return b
 }
 
 // getProofPage serves GET /proof, the page that checks a proof in the browser (I1).

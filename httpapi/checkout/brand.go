@@ -1,12 +1,17 @@
 package checkout
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 
+	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/httpapi/style"
 )
 
@@ -14,6 +19,21 @@ import (
 type Brand struct {
 	Color string // #rrggbb; "": the page's own
 	Logo  string // the address of the logo; "": none
+}
+
+// BrandOf returns the brand in an account's settings.
+func BrandOf(id domain.AccountID, s account.Settings) Brand {
+	return Brand{Color: s.BrandColor, Logo: LogoAddress(id, s.Logo)}
+}
+
+// LogoAddress returns the address of an account's logo, which is a PNG file in base64: it changes
+// with the logo. It is "" without a logo.
+func LogoAddress(id domain.AccountID, logo string) string {
+	if logo == "" {
+		return ""
+	}
+	hash := sha256.Sum256([]byte(logo))
+	return PathLogos + "/" + url.PathEscape(string(id)) + "/" + hex.EncodeToString(hash[:8]) + ".png"
 }
 
 // Stylesheet returns the name of the file with the brand's colours; "" if it has none.

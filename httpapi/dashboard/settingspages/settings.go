@@ -1,16 +1,20 @@
 package settingspages
 
 import (
+	"cmp"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"payledger/domain/account"
+	"payledger/httpapi/checkout"
 	"payledger/httpapi/dashboard/frame"
 )
 
@@ -21,6 +25,8 @@ type settings struct {
 	DisplayName            string   `json:"displayName"`
 	RefuseRefundOfDisputed bool     `json:"refuseRefundOfDisputed"`
 	CheckoutOrigins        []string `json:"checkoutOrigins"`
+	BrandColor             string   `json:"brandColor"`
+	Logo                   string   `json:"logo"` // a PNG file in base64
 }
 
 // mark identifies the settings as a page shows them.
@@ -46,6 +52,20 @@ var fields = []field{
 			return "none: customers read “the shop”"
 		}
 		return s.DisplayName
+	}},
+	{"brandColor", "Colour of the checkout", func(s settings) any { return orNull(s.BrandColor, s.BrandColor != "") }, func(s settings) string {
+		return cmp.Or(s.BrandColor, "the checkout’s own")
+	}},
+	{"logo", "Logo in the checkout", func(s settings) any { return orNull(s.Logo, s.Logo != "") }, func(s settings) string {
+		if s.Logo == "" {
+			return "none"
+		}
+		file, err := base64.StdEncoding.DecodeString(s.Logo)
+		if err != nil {
+			return "no PNG file"
+		}
+		sum := sha256.Sum256(file)
+		return "a file of " + frame.Number(int64(len(file))) + " bytes, with the SHA-256 " + hex.EncodeToString(sum[:4]) + "…"
 	}},
 	{"captureMode", "Capture", func(s settings) any { return s.CaptureMode }, func(s settings) string {
 		if s.CaptureMode == account.CaptureAutomatic {
@@ -82,7 +102,10 @@ func orNull(value any, there bool) any {
 }
 
 // difference is a setting before and after a change.
-type difference struct{ Text, Before, After string }
+type difference struct {
+	Text, Before, After string
+	Color, Logo         string // to show: a colour, the address of a logo; "" for none
+}
 
 type settingsView struct {
 	frame.Form
@@ -104,14 +127,24 @@ func show(v *frame.Visit, s settings) error {
 func page(v *frame.Visit, s settings, out settingsView, status int) error {
 	out.Mark, out.Change = s.mark(), v.Admin()
 	for _, f := range fields {
-		out.Now = append(out.Now, difference{Text: f.Text, Before: f.words(s)})
+		now := difference{Text: f.Text, Before: f.words(s)}
+		switch f.Name {
+		case "brandColor":
+			now.Color = s.BrandColor
+		case "logo":
+			now.Logo = checkout.LogoAddress(v.Merchant.ID, s.Logo)
+		}
+		out.Now = append(out.Now, now)
 	}
 	return v.Show(frame.Page{Name: "settings", Title: "Settings", Nav: pathSettings, Status: status, Data: out})
 }
 
 // input returns the form's fields for settings.
 func (s settings) input() url.Values {
-	out := url.Values{"displayName": {s.DisplayName}, "captureMode": {s.CaptureMode}, "checkoutOrigins": {strings.Join(s.CheckoutOrigins, "\n")}}
+	out := url.Values{
+		"displayName": {s.DisplayName}, "captureMode": {s.CaptureMode}, "checkoutOrigins": {strings.Join(s.CheckoutOrigins, "\n")},
+		"brandColor": {s.BrandColor}, "logo": {s.Logo},
+	}
 	if s.ClientTokenTTL != 0 {
 		out.Set("clientTokenTtl", strconv.FormatInt(s.ClientTokenTTL, 10))
 	}
@@ -123,12 +156,21 @@ func (s settings) input() url.Values {
 	return out
 }
 
+var color = regexp.MustCompile(`^#[0-9a-f]{6}$`)
+
 // read returns the settings that a form asks for.
 func read(form *frame.Form) settings {
 	s := settings{
 		CaptureMode: form.Text("captureMode"), DisplayName: form.Text("displayName"),
 		First6Digits: form.Has("first6Digits", "yes"), RefuseRefundOfDisputed: form.Has("refuseRefundOfDisputed", "yes"),
 		CheckoutOrigins: strings.Fields(form.Values.Get("checkoutOrigins")),
+		BrandColor:      strings.ToLower(form.Text("brandColor")), Logo: form.Text("logo"),
+	}
+	if form.Has("removeLogo", "yes") {
+		s.Logo = ""
+	}
+	if s.BrandColor != "" && !color.MatchString(s.BrandColor) {
+		form.Fault("brandColor", "Write it as #1a7f5a, or nothing for the checkout’s own colour.")
 	}
 	if text := form.Text("clientTokenTtl"); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 64)
@@ -148,7 +190,7 @@ func change(v *frame.Visit, now settings, form frame.Form) error {
 	for _, f := range fields {
 		if f.words(now) != f.words(wanted) {
 			body[f.Name] = f.value(wanted)
-			out.Compared = append(out.Compared, difference{f.Text, f.words(now), f.words(wanted)})
+			out.Compared = append(out.Compared, difference{Text: f.Text, Before: f.words(now), After: f.words(wanted)})
 		}
 	}
 	switch {

@@ -58,6 +58,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("rows", o.testRows)
 	t.Run("bulk", o.testBulk)
 	t.Run("download", o.testDownload)
+	t.Run("brand", o.testBrand)
 	t.Run("travel", o.testTravel)
 	t.Run("room", o.testRoom)
 	t.Run("session over", o.testSessionOver)

@@ -3,11 +3,17 @@
 package browser
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -99,5 +105,40 @@ func (o *office) testRoom(t *testing.T) {
 		w.picture(fmt.Sprintf("dashboard-room-list-%d", width))
 		w.click("[data-zone-toggle]")
 		w.untilText("td time", "UTC")
+	}
+}
+
+// testBrand: a logo is chosen as a file and shown once it is saved.
+func (o *office) testBrand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "logo.png")
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 120, 40))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, picture.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range widths() {
+		w := o.browser.tab(t, width, expected...)
+		w.withAxe(o.axe)
+		o.signIn(w, "/dashboard/settings")
+		w.load(o.app.Ready().API + "/dashboard/settings")
+		w.do(chromedp.SetUploadFiles(chromedp.CSS("#logoFile"), []string{file}))
+		w.untilText("[data-file-said]", "logo.png is chosen.")
+		w.do(chromedp.Clear(chromedp.CSS("#brandColor")))
+		w.focus("#brandColor")
+		w.keys("#1A7F5A")
+		w.click("main button.primary")
+		w.untilText("main", "Before you save")
+		w.fits("brand-compared")
+		w.click("main button.primary")
+		w.untilText("main", "The change is saved.")
+		w.until(`document.querySelector("img.logo")?.naturalWidth === 120`)
+		w.fits("brand")
+		w.click("input[name=removeLogo]")
+		w.click("main button.primary")
+		w.untilText("main", "Before you save")
+		w.click("main button.primary")
+		w.until(`document.querySelector("[data-done]") !== null && document.querySelector("img.logo") === null`)
 	}
 }

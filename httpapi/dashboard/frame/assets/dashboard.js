@@ -6,8 +6,6 @@ const policy = window.trustedTypes
   : { createHTML: (text) => text }
 const parse = (text) => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
 
-// What needs this script is hidden without it.
-for (const part of document.querySelectorAll('[data-script]')) part.hidden = false
 
 // A message on top of the page, which stays in sight; '' for none. link opens this page in another tab.
 function say(text, link) {
@@ -221,6 +219,7 @@ function sortable(table) {
 
 // prepare gives a part of the page what it needs.
 function prepare(part) {
+  for (const hidden of part.querySelectorAll('[data-script]')) hidden.hidden = false // what needs this script is hidden without it
   showTimes(part)
   for (const field of part.querySelectorAll('[data-apply]')) field.addEventListener('change', () => field.form.requestSubmit())
   for (const table of part.querySelectorAll('[data-sortable]')) sortable(table)
@@ -234,6 +233,7 @@ function prepare(part) {
   }
   for (const box of part.querySelectorAll('[data-saved-views]')) savedViews(box)
   for (const field of part.querySelectorAll('[data-check]')) liveCheck(field)
+  for (const field of part.querySelectorAll('[data-file]')) textOfFile(field)
   document.dispatchEvent(new CustomEvent('dashboard:shown')) // for charts.js
 }
 
@@ -288,6 +288,23 @@ function liveCheck(field) {
     } catch { /* the button checks as well, and says that the connection is gone */ }
   }
   field.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(check, 400) })
+}
+
+// A field with data-file puts the content of its file into the field that it names, in base64: forms carry texts.
+function textOfFile(field) {
+  field.addEventListener('change', async () => {
+    const [file] = field.files
+    if (!file) return
+    const said = field.parentElement.querySelector('[data-file-said]')
+    const address = await new Promise((read, failed) => {
+      const reader = new FileReader()
+      reader.onload = () => read(reader.result)
+      reader.onerror = failed
+      reader.readAsDataURL(file)
+    }).catch(() => '')
+    document.getElementById(field.dataset.file).value = address.slice(address.indexOf(',') + 1)
+    said.textContent = address ? `${file.name} is chosen.` : `${file.name} could not be read. Choose it again.`
+  })
 }
 
 // Saved views are the addresses of filtered lists. This browser keeps them.
