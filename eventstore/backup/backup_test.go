@@ -31,7 +31,10 @@ func TestRestored(t *testing.T) {
 		t.Errorf("run %d and keys %d instead of %d", b.Number, b.KeysNumber, stopped.Number)
 	}
 	segments := compare(t, messages(t, r.dir), messages(t, dir))
-	for _, of := range []string{"LEDGER_0_2", "DELIVERIES_1", "CHECKPOINTS_1", "SECRETS_2"} {
+	if !segments["LEDGER_0_2"] && !segments["LEDGER_1_2"] && !segments["LEDGER_2_2"] { // ids are random: a shard may have a few payments only
+		t.Errorf("no shard has a second segment: %v", segments)
+	}
+	for _, of := range []string{"LEDGER_0_1", "DELIVERIES_1", "CHECKPOINTS_1", "SECRETS_2"} {
 		if !segments[of] {
 			t.Errorf("the log has no %s: %v", of, segments)
 		}

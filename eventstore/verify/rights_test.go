@@ -21,7 +21,7 @@ func TestReadOnlyUser(t *testing.T) {
 				continue
 			}
 			reads := []string{"$JS.API.STREAM.LIST", "$JS.API.STREAM.MSG.GET.>", "$JS.API.DIRECT.GET.>"}
-			for name, denied := range map[string][]string{"reader": nil, "partial": {"$JS.API.*.GET.LEDGER_1_2", "$JS.API.STREAM.MSG.GET.LEDGER_1_2"}, "stranger": {"$JS.API.STREAM.LIST"}} {
+			for name, denied := range map[string][]string{"reader": nil, "partial": {"$JS.API.*.GET.LEDGER_1_1", "$JS.API.STREAM.MSG.GET.LEDGER_1_1"}, "stranger": {"$JS.API.STREAM.LIST"}} {
 				o.Users = append(o.Users, &server.User{
 					Username: name, Password: clustertest.Password, Account: u.Account, Permissions: &server.Permissions{
 						Publish:   &server.SubjectPermission{Allow: reads, Deny: denied},
@@ -41,7 +41,7 @@ func TestReadOnlyUser(t *testing.T) {
 	if faults, result := l.served(t, external.Access{URL: c.URL("reader")}, nil); len(faults) > 0 || result.Checkpoints == 0 {
 		t.Errorf("a user that may read: %v %+v", faults, result)
 	}
-	for user, want := range map[string]string{"partial": "GET.LEDGER_1_2", "stranger": "$JS.API.STREAM.LIST"} {
+	for user, want := range map[string]string{"partial": "GET.LEDGER_1_1", "stranger": "$JS.API.STREAM.LIST"} {
 		faults, _ := l.served(t, external.Access{URL: c.URL(user)}, nil)
 		if len(faults) != 1 || !strings.Contains(faults[0].String(), "the NATS user lacks a right") || !strings.Contains(faults[0].String(), want) {
 			t.Errorf("%s: %v", user, faults)
