@@ -105,3 +105,43 @@ func TestCustomersByRole(t *testing.T) {
 		}
 	}
 }
+
+// TestEraseGuestPage: an administrator erases the guest of a payment after its id is typed; others
+// see no such button, and a form that is sent again changes nothing.
+func TestEraseGuestPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	id := s.want(s.pay(payWith(s.cardOf(s.session(zenobiaSession(""))))), 200, "").text1("id")
+	at := "/dashboard/payments/" + id
+	operator := s.as(account.RoleOperator)
+	operator.open(at)
+	operator.lacks(at + "/erase")
+	before := s.events()
+	operator.submit(at+"/erase", "confirm", id)
+	operator.shows(403, "Your role does not allow this")
+	s.open(at)
+	s.holds(at + "/erase")
+	s.open(at + "/erase")
+	s.shows(200, "Erase a guest", "Destroyed for ever:")
+	s.submit(at+"/erase", "confirm", "another")
+	s.shows(422, "Write the payment's id exactly as above.")
+	if n := s.events() - before; n != 0 {
+		t.Fatalf("%d events without a confirmation", n)
+	}
+	for i := range 2 {
+		before = s.events()
+		s.submit(at+"/erase", "confirm", id)
+		s.shows(200, "The personal data is erased.", "The personal data was erased")
+		if n := s.events() - before; (n > 0) != (i == 0) {
+			t.Errorf("form %d recorded %d events", i, n)
+		}
+	}
+	s.lacks(at + "/erase")
+	if found := showsHer(s.get("/payments/" + id).text); len(found) > 0 {
+		t.Errorf("the payment shows %v", found)
+	}
+	customer := s.want(s.pay(payWith(s.cardOf(s.session(zenobiaSession("zen"))))), 200, "").text1("id")
+	s.open("/dashboard/payments/" + customer + "/erase")
+	s.lacks("Erase a guest")
+}

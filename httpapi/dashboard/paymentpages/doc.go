@@ -39,6 +39,8 @@ var Routes = map[string]frame.Screen{
 	"GET /dashboard/payments/{id}/proof":        proof,
 	"GET /dashboard/bulk/refund":                frame.Operators(askBulk),
 	"POST /dashboard/bulk/refund":               frame.Operators(frame.Sent(refundBulk)),
+	"GET /dashboard/payments/{id}/erase":        frame.Admins(frame.With(openGuest, askErasure)),
+	"POST /dashboard/payments/{id}/erase":       frame.Admins(frame.SentWith(openGuest, eraseGuest)),
 	"GET /dashboard/payments/{id}/{operation}":  frame.Operators(frame.With(open, ask)),
 	"POST /dashboard/payments/{id}/{operation}": frame.Operators(frame.SentWith(open, operate)),
 }

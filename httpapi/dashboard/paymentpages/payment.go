@@ -109,6 +109,7 @@ type view struct {
 	Then     moment
 	Disputes []disputeRow
 	Erased   *time.Time // the time of the erasure of the personal data; nil: not known
+	Erasable bool       // the user may erase the guest who paid
 	Next     string     // the next step of the merchant; "" in the past
 	Actions  []action
 	Partial  bool // the history is longer than the page shows
@@ -171,6 +172,7 @@ func show(v *frame.Visit) error {
 	}
 	if out.Newest {
 		out.Actions = actions(out.Payment, v.Auditor())
+		out.Erasable = v.Admin() && out.Payment.Guest()
 		out.Next = nextstep.Reader{Money: frame.Money}.Of(shown, plainDisputes(out.Disputes))
 	}
 	return v.Show(frame.Page{
