@@ -2,13 +2,16 @@ package jetapi
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // CreateStream makes a stream, or finds it with the same configuration. In a cluster a request or
-// its answer can be lost in an election: without an answer the request is repeated until ctx ends.
+// its answer can be lost in an election, and a server may have just started: the request is
+// repeated until ctx ends.
 func CreateStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) error {
 	return createWithin(ctx, js, config, ReadTimeout)
 }
@@ -24,8 +27,18 @@ func createWithin(ctx context.Context, js jetstream.JetStream, config jetstream.
 		once, cancel := context.WithTimeout(ctx, each)
 		_, err := js.CreateStream(once, config)
 		cancel()
-		if err == nil || !passing(err) || js.Conn().IsClosed() || Pause(ctx, leaderPause) != nil {
+		if err == nil || !passing(err) && !serverAway(err) || js.Conn().IsClosed() || Pause(ctx, leaderPause) != nil {
 			return err
 		}
 	}
+}
+
+// codeNoPeers is JetStream's error if no servers fit a stream's replicas and placement.
+const codeNoPeers jetstream.ErrorCode = 10005
+
+// serverAway reports whether a stream has no place because a server of the cluster is away, which
+// is also so for a moment after its start.
+func serverAway(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && refused.ErrorCode == codeNoPeers && strings.Contains(refused.Description, "offline")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestCreateDuringElection: a request to make a stream is repeated if nobody answers it, or if the
-// cluster has no leader. Another error ends it at once.
+// TestCreateDuringElection: a request to make a stream is repeated if nobody answers it, if the
+// cluster has no leader, or if a server is away. Another error ends it at once.
 func TestCreateDuringElection(t *testing.T) {
 	t.Parallel()
 	nc, js := connected(t)
@@ -19,6 +19,8 @@ func TestCreateDuringElection(t *testing.T) {
 		silent   = ""
 		noLeader = `{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`
 		made     = `{"config":{"name":"A"}}`
+		away     = `{"error":{"code":400,"err_code":10005,"description":"no suitable peers for placement, peer offline"}}`
+		nowhere  = `{"error":{"code":400,"err_code":10005,"description":"no suitable peers for placement, tags not matched ['zone:z']"}}`
 		taken    = `{"error":{"code":400,"err_code":10058,"description":"stream name already in use with a different configuration"}}`
 	)
 	for name, c := range map[string]struct {
@@ -28,6 +30,8 @@ func TestCreateDuringElection(t *testing.T) {
 	}{
 		"a lost request":         {[]string{silent, made}, 2, nil},
 		"no leader":              {[]string{noLeader, silent, noLeader, made}, 4, nil},
+		"a server has started":   {[]string{away, made}, 2, nil},
+		"a wrong placement":      {[]string{nowhere}, 1, &jetstream.APIError{ErrorCode: 10005}},
 		"made by another node":   {[]string{silent, taken}, 2, jetstream.ErrStreamNameAlreadyInUse},
 		"nobody answers in time": {[]string{silent}, 3, context.Canceled},
 	} {

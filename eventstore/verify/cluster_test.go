@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -133,6 +134,9 @@ func TestCluster(t *testing.T) {
 		t.Error("the node's tip store was not checked")
 	}
 	r.whileBusy(t, secrets, whole)
+	if seedtest.Sampled() { // TestServedDamage finds such damage at one server, where no leader may be without its cluster
+		return
+	}
 
 	for i := range 3 {
 		if err := secrets.Create(t.Context(), fmt.Sprintf("lost-%d", i), []byte("sealed")); err != nil {
