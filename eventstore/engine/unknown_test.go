@@ -299,7 +299,7 @@ func TestCloseDuringAppend(t *testing.T) {
 	})
 }
 
-// TestCloseWithQueue: closing the store ends appends that wait behind one under way, too: each gets
+// TestCloseWithQueue: closing the store ends appends that wait behind two under way, too: each gets
 // ErrRefused or ErrUnknown.
 func TestCloseWithQueue(t *testing.T) {
 	t.Parallel()
@@ -324,10 +324,17 @@ func TestCloseWithQueue(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+		stand := 0
 		for range cap(ended) {
-			if err := <-ended; !errors.Is(err, eventstore.ErrUnknown) && !errors.Is(err, eventstore.ErrRefused) {
+			switch err := <-ended; {
+			case err == nil:
+				stand++
+			case !errors.Is(err, eventstore.ErrUnknown) && !errors.Is(err, eventstore.ErrRefused):
 				t.Error(err)
 			}
+		}
+		if stand > 2 { // those under way, if a look-up found them before the end
+			t.Errorf("%d appends of %d ended well", stand, cap(ended))
 		}
 	}
 }
