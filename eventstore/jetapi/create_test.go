@@ -3,6 +3,7 @@ package jetapi
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,9 +49,14 @@ func TestCreateDuringElection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = createWithin(ctx, js, jetstream.StreamConfig{Name: "A"}, 50*time.Millisecond)
+		each, lost := time.Minute, slices.Contains(c.answers, silent)
+		if lost {
+			each = 50 * time.Millisecond
+		}
+		err = createWithin(ctx, js, jetstream.StreamConfig{Name: "A"}, each)
 		cancel()
-		if asked != c.asked || !errors.Is(err, c.err) {
+		// On a busy machine an answer may come after the next request.
+		if asked < c.asked || asked > c.asked && !lost || !errors.Is(err, c.err) {
 			t.Errorf("%s: %d requests, %v", name, asked, err)
 		}
 		if err := answering.Unsubscribe(); err != nil {
