@@ -176,7 +176,7 @@ type Answer struct {
 	ActionURL              string        `json:"actionUrl,omitempty"`                // with ActionRequired: the page of the action; never stored
 
 	// Amount, Currency and Reference are those that the processor states; each may be absent.
-	Amount    domain.Amount    `json:"amount,omitempty"`    // minor units
+	Amount    *domain.Amount   `json:"amount,omitempty"`    // minor units
 	Currency  domain.Currency  `json:"currency,omitempty"`  // ISO 4217
 	Reference domain.PaymentID `json:"reference,omitempty"` // the payment's id
 

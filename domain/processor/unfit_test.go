@@ -3,6 +3,7 @@ package processor_test
 import (
 	"testing"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 )
 
@@ -18,18 +19,47 @@ func TestUnfit(t *testing.T) {
 		fits bool
 	}{
 		{"nothing stated", capture, processor.Answer{State: processor.Succeeded}, true},
-		{"all as requested", capture, processor.Answer{State: processor.Succeeded, Amount: 500, Currency: "EUR", Reference: "01a"}, true},
-		{"more", capture, processor.Answer{State: processor.Succeeded, Amount: 501}, false},
-		{"less", capture, processor.Answer{State: processor.Pending, Amount: 499}, false},
-		{"negative", capture, processor.Answer{State: processor.Succeeded, Amount: -500}, false},
-		{"another currency", capture, processor.Answer{State: processor.Succeeded, Amount: 500, Currency: "USD"}, false},
+		{"all as requested", capture, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount(500)), Currency: "EUR", Reference: "01a"}, true},
+		{"more", capture, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount(501))}, false},
+		{"less", capture, processor.Answer{State: processor.Pending, Amount: new(domain.Amount(499))}, false},
+		{"nothing moved", capture, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount)}, false},
+		{"negative", capture, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount(-500))}, false},
+		{"another currency", capture, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount(500)), Currency: "USD"}, false},
 		{"another payment", capture, processor.Answer{State: processor.Succeeded, Reference: "01b"}, false},
 		{"a refusal about another payment", capture, processor.Answer{State: processor.Failed, Code: "x", Reference: "01b"}, false},
-		{"a refusal with another amount", capture, processor.Answer{State: processor.Failed, Code: "x", Amount: 400}, true},
-		{"a void of all", void, processor.Answer{State: processor.Succeeded, Amount: 500, Currency: "EUR"}, true},
+		{"a refusal with another amount", capture, processor.Answer{State: processor.Failed, Code: "x", Amount: new(domain.Amount(400))}, true},
+		{"a void of all", void, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount(500)), Currency: "EUR"}, true},
 		{"a void of another payment", void, processor.Answer{State: processor.Succeeded, Reference: "01b"}, false},
 	} {
 		if why := row.op.Unfit(row.a); (why == "") != row.fits {
+			t.Errorf("%s: %q", row.name, why)
+		}
+	}
+}
+
+// TestUnfitRecord: a record of the books that is about another operation, amount or currency, or
+// contradicts itself, has no outcome of an operation.
+func TestUnfitRecord(t *testing.T) {
+	capture := processor.Operation{Kind: processor.Capture, Reference: "01a", Amount: 500, Currency: "EUR"}
+	void := processor.Operation{Kind: processor.Void, Reference: "01a", Amount: 500, Currency: "EUR"}
+	done, failed := processor.Answer{State: processor.Succeeded}, processor.Answer{State: processor.Failed, Code: "x"}
+	for _, row := range []struct {
+		name string
+		op   processor.Operation
+		r    processor.Record
+		fits bool
+	}{
+		{"as requested", capture, processor.Record{Kind: processor.Capture, State: processor.Succeeded, Amount: 500, Currency: "EUR", Answer: done}, true},
+		{"another answer", capture, processor.Record{Kind: processor.Capture, State: processor.Succeeded, Amount: 500, Currency: "EUR", Answer: processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount(1))}}, false},
+		{"less", capture, processor.Record{Kind: processor.Capture, State: processor.Succeeded, Amount: 499, Currency: "EUR", Answer: done}, false},
+		{"no currency", capture, processor.Record{Kind: processor.Capture, State: processor.Succeeded, Amount: 500, Answer: done}, false},
+		{"another operation", capture, processor.Record{Kind: processor.Refund, State: processor.Succeeded, Amount: 500, Currency: "EUR", Answer: done}, false},
+		{"contradiction", capture, processor.Record{Kind: processor.Capture, State: processor.Failed, Amount: 500, Currency: "EUR", Answer: done}, false},
+		{"a refusal", capture, processor.Record{Kind: processor.Capture, State: processor.Failed, Answer: failed}, true},
+		{"pending", capture, processor.Record{Kind: processor.Capture, State: processor.Pending, Amount: 500, Currency: "EUR", Answer: processor.Answer{State: processor.Pending}}, true},
+		{"a void", void, processor.Record{Kind: processor.Void, State: processor.Succeeded, Answer: done}, true},
+	} {
+		if why := row.op.UnfitRecord(row.r); (why == "") != row.fits {
 			t.Errorf("%s: %q", row.name, why)
 		}
 	}

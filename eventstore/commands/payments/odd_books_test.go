@@ -158,3 +158,55 @@ func TestForeignBooks(t *testing.T) {
 		})
 	}
 }
+
+// TestUnfitBooks: the books have an outcome of a pending capture that states another amount,
+// currency or operation than was requested. It never becomes money, and operators learn of it; an
+// entry that fits is a fact.
+func TestUnfitBooks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*processor.Record)
+		why    string // "": it fits
+	}{
+		"fits":              {func(*processor.Record) {}, ""},
+		"answer's amount":   {func(r *processor.Record) { r.Answer.Amount = new(domain.Amount) }, "another amount"},
+		"answer's currency": {func(r *processor.Record) { r.Answer.Currency = "JPY" }, "another currency"},
+		"amount":            {func(r *processor.Record) { r.Amount = 2501 }, "another amount"},
+		"currency":          {func(r *processor.Record) { r.Currency = "JPY" }, "another currency"},
+		"operation":         {func(r *processor.Record) { r.Kind = processor.Refund }, "another operation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			known, told := &atomic.Bool{}, &commandstest.Logbook{}
+			known.Store(true)
+			odd := func(all []processor.Record) ([]processor.Record, error) {
+				for i := range all {
+					if all[i].Kind == processor.Capture {
+						all[i].State, all[i].Answer.State = processor.Succeeded, processor.Succeeded
+						c.change(&all[i])
+					}
+				}
+				return all, nil
+			}
+			s := r.InboxService(known, func(config *commands.Config) {
+				config.Processors = oddBooks{r.Sim, odd}
+				config.Unfit = func(name processor.Name, why string) { _, _ = fmt.Fprintf(told, "%s: %s\n", name, why) }
+			})
+			p := r.Pay(s, cardConfirmsLater)
+			part := domain.Amount(1000)
+			p, err := s.Capture(background, r.By, p.ID, payment.Capture{Amount: &part})
+			commandstest.HasStatus(t, p, err, payment.StatusSettling)
+			if _, err := s.Cancel(background, r.By, p.ID, payment.Cancel{}); err != nil {
+				t.Log(err)
+			}
+			p = r.Payment(p.ID)
+			if fits := c.why == ""; (p.Captured() == part) != fits || !fits && p.Captured() != 0 {
+				t.Errorf("%d are captured", p.Captured())
+			}
+			if c.why != "" && !told.Has("ADYEN: ", string(p.OperationKey(p.Operations[1].Revision)), c.why) {
+				t.Error("nobody learns of it")
+			}
+		})
+	}
+}

@@ -87,10 +87,15 @@ func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[pay
 }
 
 // recordRequested records the outcome of another operation that this service requested, if the
-// outcome is missing here. An out-of-band operation can depend on it, as a refund depends on its
-// capture.
+// outcome is missing here and the record fits. An out-of-band operation can depend on it, as a
+// refund depends on its capture.
 func (s *Payments) recordRequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
 	if !tip.State.Awaits(revision, r.Answer) || r.State == processor.Pending {
+		return tip, nil
+	}
+	op, _ := tip.State.Operation(revision)
+	if why := process.Operation(tip.State, op).UnfitRecord(r); why != "" {
+		s.unfit(tip.State, revision, why)
 		return tip, nil
 	}
 	next, err := s.appendAnswer(ctx, tip, revision, r.Answer)

@@ -173,10 +173,7 @@ func (s *Payments) record(ctx context.Context, f *operationInFlight, answer proc
 func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	if why := process.Operation(tip.State, op).Unfit(answer); why != "" {
-		s.Logger.Error().Str("payment", string(tip.State.ID)).Str("operation", string(tip.State.OperationKey(revision))).
-			Str("processor", string(op.Target.Processor)).Str("reason", why).
-			Msg("a processor's answer does not fit the request: it is not taken, and the outcome stays unknown")
-		s.NoteUnfit(op.Target.Processor, tip.State.OperationKey(revision), why)
+		s.unfit(tip.State, revision, why)
 		return tip, fmt.Errorf("%w: the answer does not fit the request: %s", processor.ErrUnknown, why)
 	}
 	tip, err := s.recordOutOfBand(ctx, tip, revision, answer)
@@ -184,6 +181,15 @@ func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.
 		return tip, err
 	}
 	return s.appendAnswer(ctx, tip, revision, answer)
+}
+
+// unfit tells operators of an answer that does not fit its operation.
+func (s *Payments) unfit(p payment.State, revision uint64, why string) {
+	op, _ := p.Operation(revision)
+	key := p.OperationKey(revision)
+	s.Logger.Error().Str("payment", string(p.ID)).Str("operation", string(key)).Str("processor", string(op.Target.Processor)).Str("reason", why).
+		Msg("a processor's answer does not fit the request: it is not taken, and the outcome stays unknown")
+	s.NoteUnfit(op.Target.Processor, key, why)
 }
 
 // RecordNotified records an answer that the processor sent by itself, as recordAnswer does. It

@@ -23,7 +23,7 @@ type unfit struct {
 
 func (u *unfit) state(a *processor.Answer) {
 	if u.wrong.Load() && a != nil && a.State != processor.Failed {
-		a.Amount, a.Currency = 2501, "EUR"
+		a.Amount, a.Currency = new(domain.Amount(2501)), "EUR"
 	}
 }
 

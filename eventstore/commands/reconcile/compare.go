@@ -167,7 +167,10 @@ func differences(p payment.State, r processor.Record) (list []Difference) {
 // answer states.
 func unfit(d Difference, a processor.Answer) Difference {
 	there := *d.There
-	there.Amount, there.Currency = cmp.Or(a.Amount, there.Amount), cmp.Or(a.Currency, there.Currency)
+	there.Currency = cmp.Or(a.Currency, there.Currency)
+	if a.Amount != nil {
+		there.Amount = *a.Amount
+	}
 	d.Kind, d.There = UnfitAnswer, &there
 	return d
 }

@@ -111,7 +111,7 @@ func TestCompare(t *testing.T) {
 			(*b)[other].Amount, (*b)[other].State, (*b)[other].MerchantID = 1, processor.Declined, ""
 		}, []string{"OTHER_AMOUNT 01p.3", "OTHER_MERCHANT 01p.3", "OTHER_STATE 01p.3"}},
 		{"an answer about another amount", func(_ *payment.State, b *[]processor.Record) {
-			(*b)[other].Answer.State, (*b)[other].Answer.Amount = processor.Succeeded, 401
+			(*b)[other].Answer.State, (*b)[other].Answer.Amount = processor.Succeeded, new(domain.Amount(401))
 		}, []string{"UNFIT_ANSWER 01p.3"}},
 		{"an answer about another payment, of another state", func(_ *payment.State, b *[]processor.Record) {
 			(*b)[2].Answer.Reference, (*b)[2].State = "01x", processor.Succeeded

@@ -100,21 +100,32 @@ func (r *reader) value() string {
 }
 
 func number[T ~int64](r *reader, name string, into *T) {
-	if !r.named(name) {
-		return
+	if r.named(name) {
+		*into = T(r.integer())
 	}
+}
+
+// stated is number for a field that tells 0 from nothing.
+func stated[T ~int64](r *reader, name string, into **T) {
+	if r.named(name) {
+		*into = new(T(r.integer()))
+	}
+}
+
+func (r *reader) integer() int64 {
 	length := bytes.IndexAny(r.rest, ",}")
 	if length <= 0 {
 		r.failed = true
-		return
+		return 0
 	}
 	digits := string(r.rest[:length])
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || strconv.FormatInt(n, 10) != digits {
 		r.failed = true
-		return
+		return 0
 	}
-	*into, r.rest = T(n), r.rest[length:]
+	r.rest = r.rest[length:]
+	return n
 }
 
 func (r *reader) truth(name string, into *bool) {

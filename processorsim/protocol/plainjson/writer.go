@@ -80,8 +80,8 @@ func AppendAnswer(b []byte, a processor.Answer) []byte {
 	b = AppendField(b, "processorToken", a.CardToken)
 	b = AppendField(b, "actionToken", a.ActionToken)
 	b = AppendField(b, "actionUrl", a.ActionURL)
-	if a.Amount != 0 {
-		b = strconv.AppendInt(append(b, `,"amount":`...), int64(a.Amount), 10)
+	if a.Amount != nil {
+		b = strconv.AppendInt(append(b, `,"amount":`...), int64(*a.Amount), 10)
 	}
 	b = AppendField(b, "currency", a.Currency)
 	b = AppendField(b, "reference", a.Reference)
