@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
 	"payledger/domain"
+	"payledger/domain/processor"
 )
 
 const removed = "(removed)"
@@ -98,6 +100,27 @@ func telling(text string) bool {
 		return domain.ValidCardNumber(digits) || len(digits) == oldVisa && digits[0] == '4' && domain.Luhn(digits)
 	}
 	return strings.Contains(text, "@") || domain.MayHoldCardNumber(text)
+}
+
+// withoutCards removes telling texts of an answer that are stored in clear, with its outcome. Its
+// ids stay: operations act upon them. It changes what the answer points to.
+func withoutCards(a processor.Answer) processor.Answer {
+	for _, text := range []*string{&a.Code, &a.Message, &a.AuthorizationCode, &a.ThreeDS} {
+		*text = withoutCard(*text)
+	}
+	for _, facts := range []reflect.Value{reflect.ValueOf(a.Bin).Elem(), reflect.ValueOf(a.Risk).Elem()} {
+		for i := 0; facts.IsValid() && i < facts.NumField(); i++ {
+			facts.Field(i).SetString(withoutCard(facts.Field(i).String()))
+		}
+	}
+	return a
+}
+
+func withoutCard(text string) string {
+	if telling(text) {
+		return removed
+	}
+	return text
 }
 
 // oldVisa is the length of the oldest numbers of Visa, in digits. They begin with 4, times in

@@ -115,7 +115,7 @@ func readAnswer(call fmt.Stringer, text []byte, token string) (processor.Answer,
 		return processor.Answer{}, err
 	}
 	answer.RawAnswer = rawAnswer(text, answerFields, answer, token)
-	return withoutOddTokens(answer, token), nil
+	return withoutOddTokens(withoutCards(answer), token), nil
 }
 
 // Lookup returns the state of the operation with the key.
@@ -142,7 +142,7 @@ func (c *Adapter) lookup(ctx context.Context, call, method string, name processo
 			return processor.Lookup{}, unknown("%w: look-up at %s: %w", ErrUnfit, name, err)
 		}
 		l.Answer.RawAnswer = rawAnswer(text, lookupFields, *l.Answer, "")
-		*l.Answer = withoutOddTokens(*l.Answer, "")
+		*l.Answer = withoutOddTokens(withoutCards(*l.Answer), "")
 		return l, nil
 	case l.Answer == nil && (l.State == processor.Unseen || l.State == processor.Running || l.State == processor.Fenced):
 		return l, nil
@@ -254,15 +254,16 @@ func (c *Adapter) read(r *http.Request, limit int64, secrets ...string) (body []
 	return body, err
 }
 
-// refused returns the error of an answer other than 200, without the secrets of the request.
+// refused returns the error of an answer other than 200, without card numbers and the secrets of
+// the request.
 func (c *Adapter) refused(call fmt.Stringer, status int, text []byte, secrets ...string) error {
 	var body protocol.ErrorBody
 	understood := exactjson.Unmarshal(text, &body) == nil && body.Error.Code != ""
 	reason := "without a reason"
 	if understood {
-		reason = body.Error.Code + ": " + body.Error.Message
+		reason = withoutCard(body.Error.Code) + ": " + withoutCard(body.Error.Message)
 	}
-	for _, secret := range append(secrets, c.token) {
+	for _, secret := range append(secrets, c.credentials()...) {
 		if secret != "" {
 			reason = strings.ReplaceAll(reason, secret, removed) // a processor may repeat it
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"net"
 	"net/http"
@@ -156,6 +157,15 @@ func (c *Adapter) sendOnce(r *http.Request, read func(*http.Response) error) err
 	}
 	defer response.Body.Close()
 	return read(response)
+}
+
+// credentials returns what a request has of the connection's secrets, in every form.
+func (c *Adapter) credentials() []string {
+	if c.user == nil {
+		return []string{c.token}
+	}
+	password, _ := c.user.Password()
+	return []string{c.token, base64.StdEncoding.EncodeToString([]byte(c.user.Username() + ":" + password)), password, c.user.Username()}
 }
 
 // call names a call in errors, without the address: its path may hold a secret.

@@ -3,6 +3,7 @@ package adapter_test
 import (
 	"context"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
@@ -137,12 +138,14 @@ func TestTimeLimit(t *testing.T) {
 }
 
 // TestNoSecretInErrors: no error has the token, the user, the password or the path of the address,
-// even if the processor repeats them.
+// even if the processor repeats them, or the header with them.
 func TestNoSecretInErrors(t *testing.T) {
-	secrets := []string{"tok-en", "user-name", "pass-word", "hidden"}
-	for _, url := range []string{"http://server/hidden", "http://user-name:pass-word@server/hidden", "http://user-name:pass-word@127.0.0.1:1/hidden"} {
+	secrets := []string{"tok-en", "user-name", "pass-word", "hidden", base64.StdEncoding.EncodeToString([]byte("user-name:pass-word"))}
+	for url, token := range map[string]string{
+		"http://server/hidden": "tok-en", "http://user-name:pass-word@server/hidden": "", "http://user-name:pass-word@127.0.0.1:1/hidden": "tok-en",
+	} {
 		for _, status := range []int{401, 404, 500} {
-			a := connect(t, adapter.Connection{URL: url, Token: "tok-en"}, func(w http.ResponseWriter, r *http.Request) {
+			a := connect(t, adapter.Connection{URL: url, Token: token}, func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(status)
 				_, _ = io.WriteString(w, `{"error":{"code":"unauthorized","message":"you sent `+r.Header.Get("Authorization")+`"}}`)
 			})

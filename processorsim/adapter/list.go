@@ -52,6 +52,7 @@ func readEntry(text []byte, name processor.Name) (processor.Record, error) {
 	if exactjson.Unmarshal(text, &e) != nil {
 		return processor.Record{}, errors.New("it cannot be parsed")
 	}
+	e.Answer = withoutCards(e.Answer)
 	return e.Record(), checkEntry(e, name)
 }
 
@@ -185,7 +186,7 @@ func checkEntry(e protocol.Entry, name processor.Name) error {
 	case !slices.Contains(protocol.Kinds, e.Operation):
 		return errors.New("its kind is not known")
 	case !slices.Contains(states, e.State):
-		return fmt.Errorf("unknown state %q", e.State)
+		return errors.New("its state is not known")
 	case e.Currency != "" && !e.Currency.Known():
 		return errors.New("its currency is not known")
 	case e.Amount < 0 || e.Amount > domain.MaxAmount:
