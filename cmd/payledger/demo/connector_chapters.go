@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 
 	"payledger/httpapi/client"
@@ -193,18 +192,38 @@ func (s *story) comeBack(ctx context.Context) error {
 	} else {
 		s.out.line("   the processor's notification of the outcome was faster than the customer: there is no action any more")
 	}
-	events, failed := s.quiet().history(ctx, s.now.ID)
-	if failed != nil {
-		return failed
-	}
-	expected := []string{"payment.authorized"}
-	if slices.ContainsFunc(events, func(e audited) bool { return e.Type == "payment.resumed" }) {
-		expected = []string{"payment.resumed", "payment.authorized"}
-	}
-	if failed := s.later(ctx, s.now, "AUTHORIZED", expected, hook{"PAYMENT.STATUS", "AUTHORIZED"}); failed != nil {
+	if failed := s.authorizedAfterCheck(ctx); failed != nil {
 		return errors.Join(err, failed)
 	}
 	return nil
+}
+
+// authorizedAfterCheck checks the end of the customer's check. Three orders are possible: nothing
+// was resumed; the completion was the first to have the outcome; or its notification was, and the
+// completion found no action.
+func (s *story) authorizedAfterCheck(ctx context.Context) error {
+	if err := s.later(ctx, s.now, "AUTHORIZED", nil, hook{"PAYMENT.STATUS", "AUTHORIZED"}); err != nil {
+		return err
+	}
+	expected := []string{"payment.authorized"}
+	resumed, err := s.pends(ctx, s.now.ID, "payment.resumed")
+	if err != nil {
+		return err
+	}
+	late, err := s.pends(ctx, s.now.ID, "payment.completion_failed")
+	if err != nil {
+		return err
+	}
+	switch {
+	case late:
+		expected = []string{"payment.resumed", "payment.completion_failed", "payment.authorized"}
+		if err := s.checkWebhooks(ctx, s.now, []hook{{"PAYMENT.STATUS", "PENDING"}}); err != nil {
+			return err
+		}
+	case resumed:
+		expected = []string{"payment.resumed", "payment.authorized"}
+	}
+	return s.checkEvents(ctx, s.now.ID, expected)
 }
 
 // browse reads a page, and returns the address at which it was after redirects.
