@@ -22,6 +22,9 @@ type Connection struct {
 	Since  time.Time // of the first call that ended so; zero unless NOT_ANSWERING or MISCONFIGURED
 	Reason string    // for operators: it may name addresses. "" unless Since is set
 	Unfit  UnfitAnswers
+	// Unsigned says, for operators, how many notifications without a valid signature came within
+	// UnfitWithin; "": none. It changes no state: anybody can send one.
+	Unsigned string
 	// Simulated reports whether the processor declares that it is the simulator, whose cards are
 	// those of the sandbox (D13).
 	Simulated bool

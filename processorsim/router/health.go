@@ -32,6 +32,7 @@ type health struct {
 	wrong    time.Time // since when probed is set
 	quiet    bool      // the last probe had no answer
 	unfit    unfitAnswers
+	unsigned unfitAnswers // notifications without a valid signature
 
 	simulated bool // the newest declaration says that it is the simulator
 }
@@ -74,7 +75,7 @@ func (h *health) connection(now time.Time) processor.Connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.state()
-	c.Unfit, c.Simulated = h.unfit.until(now), h.simulated
+	c.Unfit, c.Unsigned, c.Simulated = h.unfit.until(now), h.unsigned.unsigned(now), h.simulated
 	return c
 }
 

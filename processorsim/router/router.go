@@ -194,5 +194,11 @@ func (r *Router) DisputesReported(ctx context.Context, name processor.Name, from
 // ParseNotification reads a notification to the path of a processor (adapter.ParseNotification). A
 // processor without an address has no secret: its notifications are refused, and it repeats them.
 func (r *Router) ParseNotification(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
-	return adapter.ParseNotification(r.secrets[name], name, header, body)
+	n, err := adapter.ParseNotification(r.secrets[name], name, header, body)
+	if h := r.health[name]; h != nil && domain.ReasonOf(err) == domain.ReasonUnauthorized {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.unsigned.add("", r.now())
+	}
+	return n, err
 }

@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -109,7 +110,7 @@ func callAll(t *testing.T, r *router.Router, name processor.Name) map[string]err
 }
 
 // TestNotificationsOfEach: a notification is believed only with the secret of the processor of its
-// path. One without an address has none.
+// path. One without an address has none. Operators see how many were not believed.
 func TestNotificationsOfEach(t *testing.T) {
 	r := open(t, map[processor.Name]router.Connection{processor.Adyen: to("http://a", "", "sa"), processor.Stripe: to("http://s", "", "ss")})
 	for _, c := range []struct {
@@ -124,6 +125,12 @@ func TestNotificationsOfEach(t *testing.T) {
 		_, err := r.ParseNotification(c.name, http.Header{protocol.HeaderSignature: {protocol.Sign([]byte(c.secret), body)}}, body)
 		if c.valid != (err == nil) || err != nil && domain.ReasonOf(err) != domain.ReasonUnauthorized {
 			t.Errorf("%s signed with %q: %v", c.name, c.secret, err)
+		}
+	}
+	for name, n := range map[processor.Name]int{processor.Adyen: 1, processor.Stripe: 1, processor.PayPal: 0} {
+		got := r.Connection(name)
+		if counted := strings.Contains(got.Unsigned, fmt.Sprintf("without a valid signature in the last 10 minutes: %d, the newest at ", n)); counted != (n > 0) || got.Bad() {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

@@ -32,12 +32,7 @@ func (u *unfitAnswers) add(why string, now time.Time) {
 
 // until returns the answers at a time. A clock that went back counts later minutes, too.
 func (u *unfitAnswers) until(now time.Time) processor.UnfitAnswers {
-	out := processor.UnfitAnswers{Total: u.total}
-	for _, of := range u.minutes {
-		if of.answers > 0 && now.Unix()/60-of.began < int64(len(u.minutes)) {
-			out.Recent += int(of.answers)
-		}
-	}
+	out := processor.UnfitAnswers{Total: u.total, Recent: u.recent(now)}
 	switch out.Recent {
 	case 0:
 		return out
@@ -48,6 +43,25 @@ func (u *unfitAnswers) until(now time.Time) processor.UnfitAnswers {
 	}
 	out.Reason += fmt.Sprintf(" in the last %.0f minutes, the newest at %s: %s", processor.UnfitWithin.Minutes(), u.last.UTC().Format(time.RFC3339), u.reason)
 	return out
+}
+
+func (u *unfitAnswers) recent(now time.Time) (n int) {
+	for _, of := range u.minutes {
+		if of.answers > 0 && now.Unix()/60-of.began < int64(len(u.minutes)) {
+			n += int(of.answers)
+		}
+	}
+	return n
+}
+
+// unsigned returns Connection.Unsigned of notifications that were counted like answers.
+func (u *unfitAnswers) unsigned(now time.Time) string {
+	n := u.recent(now)
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("notifications without a valid signature in the last %.0f minutes: %d, the newest at %s; the processor may sign with another secret",
+		processor.UnfitWithin.Minutes(), n, u.last.UTC().Format(time.RFC3339))
 }
 
 // Unfit takes an answer of a processor that cannot be the answer to its request, with the reason.

@@ -83,7 +83,7 @@ func (a *App) processorStates() map[processor.Name]processorState {
 	states := map[processor.Name]processorState{}
 	for _, name := range a.Processors.Names() {
 		c := a.Processors.Connection(name)
-		reasons := slices.DeleteFunc([]string{c.Reason, c.Unfit.Reason}, func(reason string) bool { return reason == "" })
+		reasons := slices.DeleteFunc([]string{c.Reason, c.Unfit.Reason, c.Unsigned}, func(reason string) bool { return reason == "" })
 		states[name] = processorState{State: c.State, Since: sinceOrNil(c), Reason: strings.Join(reasons, "; "), Unfit: c.Unfit.Recent}
 	}
 	return states
