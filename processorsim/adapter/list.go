@@ -104,8 +104,10 @@ func readList[T any](ctx context.Context, c *Adapter, path, what string, handle 
 }
 
 func eachElement[T any](body io.Reader, what string, handle func(T) error) error {
-	decoder := json.NewDecoder(bufio.NewReaderSize(body, 64<<10))
+	bounded := &boundedReader{reader: bufio.NewReaderSize(body, 64<<10)}
+	decoder := json.NewDecoder(bounded)
 	for {
+		bounded.left = protocol.MaxEntries
 		var text json.RawMessage
 		switch err := decoder.Decode(&text); {
 		case errors.Is(err, io.EOF):
@@ -121,6 +123,21 @@ func eachElement[T any](body io.Reader, what string, handle func(T) error) error
 			return err
 		}
 	}
+}
+
+// boundedReader reads at most so many bytes, then it fails.
+type boundedReader struct {
+	reader io.Reader
+	left   int
+}
+
+func (b *boundedReader) Read(into []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errors.New("an element of the list is too large")
+	}
+	n, err := b.reader.Read(into[:min(len(into), b.left)])
+	b.left -= n
+	return n, err
 }
 
 // DisputesOf returns all notifications of a processor about disputes of a payment, oldest first.
@@ -167,6 +184,9 @@ func (c *Adapter) DisputesReported(ctx context.Context, name processor.Name, fro
 			if err := handle(t.Notification); err != nil {
 				return err
 			}
+		}
+		if page.More && (page.Next == cursor || page.Next == "") {
+			return unreadable("disputes of %s: a page says that another one follows, and its cursor does not lead there", name)
 		}
 		if cursor = page.Next; !page.More {
 			return nil

@@ -2,8 +2,11 @@ package adapter_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
@@ -42,5 +45,28 @@ func TestByReferenceReadsWhatItCan(t *testing.T) {
 	c, _ = answering(t, 503, "")
 	if _, err := c.ByReference(t.Context(), processor.Adyen, "01abc"); err == nil || errors.Is(err, processor.ErrUnreadable) {
 		t.Errorf("one that does not answer: %v", err)
+	}
+}
+
+// TestEndlessLists: a list by time with an element that does not end, and pages of disputes that
+// lead to themselves, are errors: they take neither memory nor time without end.
+func TestEndlessLists(t *testing.T) {
+	c := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, err := io.WriteString(w, capturedEntry+"\n"+`{"id":"`)
+		for chunk := strings.Repeat("a", 1<<16); err == nil; {
+			_, err = io.WriteString(w, chunk)
+		}
+	})
+	read := 0
+	err := c.Operations(t.Context(), processor.Adyen, time.Time{}, time.Time{}, func(processor.Record) error { read++; return nil })
+	if !errors.Is(err, processor.ErrUnknown) || !strings.Contains(err.Error(), "too large") || read != 1 {
+		t.Errorf("%d operations, %v", read, err)
+	}
+	for _, next := range []string{"c1", ""} {
+		c, asked := answering(t, 200, `{"notifications":[],"next":"`+next+`","more":true}`)
+		err := c.DisputesReported(t.Context(), processor.Adyen, time.Time{}, time.Time{}, func(processor.Notification) error { return nil })
+		if !errors.Is(err, processor.ErrUnreadable) || asked.Load() > 2 {
+			t.Errorf("%q: %v after %d pages", next, err, asked.Load())
+		}
 	}
 }
