@@ -107,7 +107,7 @@ func readAnswer(call fmt.Stringer, text []byte, token string) (processor.Answer,
 	if answer, plain := plainjson.ReadAnswer(text, harmless); plain && answer.ActionToken == "" && answer.ActionURL == "" && len(text) <= maxRawAnswer {
 		var kept bool
 		if answer.RawAnswer, kept = plainRaw(text, answer.CardToken, token); kept {
-			return withoutOddTokens(answer, token), nil
+			return withoutOdd(answer, token), nil
 		}
 	}
 	var answer processor.Answer
@@ -115,7 +115,7 @@ func readAnswer(call fmt.Stringer, text []byte, token string) (processor.Answer,
 		return processor.Answer{}, err
 	}
 	answer.RawAnswer = rawAnswer(text, answerFields, answer, token)
-	return withoutOddTokens(withoutCards(answer), token), nil
+	return withoutOdd(withoutCards(answer), token), nil
 }
 
 // Lookup returns the state of the operation with the key.
@@ -142,7 +142,7 @@ func (c *Adapter) lookup(ctx context.Context, call, method string, name processo
 			return processor.Lookup{}, unknown("%w: look-up at %s: %w", ErrUnfit, name, err)
 		}
 		l.Answer.RawAnswer = rawAnswer(text, lookupFields, *l.Answer, "")
-		*l.Answer = withoutOddTokens(withoutCards(*l.Answer), "")
+		*l.Answer = withoutOdd(withoutCards(*l.Answer), "")
 		return l, nil
 	case l.Answer == nil && (l.State == processor.Unseen || l.State == processor.Running || l.State == processor.Fenced):
 		return l, nil

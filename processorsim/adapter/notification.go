@@ -62,7 +62,7 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 				clean, *secret = encoded(tree), ""
 			}
 		}
-		*w.Answer = withoutOddTokens(*w.Answer, token)
+		*w.Answer = withoutOdd(*w.Answer, token)
 	}
 	named, rest := fieldsFor(name, tree).splitTree(clean, tree)
 	notification := processor.SignedNotification{Body: string(named), Additional: rest, Redacted: redacted, Notification: processor.Notification{

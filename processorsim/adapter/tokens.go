@@ -7,10 +7,11 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// withoutOddTokens drops what an answer says of tokens of cards if it cannot be used: it says
-// nothing about money, so that the rest of the answer counts. The message, which is stored, loses
-// the token of the answer, and that of its request.
-func withoutOddTokens(a processor.Answer, sent string) processor.Answer {
+// withoutOdd drops what an answer says of tokens of cards, and its facts, if they cannot be used:
+// they say nothing about money, so that the rest of the answer counts. The message, which is
+// stored, loses the token of the answer, and that of its request.
+func withoutOdd(a processor.Answer, sent string) processor.Answer {
+	a = withoutOddFacts(a)
 	for _, token := range []string{a.CardToken, sent} {
 		if token != "" {
 			a.Message = strings.ReplaceAll(a.Message, token, removed)
