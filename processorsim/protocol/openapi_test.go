@@ -14,6 +14,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/protocol/openapitest"
@@ -156,6 +157,18 @@ func TestOpenAPIValues(t *testing.T) {
 		{"Dispute.status", property("Dispute", "status").Enum, constants(t, domainFolder, "DisputeStatus")},
 		{"Lack.capability", property("Lack", "capability").Enum, constants(t, ".", "Capability")},
 		{"Declaration.testCards", property("Declaration", "testCards").PropertyNames.Value.Enum, constants(t, ".", "TestCase")},
+		{"Answer.threeDSecureResponseCode", property("Answer", "threeDSecureResponseCode").Enum, domain.Enum("threeDSecureResponseCode")},
+		{"BinData.network", property("BinData", "network").Enum, domain.Enum("disputeNetwork")},
+		{"BinData.regionalRestriction", property("BinData", "regionalRestriction").Enum, domain.Enum("regionalRestriction")},
+		{"BinData.accountNumberType", property("BinData", "accountNumberType").Enum, domain.Enum("accountNumberType")},
+		{"BinData.accountFundingType", property("BinData", "accountFundingType").Enum, domain.Enum("accountFundingType")},
+		{"BinData.prepaidReloadableIndicator", property("BinData", "prepaidReloadableIndicator").Enum, domain.Enum("prepaidReloadableIndicator")},
+		{"BinData.productUsageType", property("BinData", "productUsageType").Enum, domain.Enum("productUsageType")},
+		{"Risk.fraudPreAuthorizationResult", property("Risk", "fraudPreAuthorizationResult").Enum, domain.Enum("fraudPreAuthorizationResult")},
+		{"Risk.fraudPostAuthorizationResult", property("Risk", "fraudPostAuthorizationResult").Enum, domain.Enum("fraudPostAuthorizationResult")},
+		{"Risk.cvvResult", property("Risk", "cvvResult").Enum, domain.Enum("cvvAndAvsResult")},
+		{"Risk.avsStreetAddress", property("Risk", "avsStreetAddress").Enum, domain.Enum("cvvAndAvsResult")},
+		{"Risk.avsPostalCode", property("Risk", "avsPostalCode").Enum, domain.Enum("cvvAndAvsResult")},
 	} {
 		var got []string
 		for _, v := range row.listed {
