@@ -66,6 +66,49 @@ func everyOutcome(t *testing.T) (r *hookRig, endpoints, payments []string) {
 	return r, endpoints, payments
 }
 
+// countsAll checks that the statistics count the listed deliveries, by endpoint and outcome (D20).
+func (r *hookRig) countsAll(listed []map[string]any) {
+	r.t.Helper()
+	fields := map[string]string{"SUCCEEDED": "succeeded", "FAILED": "retrying", "EXHAUSTED": "exhausted", "CANCELLED": "cancelled", "PLANNED": "waiting"}
+	want, got := map[string]float64{}, map[string]float64{}
+	for _, d := range listed {
+		for _, field := range []string{"deliveries", fields[d["outcome"].(string)]} {
+			want[d["endpointId"].(string)+" "+field]++
+			want[" "+field]++
+		}
+	}
+	answer := r.want(r.manage("GET", "/statistics?by=hour&from="+r.now().UTC().AddDate(0, 0, -1).Format(time.DateOnly), ""), 200, "")
+	webhooks := answer.field("webhooks").(map[string]any)
+	count := func(of any, endpoint string) {
+		for _, field := range append(slices.Collect(maps.Values(fields)), "deliveries") {
+			if n := of.(map[string]any)[field].(float64); n > 0 {
+				got[endpoint+" "+field] += n
+			}
+		}
+	}
+	count(webhooks, "")
+	for _, of := range webhooks["byEndpoint"].([]any) {
+		count(of, of.(map[string]any)["endpointId"].(string))
+	}
+	if !maps.Equal(got, want) {
+		r.t.Errorf("the statistics count %v, the list %v", got, want)
+	}
+	for _, buckets := range []string{"byDay", "byHour"} {
+		clear(got)
+		for _, of := range webhooks[buckets].([]any) {
+			count(of, "")
+		}
+		for field, n := range got {
+			if n != want[field] {
+				r.t.Errorf("%s: %g%s, want %g", buckets, n, field, want[field])
+			}
+		}
+	}
+	if webhooks["p99Ms"].(float64) < webhooks["p50Ms"].(float64) || webhooks["rate"].(float64) <= 0 {
+		r.t.Error(answer.text)
+	}
+}
+
 // TestDeliveryFilters: each filter alone, with several values, with others, and with nothing that
 // fits (D20).
 func TestDeliveryFilters(t *testing.T) {
@@ -75,6 +118,7 @@ func TestDeliveryFilters(t *testing.T) {
 	}
 	r, endpoints, payments := everyOutcome(t)
 	all := r.settled("", full+1+5+4+1)
+	r.countsAll(all)
 	if sorted := slices.IsSortedFunc(all, func(a, b map[string]any) int {
 		return strings.Compare(b["plannedAt"].(string), a["plannedAt"].(string))
 	}); !sorted {

@@ -105,6 +105,22 @@ func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f delive
 	return page, nil
 }
 
+// Counts counts an account's deliveries that were planned in a period. It counts every record
+// that was durable before the call.
+func (l *DeliveryLog) Counts(ctx context.Context, owner domain.AccountID, p deliveries.Period) (deliveries.Statistics, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	_, err := l.waitForIndex(ctx)
+	var found deliveries.Statistics
+	if err == nil {
+		found, err = l.Index.Statistics(ctx, owner, p)
+	}
+	if err != nil {
+		return found, deliveries.Unreadable(err)
+	}
+	return found, nil
+}
+
 // Delivery returns one delivery with its attempts and its body. A dropped delivery has neither;
 // that of a deleted endpoint has no body. A delivery that is unknown or belongs to another account
 // is EntityNotFound.

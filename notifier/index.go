@@ -130,8 +130,11 @@ func rowOf(seq uint64, d delivery.Delivery) deliveries.Row {
 		r.StatusCode, r.Failure = a.StatusCode, string(a.Failure)
 	}
 	for _, a := range d.Attempts {
-		if a.Failure != "" {
+		switch {
+		case a.Failure != "":
 			r.Failed++
+		case r.SucceededBy == 0:
+			r.SucceededAt, r.SucceededBy = a.End(), a.Number
 		}
 	}
 	return r

@@ -3,6 +3,7 @@ package management_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"payledger/httpapi/request"
 	"payledger/projections"
 	"payledger/projections/auditlog"
+	"payledger/projections/deliveries"
 	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 	"payledger/projections/statistics"
@@ -174,12 +176,16 @@ func TestRulesOfLists(t *testing.T) {
 }
 
 // TestStatistics checks the days of the call: without to it ends today, without from it is the day
-// of to. The answer is the report of the views (D20).
+// of to. The answer is the report of the views with the counts of webhooks, without these if they
+// cannot be read (D20).
 func TestStatistics(t *testing.T) {
 	r := newRig(t)
 	day, err := statistics.ParseDay("2026-03-14")
 	must(t, err)
 	r.report = statistics.Report{From: day, To: day, Count: statistics.Count{Payments: 2}}
+	r.sent = deliveries.Statistics{Counts: deliveries.Counts{Deliveries: 3}}
+	report := asJSON(t, r.report)
+	whole := strings.TrimSuffix(report, "}") + `,"webhooks":` + asJSON(t, r.sent) + "}"
 	for query, want := range map[string]statistics.Query{
 		"":                               {From: day, To: day},
 		"to=2026-03-10":                  {From: day - 4, To: day - 4},
@@ -189,9 +195,19 @@ func TestStatistics(t *testing.T) {
 		"by=hour":                        {From: day, To: day, Hourly: true},
 		"currencyCode=EUR&status=FAILED": {From: day, To: day, Currency: "EUR", Status: "FAILED"},
 	} {
-		r.answered(asJSON(t, r.report))(r.h.GetStatistics(r.query(query)))
-		r.made(call("Lag"), call("Statistics", domain.AccountID("shop"), want))
+		calls := []called{call("Lag"), call("Statistics", domain.AccountID("shop"), want), call("Counts", domain.AccountID("shop"), deliveries.Period{From: want.From, To: want.To, Hourly: want.Hourly})}
+		r.answered(whole)(r.h.GetStatistics(r.query(query)))
+		r.made(calls...)
+		r.fails["Counts"] = errors.New("the index stands still")
+		r.answered(report)(r.h.GetStatistics(r.query(query)))
+		r.made(calls...)
+		delete(r.fails, "Counts")
 	}
+	if !strings.Contains(r.log.String(), "the index stands still") {
+		t.Error(r.log.String())
+	}
+	r.h.Deliveries = nil
+	r.answered(report)(r.h.GetStatistics(r.query("")))
 }
 
 // TestStatisticsRules: the days exist, are in order, and are at most 366.

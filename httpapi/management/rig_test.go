@@ -88,6 +88,7 @@ type doubles struct {
 	customerList listing.Page[projections.Customer]
 
 	deliveries map[string]deliveries.Detail
+	sent       deliveries.Statistics
 	replays    map[string]deliveries.Replay
 	events     map[uint64]eventjson.Event
 	test       deliveries.Attempt
@@ -236,6 +237,10 @@ func (d *doubles) FindRun(_ context.Context, owner domain.AccountID, id domain.R
 
 func (d *doubles) HasCustomer(_ context.Context, owner domain.AccountID, id string) (bool, error) {
 	return slices.Contains(d.customers, id), d.note("HasCustomer", owner, id)
+}
+
+func (d *doubles) Counts(_ context.Context, owner domain.AccountID, p deliveries.Period) (deliveries.Statistics, error) {
+	return d.sent, d.note("Counts", owner, p)
 }
 
 func (d *doubles) Delivery(_ context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {

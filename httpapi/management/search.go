@@ -20,8 +20,10 @@ import (
 
 const maxFound = 20
 
-// Deliveries finds deliveries and replays of webhooks.
+// Deliveries finds and counts deliveries of webhooks, and finds replays.
 type Deliveries interface {
+	// Counts counts an account's deliveries that were planned in a period.
+	Counts(ctx context.Context, account domain.AccountID, p deliveries.Period) (deliveries.Statistics, error)
 	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
 	Replay(ctx context.Context, account domain.AccountID, id string) (deliveries.Replay, error)
 }

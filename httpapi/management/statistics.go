@@ -1,12 +1,15 @@
 package management
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
+	"payledger/projections/deliveries"
 	"payledger/projections/statistics"
 )
 
@@ -16,16 +19,44 @@ const (
 	maxHourlyDays     = 31
 )
 
-// GetStatistics serves GET /management/statistics: the numbers and sums of payments, for the charts
-// of the dashboard (D20).
+// countTime bounds the wait for the counts of webhooks.
+const countTime = 2 * time.Second
+
+type statisticsAnswer struct {
+	statistics.Report
+	Webhooks *deliveries.Statistics `json:"webhooks,omitempty"` // nil: they cannot be read now
+}
+
+// GetStatistics serves GET /management/statistics: the numbers and sums of payments, and the
+// success of webhooks, for the charts of the dashboard (D20).
 func (h *Handlers) GetStatistics(c *request.Call) (any, error) {
 	from, to := h.days(c)
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
-	return h.Reader.Statistics(c.Ctx, c.Merchant.ID, statistics.Query{
+	report, err := h.Reader.Statistics(c.Ctx, c.Merchant.ID, statistics.Query{
 		From: from, To: to, Hourly: hourly(c), Currency: domain.Currency(c.Query.Get("currencyCode")), Status: payment.Status(c.Query.Get("status")),
 	})
+	if err != nil {
+		return nil, err
+	}
+	return statisticsAnswer{report, h.webhooks(c, deliveries.Period{From: from, To: to, Hourly: hourly(c)})}, nil
+}
+
+// webhooks counts the webhooks of a period; nil if they cannot be read: the other counts do not
+// depend on them.
+func (h *Handlers) webhooks(c *request.Call, p deliveries.Period) *deliveries.Statistics {
+	if h.Deliveries == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(c.Ctx, countTime)
+	defer cancel()
+	found, err := h.Deliveries.Counts(ctx, c.Merchant.ID, p)
+	if err != nil {
+		h.Logger.Warn().Err(err).Str("requestId", c.ID).Msg("the statistics lack the webhooks")
+		return nil
+	}
+	return &found
 }
 
 func hourly(c *request.Call) bool { return c.Query.Get("by") == "hour" }

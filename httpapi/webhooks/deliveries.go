@@ -26,6 +26,8 @@ type Deliveries interface {
 	// records may follow, next is the place it reached.
 	Records(ctx context.Context, account domain.AccountID, after uint64, limit int, emit func(deliveries.Recorded) error) (next uint64, err error)
 	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
+	// Counts counts the deliveries that were planned in a period.
+	Counts(ctx context.Context, account domain.AccountID, p deliveries.Period) (deliveries.Statistics, error)
 	// Resend makes an attempt, which may fail, and returns after it. A repeat with the same
 	// idempotency key makes no further one.
 	Resend(ctx context.Context, account domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error)

@@ -199,6 +199,17 @@ func (d *Deliveries) finish(ctx context.Context, old int) error {
 		return d.fault("it has %d rows of deliveries that the log does not have", there-d.names)
 	}
 	return d.rows(ctx, func(file *sql.DB) error {
+		var failed error
+		err := deliveries.CheckCounts(ctx, file, func(difference string) error {
+			failed = d.fault("%s", difference)
+			return failed
+		})
+		if err != nil && failed == nil {
+			err = d.unreadable(ctx, err)
+		}
+		if err != nil {
+			return err
+		}
 		broken, err := sqlitefile.Check(ctx, file, deliveries.Tables)
 		if err == nil && broken != "" {
 			err = d.fault("its file is damaged: %s", broken)

@@ -141,5 +141,7 @@ func TestDeliveriesColumns(t *testing.T) {
 	check("1 of its rows show a record that is not the delivery's", "UPDATE deliveries SET seq = seq + 1 WHERE id = 'id1'")
 	check("its mark is no record of the log", "UPDATE mark SET hash = randomblob(32)")
 	check("its mark is no record of the log", "UPDATE mark SET seq = seq + 1")
+	check("the counts of account acct from 2026-03-01T12:00:00Z on are not those of its deliveries", "DELETE FROM counts WHERE daily = 0")
+	check("the counts of account acct from 2026-03-01 on are not those of its deliveries", "UPDATE counts SET counts = x'00' WHERE daily = 1")
 	check("its tables and indexes are other ones", "DROP INDEX deliveries_open; UPDATE mark SET seq = seq")
 }

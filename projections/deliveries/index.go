@@ -41,7 +41,8 @@ type Index struct {
 }
 
 type writer struct {
-	file *sqlitefile.File
+	file    *sqlitefile.File
+	counter *counter // of the goroutine that writes
 
 	reads   int  // under way; Index.switching guards both
 	retired bool // another file is in use
@@ -77,8 +78,8 @@ func (x *Index) SizeCache(ctx context.Context, bytes int64) error {
 
 // writerOf prepares a file, and returns its mark. After an error the file is closed.
 func writerOf(ctx context.Context, file *sqlitefile.File) (*writer, Mark, error) {
-	w := &writer{file: file}
-	err := file.Prepare(ctx, upsertRow, upsertMark)
+	w := &writer{file: file, counter: newCounter(file.Statements)}
+	err := file.Prepare(ctx, statements()...)
 	var at Mark
 	if err == nil {
 		if at, err = ReadMark(ctx, file.Writer()); err != nil {
@@ -136,12 +137,15 @@ func (w *writer) apply(ctx context.Context, rows []Row, to Mark) error {
 				return err
 			}
 		}
+		if err := w.counter.save(ctx); err != nil {
+			return err
+		}
 		_, err := w.file.Statements[upsertMark].ExecContext(ctx, int64(to.Seq), to.Name, to.Hash[:])
 		return err
 	})
 }
 
-// Reset deletes all rows and the mark, for another stream.
+// Reset deletes all rows, the counts and the mark, for another stream.
 func (x *Index) Reset(ctx context.Context) error {
 	x.applying.Lock()
 	defer x.applying.Unlock()
@@ -152,12 +156,13 @@ func (x *Index) Reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	x.counter = newCounter(x.file.Statements)
 	x.progress.set(Mark{})
 	return nil
 }
 
 // transact runs do in one transaction. Once the transaction has begun, the end of ctx does not
-// interrupt it.
+// interrupt it. After an error the counter knows nothing: it may be ahead of the file.
 func (w *writer) transact(ctx context.Context, do func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -165,15 +170,44 @@ func (w *writer) transact(ctx context.Context, do func(context.Context) error) e
 	whole := context.WithoutCancel(ctx)
 	return sqlitefile.WhenRoom(ctx, func() error {
 		if err := w.file.Transact(whole, func() error { return do(whole) }); err != nil {
+			w.counter = newCounter(w.file.Statements)
 			return fmt.Errorf("deliveries: %w", err)
 		}
 		return nil
 	})
 }
 
+// write inserts a row, or changes the row of an older record, and counts it. The counter must be
+// saved before the transaction ends.
 func (w *writer) write(ctx context.Context, r *Row) error {
-	_, err := w.file.Statements[upsertRow].ExecContext(ctx, Values(r)...)
-	return err
+	before, known := w.counter.known(r.ID)
+	if !known {
+		made, err := changed(w.file.Statements[insertRow].ExecContext(ctx, Values(r)...))
+		if err != nil {
+			return err
+		}
+		if made {
+			return w.counter.count(ctx, r.ID, nil, factsOf(r, micros(r.PlannedAt)))
+		}
+		if before, err = w.counter.read(ctx, r.ID); err != nil {
+			return err
+		}
+	}
+	made, err := changed(w.file.Statements[updateRow].ExecContext(ctx, int64(r.Seq), r.Status, micros(r.UpdatedAt), micros(r.NextAt),
+		int64(r.Attempts), int64(r.StatusCode), r.Failure, int64(r.Failed), micros(r.SucceededAt), int64(r.SucceededBy), r.ID))
+	if err != nil || !made {
+		return err
+	}
+	return w.counter.count(ctx, r.ID, &before, factsOf(r, before.planned))
+}
+
+// changed reports whether a statement changed a row.
+func changed(result sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
 }
 
 // Values returns the values of a row, in the order of Columns.
@@ -181,7 +215,7 @@ func Values(r *Row) []any {
 	return []any{
 		r.ID, r.Name, int64(r.Seq), string(r.Account), string(r.Endpoint), r.EventType,
 		r.EventID, r.Aggregate, r.AggregateID, r.Status, micros(r.PlannedAt), micros(r.UpdatedAt), micros(r.NextAt),
-		int64(r.Attempts), int64(r.StatusCode), r.Failure, int64(r.Failed),
+		int64(r.Attempts), int64(r.StatusCode), r.Failure, int64(r.Failed), micros(r.SucceededAt), int64(r.SucceededBy),
 	}
 }
 

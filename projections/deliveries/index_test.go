@@ -57,6 +57,9 @@ func row(n int, seq uint64, status string) Row {
 	if status != "PLANNED" {
 		r.Attempts, r.StatusCode, r.UpdatedAt = 1, 503, at.Add(1234*time.Microsecond)
 	}
+	if status == "SUCCEEDED" {
+		r.SucceededAt, r.SucceededBy = r.UpdatedAt, r.Attempts
+	}
 	if status == "FAILED" {
 		r.NextAt, r.Failure, r.Failed = at.Add(10*time.Second), "STATUS", 1
 	}

@@ -95,10 +95,10 @@ func conditions(f Filter, from *listing.Place) (w sqlitefile.Where) {
 }
 
 func scanRow(scan sqlitefile.Scan) (r Row, err error) {
-	var planned, updated, next int64
+	var planned, updated, next, succeeded int64
 	err = scan(&r.ID, &r.Name, &r.Seq, &r.Account, &r.Endpoint, &r.EventType, &r.EventID, &r.Aggregate,
-		&r.AggregateID, &r.Status, &planned, &updated, &next, &r.Attempts, &r.StatusCode, &r.Failure, &r.Failed)
-	r.PlannedAt, r.UpdatedAt, r.NextAt = date(planned), date(updated), date(next)
+		&r.AggregateID, &r.Status, &planned, &updated, &next, &r.Attempts, &r.StatusCode, &r.Failure, &r.Failed, &succeeded, &r.SucceededBy)
+	r.PlannedAt, r.UpdatedAt, r.NextAt, r.SucceededAt = date(planned), date(updated), date(next), date(succeeded)
 	return r, err
 }
 

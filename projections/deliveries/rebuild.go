@@ -166,7 +166,7 @@ func (f *filler) copyDropped(ctx context.Context, from, before uint64) error {
 					return err
 				}
 			}
-			return nil
+			return f.next.counter.save(ctx)
 		})
 		if err != nil {
 			return err

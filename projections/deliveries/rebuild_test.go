@@ -140,6 +140,7 @@ func TestRebuild(t *testing.T) {
 			t.Errorf("%+v, want %+v", got[id], r)
 		}
 	}
+	counted(t, x)
 	if len(got) <= len(want) || x.Mark() != markAt(x.Mark().Seq) {
 		t.Errorf("%d rows, mark %+v", len(got), x.Mark())
 	}
@@ -156,6 +157,7 @@ func TestRebuild(t *testing.T) {
 	}
 	must(t, os.WriteFile(filepath.Join(dir, FileName+".7"), []byte("half"), 0o600))
 	x = openIndex(t, dir)
+	counted(t, x)
 	if !reflect.DeepEqual(all(t, x), got) {
 		t.Error("after a restart the rows are others")
 	}

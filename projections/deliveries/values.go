@@ -23,10 +23,12 @@ type Row struct {
 	UpdatedAt   time.Time // when the last attempt ended, or PlannedAt
 	NextAt      time.Time // when the next attempt is due; zero: no attempt is due
 	Attempts    int
-	StatusCode  int    // of the last attempt; 0: no answer
-	Failure     string // of the last attempt; "": it succeeded, or there was no attempt
-	Failed      int    // attempts that failed
-	Dropped     bool   // the stream dropped its record, with the attempts; not a column
+	StatusCode  int       // of the last attempt; 0: no answer
+	Failure     string    // of the last attempt; "": it succeeded, or there was no attempt
+	Failed      int       // attempts that failed
+	SucceededAt time.Time // end of the first attempt that succeeded; zero: none did
+	SucceededBy int       // number of that attempt; 0: none did
+	Dropped     bool      // the stream dropped its record, with the attempts; not a column
 }
 
 // Attempt is one attempt to send a webhook.

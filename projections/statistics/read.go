@@ -27,7 +27,7 @@ const (
 // Read returns the report of an account for some days.
 func Read(ctx context.Context, db *sql.DB, account domain.AccountID, q Query) (Report, error) {
 	t := newTally(q)
-	first, end := q.From.first(), (q.To + 1).first()
+	first, end := q.From.First(), (q.To + 1).First()
 	err := sqlitefile.Rows(db.QueryContext(ctx, selectCounts, string(account), int64(first), int64(end))).Each(func(scan sqlitefile.Scan) error {
 		var hour Hour
 		var b sql.RawBytes
@@ -93,7 +93,7 @@ func within[K comparable](all map[K]*bucket, key K) *bucket {
 
 // buckets returns those to which an hour belongs.
 func (t *tally) buckets(hour Hour) []*bucket {
-	all := []*bucket{within(t.days, hour.day())}
+	all := []*bucket{within(t.days, hour.Day())}
 	if t.Hourly {
 		all = append(all, within(t.hours, hour))
 	}

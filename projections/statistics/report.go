@@ -13,11 +13,13 @@ import (
 type Day int64
 
 // DayOf returns the day of a time.
-func DayOf(at time.Time) Day { return HourOf(at).day() }
+func DayOf(at time.Time) Day { return HourOf(at).Day() }
 
-func (h Hour) day() Day { return Day(h / hoursPerDay) }
+// Day returns the day of an hour.
+func (h Hour) Day() Day { return Day(h / hoursPerDay) }
 
-func (d Day) first() Hour { return Hour(d * hoursPerDay) }
+// First returns the first hour of a day.
+func (d Day) First() Hour { return Hour(d * hoursPerDay) }
 
 // ParseDay reads a day as "2026-03-14".
 func ParseDay(text string) (Day, error) {

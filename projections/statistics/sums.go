@@ -45,7 +45,7 @@ func (t *tally) report() Report {
 	for day := t.From; day <= t.To; day++ {
 		r.ByDay = append(r.ByDay, OfDay{day, t.bucket(t.days[day])})
 	}
-	for hour := t.From.first(); t.Hourly && hour < (t.To+1).first(); hour++ {
+	for hour := t.From.First(); t.Hourly && hour < (t.To+1).First(); hour++ {
 		r.ByHour = append(r.ByHour, OfHour{hour, t.bucket(t.hours[hour])})
 	}
 	return r

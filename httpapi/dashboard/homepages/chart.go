@@ -53,13 +53,15 @@ func percentCell(rate *float64) cell {
 	return cell{percent(*rate), strconv.FormatFloat(*rate*100, 'f', 2, 64)}
 }
 
+const percents = "%"
+
 func percent(rate float64) string { return strconv.FormatFloat(rate*100, 'f', 1, 64) + " %" }
 
 // Drawn reports whether the chart has something to draw.
 func (c chart) Drawn() bool {
 	for _, row := range c.Rows {
 		for _, one := range row.Cells {
-			if one.Value != "" && one.Value != "0" && one.Value != "0.00" {
+			if one.Value != "" && (c.Unit == percents || one.Value != "0" && one.Value != "0.00") { // a rate of 0 is to be seen
 				return true
 			}
 		}
@@ -161,7 +163,7 @@ func (t timeline) volume(currency domain.Currency) chart {
 
 // rates is the chart of the authorization rates of processors.
 func (t timeline) rates(names []string) chart {
-	c := chart{ID: "rates", Title: "Authorization rate by processor", Kind: "lines", Unit: "%", Caption: "The approved authorizations among all that were decided, also at processors that were tried first"}
+	c := chart{ID: "rates", Title: "Authorization rate by processor", Kind: "lines", Unit: percents, Caption: "The approved authorizations among all that were decided, also at processors that were tried first"}
 	for i, name := range names {
 		c.Series = append(c.Series, series{Label: name, Color: i%8 + 1})
 	}
@@ -182,7 +184,7 @@ func (t timeline) rates(names []string) chart {
 // hoursOfDay is the chart of the authorization rate by the hour of the day.
 func hoursOfDay(s, before *statistics) chart {
 	c := chart{
-		ID: "hours", Title: "Authorization rate by hour of the day", Kind: "lines", Axis: "Hour, UTC", Unit: "%", Caption: "The approved authorizations among all that were decided, of payments that were created in that hour of any day",
+		ID: "hours", Title: "Authorization rate by hour of the day", Kind: "lines", Axis: "Hour, UTC", Unit: percents, Caption: "The approved authorizations among all that were decided, of payments that were created in that hour of any day",
 		Series: []series{{Label: "This period", Color: 1}},
 	}
 	if before != nil {

@@ -51,8 +51,9 @@ type statistics struct {
 			Disputes int64
 		}
 	}
-	ByDay  []bucket
-	ByHour []bucket
+	ByDay    []bucket
+	ByHour   []bucket
+	Webhooks *webhooks // nil: they cannot be read now
 }
 
 // bucket has the counts of a day, of an hour or of all days.

@@ -31,6 +31,7 @@ type statisticsView struct {
 	Volume     chart
 	Rates      chart
 	Hours      chart
+	Webhooks   webhooksView
 	Now        statistics
 	Tables     []rateTable
 	Reasons    []share
@@ -109,6 +110,9 @@ func showStatistics(v *frame.Visit) error {
 	out.currency(v.Value("currency"), before)
 	out.links(v)
 	out.fill(v, before, hourly)
+	if out.Webhooks, err = webhooksOf(v, &out, before, hourly); err != nil {
+		return err
+	}
 	status := http.StatusOK
 	if len(out.Faults) > 0 {
 		status = http.StatusUnprocessableEntity

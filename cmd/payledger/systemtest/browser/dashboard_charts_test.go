@@ -5,6 +5,8 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -20,12 +22,14 @@ func TestCharts(t *testing.T) {
 		return
 	}
 	t.Run("without payments", func(t *testing.T) { o.testNoCharts(t) })
+	o.receive(t)
 	captured := o.pay(t, approvedCard)
 	o.merchant.Must(t, "POST", "/payments/"+captured+"/capture", o.merchant.Headers(), nil)
 	for range 5 {
 		o.pay(t, rejectedCard)
 	}
 	o.pay(t, approvedCard)
+	o.sent(t)
 	for _, l := range looks() {
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel() // axe-core works for the whole time
@@ -36,6 +40,58 @@ func TestCharts(t *testing.T) {
 		t.Parallel()
 		o.testChartTables(t)
 	})
+	t.Run("webhooks", func(t *testing.T) {
+		t.Parallel()
+		o.testWebhookRates(t)
+	})
+}
+
+// receive makes an endpoint that works and one that fails.
+func (o *office) receive(t *testing.T) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path != "/good" {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(receiver.Close)
+	m := o.merchant
+	m.Must(t, "POST", "/management/webhook-endpoints", m.Headers(), map[string]any{"url": receiver.URL + "/good", "description": "The shop's receiver"})
+	m.Must(t, "POST", "/management/webhook-endpoints", m.Headers(), map[string]any{"url": receiver.URL + "/bad/with/a/path/that/is/longer/than/a/legend"})
+}
+
+// sent waits until every webhook was tried once.
+func (o *office) sent(t *testing.T) {
+	var report struct {
+		Webhooks struct{ Succeeded, Retrying, Waiting int }
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); report.Webhooks.Succeeded == 0 || report.Webhooks.Retrying == 0 || report.Webhooks.Waiting > 0; <-tick.C {
+		if time.Since(began) > patience {
+			t.Fatalf("the webhooks are %+v", report)
+		}
+		o.merchant.Must(t, "GET", "/management/statistics?from="+time.Now().UTC().AddDate(0, 0, -6).Format(time.DateOnly), o.merchant.Headers(), nil).Decode(t, &report)
+	}
+}
+
+// testWebhookRates checks the table of the endpoints: the endpoint that fails is first, with its
+// URL. The one that works has its description and times.
+func (o *office) testWebhookRates(t *testing.T) {
+	w := o.browser.tab(t, 1280, unsigned)
+	o.signIn(w, "/dashboard/statistics?range=7&compare=no")
+	w.until(drawn)
+	var shown [][]string
+	text := eval[string](w, `JSON.stringify([...document.querySelectorAll('[aria-labelledby="by-endpoint-h"] tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent)))`)
+	if err := json.Unmarshal([]byte(text), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if len(shown) != 2 || !strings.HasSuffix(shown[0][0], "/legend") || shown[0][1] != "0.0 %" || shown[0][4] != "–" || shown[1][0] != "The shop's receiver" ||
+		shown[1][1] != "100.0 %" || !strings.Contains(shown[1][4], "s") || shown[1][2] != "100.0 %" {
+		t.Errorf("the endpoints are %q", shown)
+	}
+	if heads := eval[string](w, `[...document.querySelectorAll("#webhooks-table thead th")].map((th) => th.textContent).join("|")`); !strings.HasPrefix(heads, "Day, UTC|http://") || !strings.HasSuffix(heads, "…|The shop's receiver") {
+		t.Errorf("the chart has %q", heads)
+	}
 }
 
 func (o *office) testNoCharts(t *testing.T) {
