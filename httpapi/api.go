@@ -33,6 +33,7 @@ import (
 	"payledger/httpapi/management"
 	"payledger/httpapi/payments"
 	"payledger/httpapi/request"
+	"payledger/httpapi/traffic"
 	"payledger/httpapi/validation"
 	"payledger/httpapi/webhooks"
 	"payledger/httpapi/workflows"
@@ -148,6 +149,7 @@ type API struct {
 	events     events.Handlers
 	live       live.Handlers
 	requests   *live.RequestLog
+	traffic    *traffic.Counts
 }
 
 // New prepares the API. It fails when openapi.yaml and the routes differ, and on an unsafe
@@ -173,7 +175,7 @@ func New(c Config) (*API, error) {
 	a := &API{
 		Config: c, operations: operations, pages: pages, docs: newDocs(c),
 		limits: newLimits(c.RateLimit, c.Nodes, c.Now), feeds: intake.NewShares[domain.AccountID](maxFeeds, feedsPerAccount),
-		answered: answers{count: map[int]uint64{}},
+		answered: answers{count: map[int]uint64{}}, traffic: traffic.New(c.Now()),
 	}
 	a.connect()
 	if c.Users != nil {
@@ -202,7 +204,7 @@ func (a *API) connect() {
 	}
 	a.management = management.Handlers{
 		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, Runs: &management.ReconciliationRuns{}, Closing: c.Closing, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,
-		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Deliveries: c.Deliveries, Events: c.Events,
+		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Deliveries: c.Deliveries, Events: c.Events, Traffic: a.traffic,
 		Sandbox: c.Environment == account.Sandbox, Connection: c.Connection,
 	}
 	a.webhooks = webhooks.Handlers{Commands: c.Commands, Deliveries: c.Deliveries}

@@ -41,6 +41,7 @@ type outcome struct {
 	failure error // the reason of an error answer
 	cut     error // the reason why the answer could not be written: the caller went away
 	abort   bool  // the answer is not whole: cut the connection
+	open    bool  // the answer stayed open until the caller went away
 }
 
 func (c *call) answer() outcome {

@@ -56,7 +56,7 @@ func (c *call) feed(events request.Feed) outcome {
 	if err != nil && w.gone == nil && c.Ctx.Err() == nil && !refused {
 		c.api.Logger.Error().Str("error", masked(err.Error())).Str("requestId", c.ID).Msg("a stream of events broke")
 	}
-	return outcome{status: http.StatusOK, cut: err}
+	return outcome{status: http.StatusOK, cut: err, open: true}
 }
 
 // produce hands the events to the goroutine that writes them. A panic is an error.

@@ -20,8 +20,9 @@ import (
 // answer. It is never sent.
 const statusGone = 499
 
-// noteRequest keeps a request for GET /management/request-log, and hands it to the account's
-// readers of its stream. Pages are not kept.
+// noteRequest counts a request, keeps it for GET /management/request-log, and hands it to the
+// account's readers of its stream. Pages are neither counted nor kept, and streams that stay open
+// are not counted.
 func (a *API) noteRequest(c *call, o outcome, came time.Time, took time.Duration) {
 	if c.Merchant.ID == "" {
 		return
@@ -29,6 +30,9 @@ func (a *API) noteRequest(c *call, o outcome, came time.Time, took time.Duration
 	var bodies func() (any, []byte)
 	if c.route.access != byPage {
 		bodies = c.bodies
+		if !o.open {
+			a.traffic.Add(c.Merchant.ID, o.status, came.Add(took), took)
+		}
 	}
 	a.requests.Add(c.Merchant.ID, o.status, came, func() live.Request {
 		r := live.Request{

@@ -18,6 +18,7 @@ import (
 	"payledger/eventstore/commands/accounts"
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/request"
+	"payledger/httpapi/traffic"
 	"payledger/projections"
 	"payledger/projections/auditlog"
 	"payledger/projections/deliveries"
@@ -88,6 +89,7 @@ type Handlers struct {
 	Reader     Reader
 	Deliveries Deliveries // nil: none are sent
 	Events     Events     // nil: events have no positions
+	Traffic    *traffic.Counts
 	Reconciler Reconciler
 	Runs       *ReconciliationRuns
 	Closing    <-chan struct{} // closed when the service begins to stop; nil: never

@@ -8,6 +8,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/httpapi/request"
+	"payledger/httpapi/traffic"
 	"payledger/httpapi/validation"
 	"payledger/projections/deliveries"
 	"payledger/projections/statistics"
@@ -25,10 +26,11 @@ const countTime = 2 * time.Second
 type statisticsAnswer struct {
 	statistics.Report
 	Webhooks *deliveries.Statistics `json:"webhooks,omitempty"` // nil: they cannot be read now
+	Requests traffic.Report         `json:"requests"`           // that this node answered
 }
 
 // GetStatistics serves GET /management/statistics: the numbers and sums of payments, and the
-// success of webhooks, for the charts of the dashboard (D20).
+// success of webhooks, and the requests, for the charts of the dashboard (D20).
 func (h *Handlers) GetStatistics(c *request.Call) (any, error) {
 	from, to := h.days(c)
 	if err := c.ShowLag(h.Reader); err != nil {
@@ -40,7 +42,11 @@ func (h *Handlers) GetStatistics(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return statisticsAnswer{report, h.webhooks(c, deliveries.Period{From: from, To: to, Hourly: hourly(c)})}, nil
+	requests, err := h.Traffic.Report(c.Merchant.ID, traffic.Period{From: from, To: to, Hourly: hourly(c)}, h.Now())
+	if err != nil {
+		return nil, err
+	}
+	return statisticsAnswer{report, h.webhooks(c, deliveries.Period{From: from, To: to, Hourly: hourly(c)}), requests}, nil
 }
 
 // webhooks counts the webhooks of a period; nil if they cannot be read: the other counts do not

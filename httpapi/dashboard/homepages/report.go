@@ -54,6 +54,7 @@ type statistics struct {
 	ByDay    []bucket
 	ByHour   []bucket
 	Webhooks *webhooks // nil: they cannot be read now
+	Requests requests
 }
 
 // bucket has the counts of a day, of an hour or of all days.

@@ -32,6 +32,7 @@ type statisticsView struct {
 	Rates      chart
 	Hours      chart
 	Webhooks   webhooksView
+	Requests   requestsView
 	Now        statistics
 	Tables     []rateTable
 	Reasons    []share
@@ -109,10 +110,11 @@ func showStatistics(v *frame.Visit) error {
 	out.Now = now
 	out.currency(v.Value("currency"), before)
 	out.links(v)
-	out.fill(v, before, hourly)
+	out.Requests = requestsOf(&out, before, hourly)
 	if out.Webhooks, err = webhooksOf(v, &out, before, hourly); err != nil {
 		return err
 	}
+	out.fill(v, before, hourly)
 	status := http.StatusOK
 	if len(out.Faults) > 0 {
 		status = http.StatusUnprocessableEntity

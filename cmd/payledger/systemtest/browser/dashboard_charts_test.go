@@ -40,6 +40,10 @@ func TestCharts(t *testing.T) {
 		t.Parallel()
 		o.testChartTables(t)
 	})
+	t.Run("requests", func(t *testing.T) {
+		t.Parallel()
+		o.testRequests(t)
+	})
 	t.Run("webhooks", func(t *testing.T) {
 		t.Parallel()
 		o.testWebhookRates(t)
@@ -72,6 +76,24 @@ func (o *office) sent(t *testing.T) {
 		}
 		o.merchant.Must(t, "GET", "/management/statistics?from="+time.Now().UTC().AddDate(0, 0, -6).Format(time.DateOnly), o.merchant.Headers(), nil).Decode(t, &report)
 	}
+}
+
+// testRequests checks the table of the API requests of today: this node has answered some, none
+// before. The page names the time since when it counts.
+func (o *office) testRequests(t *testing.T) {
+	w := o.browser.tab(t, 1280, unsigned)
+	o.signIn(w, "/dashboard/statistics?range=7&compare=no")
+	w.until(drawn)
+	if last := eval[string](w, `[...document.querySelectorAll("#requests-table tbody tr:last-child td")].map((td) => td.dataset.value).join(" ")`); !strings.HasSuffix(last, " 0") || strings.HasPrefix(last, "0 ") {
+		t.Errorf("today's requests are %q", last)
+	}
+	if first := eval[string](w, `[...document.querySelectorAll("#requests-table tbody tr:first-child td")].map((td) => td.textContent).join(" ")`); first != "– – –" {
+		t.Errorf("the requests before the start are %q", first)
+	}
+	if times := eval[string](w, `[...document.querySelectorAll("#latency-table tbody tr:last-child td")].map((td) => td.textContent).join(" ")`); strings.Count(times, "s") != 2 {
+		t.Errorf("today's latencies are %q", times)
+	}
+	w.untilText("main", "it knows nothing of the days before")
 }
 
 // testWebhookRates checks the table of the endpoints: the endpoint that fails is first, with its

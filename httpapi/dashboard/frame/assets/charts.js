@@ -22,6 +22,7 @@ function read(section) {
 // write returns the words for a number of an axis.
 function writer(unit) {
   if (unit === '%') return (n) => n + ' %'
+  if (unit === 'ms') return (n) => n >= 1000 ? n / 1000 + ' s' : n + ' ms'
   const money = /^[A-Z]{3}$/.test(unit)
   const format = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1, ...(money ? { style: 'currency', currency: unit } : {}) })
   return (n) => Number.isInteger(n) || money ? format.format(n) : ''
