@@ -60,23 +60,34 @@ type entry struct {
 		ID, Processor, Kind, Outcome, Refusal string
 		ReceivedAt                            time.Time
 	}
-	Webhooks []struct {
-		EndpointID, EventType, ID, Outcome string
-		Dropped                            bool
-		NextAttemptAt                      *time.Time
-		Attempts                           []struct {
-			Number     int
-			StartedAt  time.Time
-			DurationMs int64
-			StatusCode int
-			Failure    string
-		}
-	}
+	Webhooks  []hook
 	Processor []processorCall
 	Workflow  *struct {
 		ID, Name string
 		Version  int64
 	}
+}
+
+// hook is a webhook of an event to one endpoint.
+type hook struct {
+	EndpointID, EventType, ID, Outcome string
+	Dropped                            bool
+	NextAttemptAt                      *time.Time
+	Attempts                           []attempt
+	Later                              bool `json:"-"` // an attempt is after the moment that the page shows
+}
+
+type attempt struct {
+	Number     int
+	StartedAt  time.Time
+	DurationMs int64
+	StatusCode int
+	Failure    string
+	Later      bool `json:"-"` // its answer came after the moment that the page shows
+}
+
+func (a attempt) answered() time.Time {
+	return a.StartedAt.Add(time.Duration(a.DurationMs) * time.Millisecond)
 }
 
 // wait is an operation without an outcome after the event.

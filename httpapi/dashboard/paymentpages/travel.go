@@ -19,6 +19,7 @@ type moment struct {
 	Payment   paymentData
 	JSON      json.RawMessage // the Payment JSON
 	Accepted  []accepted      // webhooks that the merchant had accepted, newest first
+	Untold    []untold        // webhooks of the events until then that nobody had accepted, newest event first
 	Processor []processorCall // what each operation's processor had been sent and had answered, oldest first
 }
 
@@ -27,6 +28,14 @@ type accepted struct {
 	EventType, EndpointID string
 	Status                string // the payment's status in the webhook
 	Revision              uint64
+}
+
+// untold is a webhook that its endpoint had not accepted.
+type untold struct {
+	accepted
+	Tries     int
+	Last      attempt // the zero value without a try
+	Cancelled bool    // the endpoint was deleted or disabled before
 }
 
 // told are the webhooks of one event that had been accepted.
@@ -81,8 +90,23 @@ func (v *view) travel(at string, now time.Time) error {
 	if err := json.Unmarshal(v.Then.JSON, &v.Then.Payment); err != nil {
 		return fmt.Errorf("paymentpages: a payment in the history: %w", err)
 	}
-	v.Then.Accepted, v.Then.Processor = v.accepted(until), v.calls()
+	v.markLater(until)
+	v.Then.Accepted, v.Then.Untold, v.Then.Processor = v.accepted(), v.untold(until == nil), v.calls()
 	return nil
+}
+
+// markLater marks the attempts whose answers came after until; nil: none.
+func (v *view) markLater(until *time.Time) {
+	for i := range v.Entries {
+		for j := range v.Entries[i].Webhooks {
+			w := &v.Entries[i].Webhooks[j]
+			for k := range w.Attempts {
+				if until != nil && w.Attempts[k].answered().After(*until) {
+					w.Attempts[k].Later, w.Later = true, true
+				}
+			}
+		}
+	}
 }
 
 // times are the layouts of a time in the address and of the field for it. A time without an offset
@@ -139,23 +163,55 @@ func (v view) Moment() string {
 	return v.Then.At.UTC().Format(fieldTime)
 }
 
-// accepted returns the webhooks that had been accepted at until; nil: by now. An attempt was
-// accepted when its answer had come.
-func (v *view) accepted(until *time.Time) (all []accepted) {
+// accepted returns the webhooks that had been accepted. An attempt was accepted when its answer had
+// come.
+func (v *view) accepted() (all []accepted) {
 	for _, e := range v.Entries {
-		var p struct{ Status string }
-		_ = json.Unmarshal(e.Payment, &p) // "" is shown
 		for _, w := range e.Webhooks {
-			for _, a := range w.Attempts {
-				at := a.StartedAt.Add(time.Duration(a.DurationMs) * time.Millisecond)
-				if a.Failure == "" && (until == nil || !at.After(*until)) {
-					all = append(all, accepted{at, w.EventType, w.EndpointID, p.Status, e.Revision})
-					break
-				}
+			if at, is := w.acceptedAt(); is {
+				all = append(all, accepted{at, w.EventType, w.EndpointID, e.status(), e.Revision})
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b accepted) int { return b.At.Compare(a.At) })
+	return all
+}
+
+// acceptedAt returns when the webhook was accepted, unless that was later.
+func (w hook) acceptedAt() (at time.Time, is bool) {
+	i := slices.IndexFunc(w.Attempts, func(a attempt) bool { return a.Failure == "" && !a.Later })
+	if i < 0 {
+		return at, false
+	}
+	return w.Attempts[i].answered(), true
+}
+
+// status returns the payment's status after the event.
+func (e entry) status() string {
+	var p struct{ Status string }
+	_ = json.Unmarshal(e.Payment, &p) // "" is shown
+	return p.Status
+}
+
+// untold returns the webhooks that had not been accepted; now: as of now.
+func (v *view) untold(now bool) (all []untold) {
+	for _, e := range slices.Backward(v.Entries) {
+		if e.Revision > v.At {
+			continue
+		}
+		for _, w := range e.Webhooks {
+			if _, is := w.acceptedAt(); is || w.Dropped {
+				continue
+			}
+			one := untold{accepted: accepted{EventType: w.EventType, EndpointID: w.EndpointID, Status: e.status(), Revision: e.Revision}, Cancelled: now && w.Outcome == "CANCELLED"}
+			for _, a := range w.Attempts {
+				if !a.Later {
+					one.Tries, one.Last = one.Tries+1, a
+				}
+			}
+			all = append(all, one)
+		}
+	}
 	return all
 }
 

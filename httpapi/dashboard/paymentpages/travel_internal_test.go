@@ -3,6 +3,7 @@ package paymentpages
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -44,6 +45,18 @@ func TestTold(t *testing.T) {
 			t.Errorf("%s: %v", c.at, err)
 			continue
 		}
+		later := 0
+		for _, w := range v.Entries[0].Webhooks {
+			if w.Later != slices.ContainsFunc(w.Attempts, func(a attempt) bool { return a.Later }) {
+				t.Errorf("%q: %+v", c.at, w)
+			}
+			if w.Later {
+				later++
+			}
+		}
+		if len(v.Then.Untold) != 2-c.told || later != 2-c.told {
+			t.Errorf("%q: %d not told, %d later, %d told", c.at, len(v.Then.Untold), later, c.told)
+		}
 		if v.At != c.revision || len(v.Then.Accepted) != c.told || v.Newest != c.newest {
 			t.Errorf("%q: revision %d, %d told, newest %t; want %+v", c.at, v.At, len(v.Then.Accepted), v.Newest, c)
 		}
@@ -52,6 +65,41 @@ func TestTold(t *testing.T) {
 		v := history(t, began)
 		if err := v.travel(at, began.Add(time.Hour)); err == nil {
 			t.Errorf("%q is taken", at)
+		}
+	}
+}
+
+// TestUntold: a moment lists the webhooks that were tried by then and not accepted, with the last
+// answer of then.
+func TestUntold(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 3, 14, 14, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+	made := func() view {
+		return view{Entries: []entry{{Revision: 1, Time: began, Payment: json.RawMessage(`{"status":"AUTHORIZED"}`), Webhooks: []hook{
+			{EndpointID: "a", Attempts: []attempt{{Number: 1, StartedAt: at(1), StatusCode: 500, Failure: "STATUS"}, {Number: 2, StartedAt: at(6), StatusCode: 503, Failure: "STATUS"}, {Number: 3, StartedAt: at(20), StatusCode: 200}}},
+			{EndpointID: "b", Outcome: "CANCELLED"}, {EndpointID: "c", Dropped: true},
+		}}}}
+	}
+	for _, c := range []struct {
+		at               string
+		untold           int
+		tries, last      int
+		cancelled, later bool
+	}{
+		{"2026-03-14T14:00:00", 2, 0, 0, false, true}, {"2026-03-14T14:00:03", 2, 1, 500, false, true},
+		{"2026-03-14T14:00:10", 2, 2, 503, false, true}, {"", 1, 0, 0, true, false},
+	} {
+		v := made()
+		if err := v.travel(c.at, at(3600)); err != nil {
+			t.Fatal(err)
+		}
+		if len(v.Then.Untold) != c.untold || v.Entries[0].Webhooks[0].Later != c.later {
+			t.Errorf("%q: %+v", c.at, v.Then.Untold)
+			continue
+		}
+		if one := v.Then.Untold[0]; one.Tries != c.tries || one.Last.StatusCode != c.last || one.Cancelled != c.cancelled || one.Status != "AUTHORIZED" {
+			t.Errorf("%q: %+v", c.at, one)
 		}
 	}
 }
