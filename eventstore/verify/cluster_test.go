@@ -233,7 +233,7 @@ func (r *clusterRig) whileBusy(t *testing.T, secrets secretsOf, whole func(strin
 // answers in time, or a server answers so.
 func leaderless(err error) bool {
 	refused, is := errors.AsType[*jetapi.Error](err)
-	return errors.Is(err, context.DeadlineExceeded) || is && refused.ErrCode == 10008
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) || is && refused.ErrCode == 10008
 }
 
 type secretsOf interface {
