@@ -182,6 +182,8 @@ func check(a processor.Answer) error {
 	switch {
 	case a.At.IsZero():
 		return fmt.Errorf("an answer without a time")
+	case a.ProcessorTransactionID != "" && !plainText(a.ProcessorTransactionID, maxTransactionID):
+		return fmt.Errorf("the id of its transaction is not 1 to %d visible ASCII characters", maxTransactionID)
 	case a.State == processor.Succeeded, a.State == processor.Pending, a.State == processor.ActionRequired:
 		if a.ProcessorTransactionID == "" {
 			return fmt.Errorf("%s without a transaction", a.State)

@@ -23,6 +23,7 @@ func TestByReferenceReadsWhatItCan(t *testing.T) {
 	for name, bad := range map[string]string{
 		"another kind": other(`"capture"`, `"settle"`), "another payment": other("01abc", "01abd"), "no object": `7`, "a text as amount": other(`500`, `"500"`),
 		"an unknown currency": other("EUR", "EURO"), "another processor": other("ADYEN", "STRIPE"), "a state of its own": other("SUCCEEDED", "DONE"),
+		"a transaction that breaks its limit": other(`"answer":{"state":"SUCCEEDED","processorTransactionId":"tx_1"`, `"answer":{"state":"SUCCEEDED","processorTransactionId":"`+strings.Repeat("t", 256)+`"`),
 	} {
 		c, _ := answering(t, 200, `{"operations":[`+bad+`,`+capturedEntry+`]}`)
 		records, err := c.ByReference(t.Context(), processor.Adyen, "01abc")

@@ -95,8 +95,6 @@ func checkNotification(w protocol.Notification, name processor.Name) error {
 		return errors.New("it has no idempotencyKey")
 	case w.Answer == nil || check(*w.Answer) != nil:
 		return errors.New("its answer is missing or not valid")
-	case w.Answer.ProcessorTransactionID != "" && !plainText(w.Answer.ProcessorTransactionID, maxTransactionID):
-		return errors.New("its transaction has no id that can be kept")
 	}
 	return nil
 }
