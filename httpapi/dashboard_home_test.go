@@ -37,8 +37,8 @@ func TestHomeNamesFailingEndpoints(t *testing.T) {
 	r.settled("outcome=SUCCEEDED", 1)
 	lost := r.settled("outcome=EXHAUSTED", 1)[0]["id"].(string)
 	s.open("/dashboard")
-	s.shows(200, "Webhooks fail", r.inbox.url+"/bad has failed since", "The receiver did not answer with a 2xx status.", "refused with HTTP 500")
-	s.lacks("/good has failed since", "HTTP 500, Status")
+	s.shows(200, "Webhooks fail", r.inbox.url+"/bad has accepted nothing since", "The receiver did not answer with a 2xx status.", "refused with HTTP 500")
+	s.lacks("/good has accepted nothing since", "HTTP 500, Status")
 	s.holds(`<a href="/dashboard/endpoints/`+bad+`">`, `<a href="/dashboard/deliveries/`+lost+`">`)
 	r.want(r.manage("PATCH", "/webhook-endpoints/"+bad, `{"enabled":false}`), 200, "")
 	s.open("/dashboard")
@@ -118,7 +118,7 @@ func TestSearchSaysItsLimits(t *testing.T) {
 		s.paid(goodCard, "")
 		if n == 18 {
 			s.open("/dashboard/search?q=order-1")
-			s.shows(200, "orderId")
+			s.shows(200, "Order")
 			s.lacks("There may be more.")
 		}
 	}

@@ -197,6 +197,8 @@ func TestDeliveryScreens(t *testing.T) {
 	s.submit(list+"/"+id+"/resend", "key", key+"-other")
 	s.shows(200, "The webhook was sent again.", "Attempt 3: HTTP 200", "Succeeded")
 	s.banner("good")
+	s.submit(list+"/"+id+"/resend", "key", key+"-late", "seen", "EXHAUSTED")
+	s.shows(409, "The receiver has accepted the webhook since you opened this page.", "Attempts so far 3")
 	r.sold(goodCard, someSession)
 	fresh := r.settled("outcome=SUCCEEDED", 2)[0]["id"].(string) // at the first attempt
 	s.open(list + "?everFailed=true")

@@ -38,6 +38,9 @@ const mostDigits = 4
 func parseAmount(text string, c domain.Currency, decimals int) (domain.Amount, error) {
 	digits := c.Digits()
 	bad := fmt.Errorf("Write the amount in %s, as in %s.", c, example(c)) //nolint:staticcheck,revive // a sentence for people
+	if strings.Contains(text, ",") {
+		bad = fmt.Errorf("%w A point stands before the decimals, and commas may group the digits before it.", bad) //nolint:staticcheck,revive // likewise
+	}
 	whole, fraction, dot := strings.Cut(text, ".")
 	joined, grouped := ungrouped(whole)
 	if !plain(joined) || dot && (!plain(fraction) || len(fraction) > digits) {

@@ -45,6 +45,9 @@ func TestParseAmount(t *testing.T) {
 			continue
 		}
 		example := map[int]string{0: "as in 12.", 2: "as in 12.05.", 3: "as in 12.005.", 4: "as in 12.0005."}[c.currency.Digits()]
+		if strings.Contains(c.text, ",") != strings.Contains(err.Error(), "A point stands before the decimals") {
+			t.Errorf("%q %s: %s", c.text, c.currency, err)
+		}
 		if !strings.Contains(err.Error(), "Write the amount in "+string(c.currency)+", "+example) || !strings.Contains(err.Error(), c.readings) {
 			t.Errorf("%q %s: %s", c.text, c.currency, err)
 		}

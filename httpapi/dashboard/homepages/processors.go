@@ -3,6 +3,7 @@ package homepages
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // health is the state of a processor today, by all authorizations that were sent to it.
@@ -93,6 +94,9 @@ func (w *view) Answer() string {
 	switch {
 	case len(w.Processors) == 0:
 		return "No processor has decided anything today."
+	case len(bad) == 0 && w.Processors[0].Tone == "warn": // the worst one is first
+		worst := w.Processors[0]
+		return "No processor fails altogether today, but " + worst.Processor + " " + strings.ToLower(worst.Words[:1]) + worst.Words[1:] + "."
 	case len(bad) == 0:
 		return "No processor fails today."
 	case len(bad) == 1:

@@ -1,6 +1,7 @@
 package homepages
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"time"
@@ -17,6 +18,11 @@ type hit struct {
 	PaymentID, WorkflowID            string
 	At                               *time.Time
 }
+
+var fieldNames = map[string]string{"id": "Id", "orderId": "Order", "customerId": "Customer", "emailAddress": "E-mail address"}
+
+// Field names what has the searched text.
+func (h hit) Field() string { return cmp.Or(fieldNames[h.Matched], h.Matched) }
 
 type searchView struct {
 	Query string
@@ -77,7 +83,7 @@ func (h hit) Address() string {
 	return lists[h.Kind]
 }
 
-// search serves the search for any id, order or customer. One hit leads to its page.
+// search serves the search for any id, order, customer or e-mail address. One hit leads to its page.
 func search(v *frame.Visit) error {
 	out := searchView{Query: v.Value("q")}
 	if out.Query != "" {

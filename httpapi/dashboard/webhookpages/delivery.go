@@ -124,6 +124,8 @@ func show(v *frame.Visit, out deliveryView) error {
 	return v.Show(frame.Page{Name: "delivery", Title: "Webhook delivery", Nav: pathDeliveries, Live: true, Data: out})
 }
 
+const succeeded = "SUCCEEDED"
+
 type resendForm struct {
 	frame.Form
 	Delivery deliveryView
@@ -141,6 +143,12 @@ func askResend(v *frame.Visit, d deliveryView) error {
 func resend(v *frame.Visit, d deliveryView, form frame.Form) error {
 	f := resendForm{Form: form, Delivery: d}
 	f.Key = cmp.Or(f.Key, v.NewKey())
+	if seen := form.Text("seen"); seen != "" && seen != succeeded && d.Outcome == succeeded {
+		f.Refusal = frame.Refusal{Text: "The receiver has accepted the webhook since you opened this page.", Advice: "Resend it only if the receiver has to get it once more."}
+		page := f.page()
+		page.Status = http.StatusConflict
+		return v.Show(page)
+	}
 	var after delivery
 	sent, err := f.Send(v, http.MethodPost, frame.Path("management", "webhook-deliveries", d.ID, "resend"), nil, f.Key, &after)
 	if err != nil {
