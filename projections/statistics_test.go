@@ -112,12 +112,16 @@ func TestStatistics(t *testing.T) {
 		`"byDay":[` +
 		`{"day":"2026-03-14","payments":5,"currencies":[{"currencyCode":"EUR","payments":3,"total":1501,"totalCaptured":700,"totalRefunded":200},{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0},{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],` +
 		`"statuses":[{"status":"AUTHORIZED","payments":2},{"status":"DECLINED","payments":1},{"status":"PARTIALLY_SETTLED","payments":1},{"status":"PENDING","payments":1}],"authorizations":{"approved":3,"declined":1,"failed":1,"rate":0.6},` +
-		`"processors":[{"processor":"ADYEN","authorizations":{"approved":2,"declined":0,"failed":1,"rate":0.6666}},{"processor":"STRIPE","authorizations":{"approved":1,"declined":1,"failed":0,"rate":0.5}}],"disputes":0},` +
+		`"processors":[{"processor":"ADYEN","authorizations":{"approved":2,"declined":0,"failed":1,"rate":0.6666}},{"processor":"STRIPE","authorizations":{"approved":1,"declined":1,"failed":0,"rate":0.5}}],"disputes":0,"disputeRate":0},` +
 		`{"day":"2026-03-15","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":9007199254740991,"totalCaptured":0,"totalRefunded":0}],` +
 		`"statuses":[{"status":"CANCELLED","payments":1}],"authorizations":{"approved":1,"declined":0,"failed":0,"rate":1},` +
 		`"processors":[{"processor":"ADYEN","authorizations":{"approved":1,"declined":0,"failed":0,"rate":1}}],"disputes":0}]}`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	some, err := statistics.Read(t.Context(), m.Readers(), testAccount, statistics.Query{From: statistics.DayOf(noon), To: statistics.DayOf(noon), Currency: "JPY", Status: "PENDING"})
+	if err != nil || some.Payments != 1 || some.Refunds.Rate != nil || some.Disputes.Rate == nil || some.ByDay[0].DisputeRate == nil {
+		t.Errorf("the dispute rate is not of all payments: %+v %v", some, err)
 	}
 	if other := counted(t, m, "acct2", noon, noon); other.Payments != 0 || len(other.ByDay) != 1 {
 		t.Errorf("another account: %+v", other)

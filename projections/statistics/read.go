@@ -64,6 +64,7 @@ type key struct {
 // bucket has the counts of a day or of an hour, by the number of their key; nil: it has none.
 type bucket struct {
 	counts   []*numbers
+	captured int64 // payments with a captured amount, also those that the query leaves out
 	disputes int64
 }
 
@@ -108,6 +109,11 @@ func (t *tally) add(hour Hour, counts []byte) error {
 			number = t.know(string(text))
 		}
 		k := &t.keys[number]
+		if k.kind == kindGroup {
+			for _, b := range buckets {
+				b.captured += n[nCaptured]
+			}
+		}
 		if k.left {
 			return
 		}

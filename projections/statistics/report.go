@@ -151,7 +151,7 @@ type Refunds struct {
 // Disputes counts the disputes that were opened on the days, whenever their payments were made.
 type Disputes struct {
 	Opened   int64        `json:"opened"`
-	Rate     *float64     `json:"rate,omitempty"` // opened among the captured payments of the days; nil: none is captured
+	Rate     *float64     `json:"rate,omitempty"` // opened among all captured payments of the days; nil: none is captured
 	ByStatus []OfDisputes `json:"byStatus"`
 }
 
@@ -179,7 +179,8 @@ type Bucket struct {
 	Statuses       []Number       `json:"statuses"`
 	Authorizations Authorizations `json:"authorizations"`
 	Processors     []Tried        `json:"processors"`
-	Disputes       int64          `json:"disputes"` // opened then
+	Disputes       int64          `json:"disputes"`              // opened then
+	DisputeRate    *float64       `json:"disputeRate,omitempty"` // disputes among all payments with a captured amount; nil: there is none
 }
 
 // Number is the number of payments in a status. Sums are set if the query has a currency.

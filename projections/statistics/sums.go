@@ -13,6 +13,7 @@ import (
 
 func (t *tally) report() Report {
 	for _, day := range t.days {
+		t.all.captured += day.captured
 		for number, n := range day.counts {
 			if n != nil {
 				t.all.add(number, n)
@@ -73,7 +74,7 @@ func (t *tally) fill(r *Report) {
 		return cmp.Or(cmp.Compare(b.Payments, a.Payments), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason))
 	})
 	r.Refunds.Rate = rate(r.Refunds.Refunded, r.Refunds.Captured)
-	r.Disputes = Disputes{Opened: t.all.disputes, Rate: rate(t.all.disputes, r.Refunds.Captured), ByStatus: []OfDisputes{}}
+	r.Disputes = Disputes{Opened: t.all.disputes, Rate: rate(t.all.disputes, t.all.captured), ByStatus: []OfDisputes{}}
 	for _, status := range slices.Sorted(maps.Keys(t.disputes)) {
 		r.Disputes.ByStatus = append(r.Disputes.ByStatus, OfDisputes{status, t.disputes[status]})
 	}
@@ -157,6 +158,7 @@ func (t *tally) bucket(b *bucket) Bucket {
 		return out
 	}
 	out.Count, out.Authorizations, out.Disputes = t.sum(b, func(key) bool { return true }), t.tried(b), b.disputes
+	out.DisputeRate = rate(b.disputes, b.captured)
 	statuses := map[string]*numbers{}
 	t.each(b, func(k *key, n *numbers) {
 		switch k.kind {

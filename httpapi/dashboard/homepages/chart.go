@@ -181,6 +181,15 @@ func (t timeline) rates(names []string) chart {
 	}, func(b *bucket) cell { return percentCell(b.Authorizations.Rate) })
 }
 
+// disputes is the chart of the dispute rate.
+func (t timeline) disputes() chart {
+	c := chart{
+		ID: "disputes", Title: "Dispute rate", Kind: "lines", Unit: percents, Series: []series{{Label: "Rate", Color: 4}},
+		Caption: "The disputes that were opened then, whenever their payments were made, among the captured payments that were created then, of any status and currency",
+	}
+	return t.draw(c, "Rate", func(b *bucket) []cell { return []cell{percentCell(b.DisputeRate)} }, func(b *bucket) cell { return percentCell(b.DisputeRate) })
+}
+
 // hoursOfDay is the chart of the authorization rate by the hour of the day.
 func hoursOfDay(s, before *statistics) chart {
 	c := chart{

@@ -72,17 +72,17 @@ func home(v *frame.Visit) error {
 // read reads the figures: of today and yesterday by hour, and of the newest days.
 func (w *view) read(v *frame.Visit) (err error) {
 	today := v.Now().UTC().Truncate(24 * time.Hour)
-	if w.Today, err = readStatistics(v, today, today, true); err != nil {
+	if w.Today, err = readStatistics(v, today, today, true, ""); err != nil {
 		return err
 	}
 	if w.Lag, err = lagOf(v); err != nil {
 		return err
 	}
-	yesterday, err := readStatistics(v, today.AddDate(0, 0, -1), today.AddDate(0, 0, -1), true)
+	yesterday, err := readStatistics(v, today.AddDate(0, 0, -1), today.AddDate(0, 0, -1), true, "")
 	if err != nil {
 		return err
 	}
-	if w.Days, err = readStatistics(v, today.AddDate(0, 0, 1-days), today, false); err != nil {
+	if w.Days, err = readStatistics(v, today.AddDate(0, 0, 1-days), today, false, ""); err != nil {
 		return err
 	}
 	hours := timeline{now: w.Today.ByHour, before: yesterday.ByHour, compared: "yesterday", axis: "Hour, UTC"}

@@ -69,6 +69,8 @@ type bucket struct {
 		Processor string
 		outcomes
 	}
+	Disputes    int64
+	DisputeRate *float64
 }
 
 type ofStatus struct {
@@ -133,11 +135,14 @@ func until(hours []bucket, end int, c domain.Currency) (all bucket) {
 }
 
 // readStatistics reads the counts of the days from one to another, with those of each hour if
-// hourly is set.
-func readStatistics(v *frame.Visit, from, to time.Time, hourly bool) (s statistics, err error) {
+// hourly is set. The sums and numbers of payments are of one status, if it is set.
+func readStatistics(v *frame.Visit, from, to time.Time, hourly bool, status string) (s statistics, err error) {
 	query := url.Values{"from": {from.Format(time.DateOnly)}, "to": {to.Format(time.DateOnly)}}
 	if hourly {
 		query.Set("by", "hour")
+	}
+	if status != "" {
+		query.Set("status", status)
 	}
 	return s, v.Get(apiStatistics, query, &s)
 }

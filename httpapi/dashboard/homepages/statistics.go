@@ -26,11 +26,14 @@ type statisticsView struct {
 	Compared   string // the period before in words; "": it is not shown
 	Currency   domain.Currency
 	Currencies []domain.Currency
+	Status     string // of the payments that count; "": all
+	Statuses   []string
 	Figures    []figure
 	Payments   chart
 	Volume     chart
 	Rates      chart
 	Hours      chart
+	Disputes   chart
 	Webhooks   webhooksView
 	Requests   requestsView
 	Now        statistics
@@ -87,11 +90,14 @@ type share struct {
 }
 
 func showStatistics(v *frame.Visit) error {
-	out := statisticsView{Form: frame.Form{Values: v.Request.URL.Query(), Faults: map[string]string{}}}
+	out := statisticsView{Statuses: statuses, Form: frame.Form{Values: v.Request.URL.Query(), Faults: map[string]string{}}}
 	out.period(v)
+	if status := v.Value("status"); slices.Contains(statuses, status) {
+		out.Status = status
+	}
 	days := int(out.To.Sub(out.From)/(24*time.Hour)) + 1
 	hourly := days <= hourlyDays
-	now, err := readStatistics(v, out.From, out.To, hourly)
+	now, err := readStatistics(v, out.From, out.To, hourly, out.Status)
 	if err != nil {
 		return err
 	}
@@ -101,7 +107,7 @@ func showStatistics(v *frame.Visit) error {
 	var before *statistics
 	if v.Value("compare") != "no" {
 		first := out.From.AddDate(0, 0, -days)
-		earlier, err := readStatistics(v, first, out.From.AddDate(0, 0, -1), hourly)
+		earlier, err := readStatistics(v, first, out.From.AddDate(0, 0, -1), hourly, out.Status)
 		if err != nil {
 			return err
 		}
@@ -208,7 +214,7 @@ func (o *statisticsView) currency(wish string, before *statistics) {
 func (o *statisticsView) links(v *frame.Visit) {
 	for _, r := range ranges {
 		query := url.Values{"range": {r.name}}
-		for _, kept := range []string{"currency", "compare"} {
+		for _, kept := range []string{"currency", "compare", "status"} {
 			if value := v.Value(kept); value != "" {
 				query.Set(kept, value)
 			}
@@ -232,6 +238,7 @@ func (o *statisticsView) fill(v *frame.Visit, before *statistics, hourly bool) {
 		names = append(names, of.Processor)
 	}
 	o.Payments, o.Volume, o.Rates, o.Hours = t.payments(o.Now.ByStatus), t.volume(o.Currency), t.rates(names), hoursOfDay(&o.Now, before)
+	o.Disputes = t.disputes()
 	o.figures(v, before)
 	o.tables(before)
 	o.shares()

@@ -79,7 +79,8 @@ func (o *office) sent(t *testing.T) {
 }
 
 // testRequests checks the table of the API requests of today: this node has answered some, none
-// before. The page names the time since when it counts.
+// before. The page names the time since when it counts. With a status, the payments of that status
+// count, and the dispute rate is still of all.
 func (o *office) testRequests(t *testing.T) {
 	w := o.browser.tab(t, 1280, unsigned)
 	o.signIn(w, "/dashboard/statistics?range=7&compare=no")
@@ -94,6 +95,14 @@ func (o *office) testRequests(t *testing.T) {
 		t.Errorf("today's latencies are %q", times)
 	}
 	w.untilText("main", "it knows nothing of the days before")
+	w.load(o.app.Ready().API + "/dashboard/statistics?range=7&compare=no&status=FAILED")
+	w.untilText("main", "count payments with the status Failed only")
+	if heads := eval[string](w, `[...document.querySelectorAll("#payments-table thead th")].map((th) => th.textContent).join("|")`); heads != "Day, UTC|Failed" {
+		t.Errorf("the payments of a status have %q", heads)
+	}
+	if rate := eval[string](w, `document.querySelector("#disputes-table tbody tr:last-child td").textContent`); rate != "0.0 %" {
+		t.Errorf("today's dispute rate is %q", rate)
+	}
 }
 
 // testWebhookRates checks the table of the endpoints: the endpoint that fails is first, with its
@@ -147,7 +156,7 @@ func (o *office) testCharts(t *testing.T, l look) {
 	o.signIn(w, "/dashboard/statistics")
 	for name, path := range map[string]string{
 		"home": "/dashboard", "statistics": "/dashboard/statistics", "statistics-today": "/dashboard/statistics?range=today",
-		"statistics-alone": "/dashboard/statistics?range=7&compare=no",
+		"statistics-alone": "/dashboard/statistics?range=7&compare=no&status=FAILED",
 	} {
 		w.load(o.app.Ready().API + path)
 		w.until(`document.querySelectorAll("[data-canvas]").length >= 2 && ` + drawn)

@@ -21,7 +21,7 @@ function read(section) {
 
 // write returns the words for a number of an axis.
 function writer(unit) {
-  if (unit === '%') return (n) => n + ' %'
+  if (unit === '%') return (n) => Number(n.toFixed(2)) + ' %'
   if (unit === 'ms') return (n) => n >= 1000 ? n / 1000 + ' s' : n + ' ms'
   const money = /^[A-Z]{3}$/.test(unit)
   const format = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1, ...(money ? { style: 'currency', currency: unit } : {}) })
@@ -126,7 +126,7 @@ function options(section, data, width) {
     cursor: { y: false, drag: { x: false, y: false }, points: { show: !stacked, size: 7 } },
     scales: {
       x: { time, range: (_, min, max) => [min - edge, max + edge] },
-      y: { range: (_, min, max) => section.dataset.unit === '%' ? [Math.max(0, Math.min(90, Math.floor((min - 5) / 10) * 10)), 100] : [0, max > 0 ? max * 1.08 : 1] },
+      y: { range: (_, min, max) => section.dataset.unit === '%' && max > 20 ? [Math.max(0, Math.min(90, Math.floor((min - 5) / 10) * 10)), 100] : [0, max > 0 ? max * 1.08 : 1] },
     },
     axes: axes(section.dataset.unit, step, width),
     series: [{}, ...series.slice().reverse()], // of a stack, the highest is drawn first
