@@ -83,7 +83,8 @@ func (h hit) Address() string {
 	return lists[h.Kind]
 }
 
-// search serves the search for any id, order, customer or e-mail address. One hit leads to its page.
+// search serves the search for any id, order, customer or e-mail address. One hit leads to its
+// page.
 func search(v *frame.Visit) error {
 	out := searchView{Query: v.Value("q")}
 	if out.Query != "" {
