@@ -32,11 +32,12 @@ func TestWorkflowEditor(t *testing.T) {
 	s.open("/dashboard/workflows")
 	s.shows(200, "There is no workflow")
 	s.open("/dashboard/workflows/new")
-	s.shows(200, "New workflow", "The condition is valid.", "There is no action yet.")
+	s.shows(200, "New workflow", "There is no condition: the workflow runs at every such event.", "50.00 EUR is 5000", "There is no action yet.")
 	key, at := s.value("key"), "/dashboard/workflows/new"
 	before := r.events()
 	s.submit(at, "key", key, "name", "n", "trigger", "PAYMENT.STATUS AUTHORIZED", "condition", "payment.amout > 1", "do", "check")
-	s.shows(200, "Line 1, column 8: undefined field 'amout'")
+	s.shows(200, "Line 1, column 8: there is no field amout here.")
+	writeConditions(s, at, key)
 	s.submit(at, draft("key", key, "do", "add", "type", "refund")...)
 	s.shows(200, "1. Capture", "2. Refund")
 	s.submit(at, draft("key", key, "actions[1].type", "refund", "do", "up-2")...)
@@ -44,18 +45,18 @@ func TestWorkflowEditor(t *testing.T) {
 	s.submit(at, draft("key", key, "actions[1].type", "refund", "do", "remove-1")...)
 	s.shows(200, "1. Refund")
 	s.submit(at, "key", key, "name", "", "trigger", "PAYMENT.STATUS AUTHORIZED", "condition", "payment.amount >", "delaySeconds", "x", "do", "simulate")
-	s.shows(422, "Give the workflow a name.", "Write a whole number.", "Add an action.", "Line 1")
+	s.shows(422, "Give the workflow a name.", "Write a whole number.", "Choose an action and press “Add”.", "Line 1", "The workflow has no action yet.", "correct the marked fields, too")
 	s.submit(at, draft("key", key, "actions[0].amount", "5", "do", "simulate")...)
 	s.shows(422, "Must not be sent together with amount.")
 	s.submit(at, draft("key", key, "do", "simulate")...)
-	s.shows(200, "Before you save", "Capture 50% of the payment's amount. Further captures may follow.", "€12.10", "Save and enable")
+	s.shows(200, "Before you save", "Capture 50% of the payment's amount. Further captures may follow.", "€12.10", "Save and enable", "All runs, newest first")
 	if n := r.events() - before; n != 0 || strings.Contains(s.now.text, hostileText) {
 		t.Errorf("%d events were recorded before saving; escaped: %t", n, !strings.Contains(s.now.text, hostileText))
 	}
 	s.submit(at, draft("key", key, "do", "edit")...)
 	s.shows(200, "New workflow", "The condition is valid.")
 	s.submit(at, draft("key", key, "do", "save")...)
-	s.shows(200, "The change is saved.", "Enabled", "A payment becomes authorized.", "No event has started it yet.")
+	s.shows(200, "The workflow is made and enabled.", "Enabled", "A payment becomes authorized.", "No event has started it yet.")
 	first := s.now.at
 	s.submit(at, draft("key", key, "do", "save")...)
 	s.shows(200, "Enabled")
@@ -63,6 +64,27 @@ func TestWorkflowEditor(t *testing.T) {
 		t.Errorf("the second time leads to %s, the first to %s; %d events", s.now.at, first, r.events()-before)
 	}
 	changeWorkflow(t, s, path(first))
+}
+
+// writeConditions checks conditions as people write them. A valid one may have a warning. A missing
+// action is named, marked and has the focus.
+func writeConditions(s *site, at, key string) {
+	s.t.Helper()
+	for condition, want := range map[string]string{
+		"payment.amount < 50":                                    "The condition is valid. 50 means 0.50 EUR: amounts are in minor units. Write 5000 for 50.00 EUR.",
+		"payment.amount < 50.00":                                 "write 5000 for 50.00 EUR.",
+		"payment.amount < 50 and true":                           "Write &&.",
+		`payment.currency == "EUR"`:                              "Write payment.currencyCode",
+		`payment.amount < 5000 && payment.currencyCode == "EUR"`: "The condition is valid.",
+	} {
+		s.submit(at, "key", key, "name", "n", "trigger", "PAYMENT.STATUS AUTHORIZED", "condition", condition, "do", "check")
+		s.shows(200, want)
+	}
+	s.submit(at, "key", key, "name", "n", "trigger", "PAYMENT.STATUS AUTHORIZED", "do", "simulate")
+	s.shows(422, "The workflow has no action yet.")
+	if !strings.Contains(s.now.text, `name="type" aria-invalid="true" aria-describedby="actions-fault" data-focus`) {
+		s.t.Error("the missing action is not marked")
+	}
 }
 
 func path(at string) string { return strings.SplitN(at, "?", 2)[0] }
@@ -113,7 +135,7 @@ func TestWorkflowRunsShown(t *testing.T) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
-		if strings.Contains(text(s.open("/dashboard/workflows/"+id).text), "Action 1-refund failed") || time.Now().After(deadline) {
+		if strings.Contains(text(s.open("/dashboard/workflows/"+id).text), "Action 1, Refund, failed") || time.Now().After(deadline) {
 			break
 		}
 	}

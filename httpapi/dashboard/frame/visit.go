@@ -136,6 +136,8 @@ var texts = map[string]string{
 	"aborted":       "The attempt is aborted. There is no payment.",
 	"repeated":      "This request was sent before: the timeline shows its result. Nothing was done a second time.",
 	"saved":         "The change is saved.",
+	"workflow-on":   "The workflow is made and enabled. It acts from the next event on.",
+	"workflow-off":  "The workflow is made. It is disabled: no event starts it until you enable it.",
 	"unchanged":     "Nothing differs from the settings that apply. Nothing was changed.",
 	"deleted":       "It is deleted.",
 	"revoked":       "The API key is revoked. No request with it is answered any more.",

@@ -156,7 +156,7 @@ func definitionOf(f *frame.Form) definition {
 		d.Actions = append(d.Actions, l.action(f, i))
 	}
 	if len(d.Actions) == 0 {
-		f.Fault("actions", "Add an action.")
+		f.Fault("actions", "Choose an action and press “Add”.")
 	}
 	return d
 }

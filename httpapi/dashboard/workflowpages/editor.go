@@ -33,7 +33,14 @@ type check struct {
 		Line, Column int
 		Message      string
 	}
+	Warning string // of a valid condition
 }
+
+// Always reports whether the input is a condition that holds for every event.
+func (o editorView) Always() bool { return cmp.Or(o.Text("condition"), always) == always }
+
+// OnlyActions reports whether the missing action is all that was refused. It gets the focus.
+func (o editorView) OnlyActions() bool { return o.Faults["actions"] != "" && len(o.Faults) == 1 }
 
 // ConditionFault reports whether the condition is refused for a reason that the check does not
 // show.
@@ -46,7 +53,7 @@ type example struct{ Text, Condition string }
 var (
 	paymentExamples = []example{
 		{"Every event", "true"},
-		{"Amounts up to 100.00", "payment.amount <= 10000"},
+		{"Less than 50.00 EUR", `payment.amount < 5000 && payment.currencyCode == "EUR"`},
 		{"Euro from Germany", `payment.currencyCode == "EUR" && payment.order.countryCode == "DE"`},
 		{"A value in the metadata", `has(payment.metadata.shop) && payment.metadata.shop == "north"`},
 		{"The card security code matched", `payment.riskData.cvvCheck.result == "MATCHED"`},
@@ -103,8 +110,9 @@ func (o editorView) editor(v *frame.Visit, status int) error {
 		switch {
 		case err == nil:
 			for i, f := range answer.Faults {
-				answer.Faults[i].Message = plainFault(f.Message)
+				answer.Faults[i].Message = plainFault(f.Message, condition)
 			}
+			answer.Warning = smallAmount(condition)
 			o.Check = &answer
 		case frame.StatusOf(err) != http.StatusUnprocessableEntity: // too long, or a trigger that does not exist: saving names it
 			return err
@@ -147,7 +155,7 @@ func (o editorView) simulate(v *frame.Visit) error {
 	o.Days(func(field, at string) { days[field] = at })
 	body.From, body.To = days["from"], days["to"]
 	if !o.Sound() {
-		return o.editor(v, http.StatusUnprocessableEntity)
+		return o.incomplete(v)
 	}
 	put(o.Values, linesOf(o.Values)) // without what no action needs
 	o.Values.Del("do")
@@ -156,6 +164,18 @@ func (o editorView) simulate(v *frame.Visit) error {
 		return o.refused(v, err)
 	}
 	return result.show(v, http.StatusOK)
+}
+
+// incomplete shows the editor after its input was refused. The summary names a missing action,
+// which is far below it.
+func (o editorView) incomplete(v *frame.Visit) error {
+	if o.Faults["actions"] != "" {
+		o.Refusal.Text = "The workflow has no action yet. Choose one under “Then, in this order”, and press “Add”."
+		if len(o.Faults) > 1 {
+			o.Refusal.Text += " Please correct the marked fields, too."
+		}
+	}
+	return o.editor(v, http.StatusUnprocessableEntity)
 }
 
 func (o editorView) refused(v *frame.Visit, err error) error {
@@ -168,7 +188,7 @@ func (o editorView) refused(v *frame.Visit, err error) error {
 func (o editorView) save(v *frame.Visit, enabled bool) error {
 	o.Definition = definitionOf(&o.Form)
 	if !o.Sound() {
-		return o.editor(v, http.StatusUnprocessableEntity)
+		return o.incomplete(v)
 	}
 	if o.Before != nil {
 		return o.replace(v)
@@ -184,7 +204,7 @@ func (o editorView) save(v *frame.Visit, enabled bool) error {
 		}
 		return o.refused(v, err)
 	}
-	return v.Redirect(pathWorkflows+"/"+made.ID, "saved")
+	return v.Redirect(pathWorkflows+"/"+made.ID, map[bool]string{true: "workflow-on", false: "workflow-off"}[enabled])
 }
 
 // replace makes a new version, if nobody else has made one since the editor was opened.

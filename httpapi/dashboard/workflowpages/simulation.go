@@ -16,6 +16,7 @@ type simulation struct {
 	Runs      int64
 	Errors    int64
 	More      bool
+	Several   int // payments of which several runs are in Payments
 	Payments  []struct {
 		PaymentID    string `json:"paymentId"`
 		Sequence     uint64
@@ -39,10 +40,16 @@ type simulation struct {
 
 const shown = 100
 
-// Cut reports whether the page shows fewer payments than there are.
+// Cut reports whether the page shows fewer runs than there are.
 func (s simulation) Cut() bool { return s.More || len(s.Payments) > shown }
 
 func (s *simulation) cut() {
+	runs := map[string]int{}
+	for _, p := range s.Payments {
+		if runs[p.PaymentID]++; runs[p.PaymentID] == 2 {
+			s.Several++
+		}
+	}
 	s.More = s.Cut()
 	slices.Reverse(s.Payments)
 	s.Payments = s.Payments[:min(len(s.Payments), shown)]

@@ -154,12 +154,30 @@ var runTexts = map[string]string{
 	"FAILED": "An action failed",
 }
 
+// causedBy begins the reason of a run that was skipped because another run caused its event.
+const causedBy = "the event was caused by run "
+
 // Means returns the meaning of the run's status.
 func (r run) Means() string {
-	if r.Status == "SKIPPED" && r.Condition.Error != "" {
+	switch why := r.Condition.Error; {
+	case r.Status != "SKIPPED" || why == "":
+	case strings.HasPrefix(why, causedBy) && strings.HasSuffix(why, " of this workflow"):
+		return "This workflow itself caused the event, so it does not run again"
+	case strings.HasPrefix(why, causedBy):
+		return "Workflows had started each other too often"
+	default:
 		return "The condition could not be evaluated"
 	}
 	return runTexts[r.Status]
+}
+
+// FailedAction names the action that failed: "Action 1, Capture,".
+func (r run) FailedAction() string {
+	if r.LastError == nil {
+		return ""
+	}
+	place, kind, _ := strings.Cut(r.LastError.ActionID, "-")
+	return "Action " + place + ", " + actionName(kind) + ","
 }
 
 func same(a, b definition) bool {

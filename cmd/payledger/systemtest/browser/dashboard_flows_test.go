@@ -55,7 +55,7 @@ func TestWorkflowInBrowser(t *testing.T) {
 	fits("the simulation")
 	w.click(`button[value="save"]`)
 	w.untilText("h1", "Halves")
-	w.untilText("main", "The change is saved.")
+	w.untilText("main", "The workflow is made and enabled.")
 	fits("the workflow")
 	for _, name := range []string{"one", "two"} {
 		w.load(api + "/dashboard/routing/rules/new")

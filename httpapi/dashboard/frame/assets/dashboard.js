@@ -55,8 +55,9 @@ document.addEventListener('click', (e) => {
   location.assign(row.dataset.opens)
 })
 
-// After a refusal, the summary has the focus.
-document.querySelector('[data-refusal]')?.focus()
+// After a refusal, the summary has the focus, or the field that is marked for it because it is the only one that was refused.
+const marked = '[data-focus][aria-invalid]'
+;(document.querySelector(marked) || document.querySelector('[data-refusal]'))?.focus()
 
 // The address keeps no message: a reload does not show it again.
 if (document.querySelector('[data-done]')) {
@@ -102,7 +103,7 @@ function show(page) {
   document.body.className = page.body.className
   if (page.body.className === 'outside') for (const part of document.querySelectorAll('.top, .sections, footer')) part.remove()
   const place = main.querySelector('[data-focus]')
-  const summary = main.querySelector('[data-refusal]') || place || main
+  const summary = main.querySelector(marked) || main.querySelector('[data-refusal]') || place || main
   summary.focus()
   if (summary !== place) window.scrollTo(0, 0)
   prepare(main)

@@ -1,0 +1,36 @@
+package workflowpages
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestSkippedRunsHaveTheirReason: a run that was skipped because a run caused its event does not
+// blame the condition.
+func TestSkippedRunsHaveTheirReason(t *testing.T) {
+	t.Parallel()
+	for why, want := range map[string]string{
+		"":                              "The condition did not hold",
+		"no such key":                   "The condition could not be evaluated",
+		causedBy + "r of this workflow": "This workflow itself caused the event, so it does not run again",
+		causedBy + "r, the last of 5 that led to each other": "Workflows had started each other too often",
+	} {
+		r := run{Status: "SKIPPED"}
+		r.Condition.Error = why
+		if got := r.Means(); got != want {
+			t.Errorf("%q is %q, not %q", why, got, want)
+		}
+	}
+}
+
+// TestPaymentsOfSeveralRuns: the trial names the payments that are in its sums more than once.
+func TestPaymentsOfSeveralRuns(t *testing.T) {
+	t.Parallel()
+	var s simulation
+	if err := json.Unmarshal([]byte(`{"payments":[{"paymentId":"a"},{"paymentId":"b"},{"paymentId":"a"},{"paymentId":"a"},{"paymentId":"c"},{"paymentId":"b"}]}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.cut(); s.Several != 2 {
+		t.Errorf("%d payments, not 2", s.Several)
+	}
+}
