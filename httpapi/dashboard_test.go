@@ -359,7 +359,7 @@ func TestWithoutScript(t *testing.T) {
 	s.signIn()
 	s.shows(200, "Reload the page for newer data.")
 	s.lacks("Refreshes every")
-	for _, part := range []string{`<span data-script hidden>Press <kbd>/</kbd> to search, <kbd>?</kbd> for all keys.</span>`, `data-live-toggle hidden`} {
+	for _, part := range []string{`<span class="keys-hint" data-script hidden>Press <kbd>/</kbd> to search, <kbd>?</kbd> for all keys.</span>`, `data-live-toggle hidden`} {
 		if !strings.Contains(s.now.text, part) {
 			t.Errorf("the page lacks %s", part)
 		}
