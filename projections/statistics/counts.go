@@ -140,6 +140,10 @@ func each(b []byte, do func(key []byte, n *numbers)) error {
 		}
 		all = numbers{}
 		for i := range int(left) {
+			if len(b) > 0 && b[0] < 0x80 { // most numbers have one byte
+				all[i], b = int64(b[0]>>1)^-int64(b[0]&1), b[1:]
+				continue
+			}
 			if all[i], n = binary.Varint(b); n <= 0 {
 				return errCounts
 			}

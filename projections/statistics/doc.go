@@ -29,6 +29,11 @@
 // so that 90 days had 90,000 rows. To read a row costs some microseconds in this driver, to decode
 // a group 30 ns. Almost all events of a batch are of the same hour, so that a batch writes one row.
 //
+// A year of 1,000,000 payments takes 53 ms of CPU time on two busy cores, where it took 70 ms while
+// each key was looked up by its text (BenchmarkRead, medians of the profiles of three runs each, in
+// turn). Two thirds of it are the rows and their bytes: 366 merged rows of days, beside the hours,
+// would save most of that.
+//
 // A Counter instead of triggers: it remembers the newest payments, and each hour that it has
 // written. A trigger finds and changes each group of each payment.
 package statistics

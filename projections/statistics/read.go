@@ -56,6 +56,7 @@ func Read(ctx context.Context, db *sql.DB, account domain.AccountID, q Query) (R
 
 // key is a key of counts, taken apart once for all hours that have it.
 type key struct {
+	text  string
 	kind  byte
 	names []string
 	left  bool // the query leaves it out
@@ -72,6 +73,7 @@ type tally struct {
 	Query
 	numbers  map[string]int // of keys
 	keys     []key
+	next     []int // the number of the key that last came after a key, by its number + 1
 	all      bucket
 	days     map[Day]*bucket
 	hours    map[Hour]*bucket
@@ -81,7 +83,7 @@ type tally struct {
 
 func newTally(q Query) *tally {
 	return &tally{
-		Query: q, numbers: map[string]int{}, days: map[Day]*bucket{}, hours: map[Hour]*bucket{}, disputes: map[string]int64{},
+		Query: q, numbers: map[string]int{}, next: []int{-1}, days: map[Day]*bucket{}, hours: map[Hour]*bucket{}, disputes: map[string]int64{},
 	}
 }
 
@@ -103,11 +105,10 @@ func (t *tally) buckets(hour Hour) []*bucket {
 
 func (t *tally) add(hour Hour, counts []byte) error {
 	buckets, ofDay := t.buckets(hour), &t.ofDay[hour%hoursPerDay]
+	last := -1
 	err := each(counts, func(text []byte, n *numbers) {
-		number, known := t.numbers[string(text)]
-		if !known {
-			number = t.know(string(text))
-		}
+		number := t.number(text, last)
+		last = number
 		k := &t.keys[number]
 		if k.kind == kindGroup {
 			for _, b := range buckets {
@@ -133,12 +134,27 @@ func (t *tally) add(hour Hour, counts []byte) error {
 	return nil
 }
 
+// number returns the number of a key, which comes after that with the number last (−1: it is the
+// first one). Most hours have the same keys, always in their order: to compare a text costs less
+// than to look it up.
+func (t *tally) number(text []byte, last int) int {
+	if guess := t.next[last+1]; guess >= 0 && t.keys[guess].text == string(text) {
+		return guess
+	}
+	number, known := t.numbers[string(text)]
+	if !known {
+		number = t.know(string(text))
+	}
+	t.next[last+1] = number
+	return number
+}
+
 func (t *tally) know(text string) int {
-	k := key{kind: text[0], names: names(text)}
+	k := key{text: text, kind: text[0], names: names(text)}
 	if k.kind == kindGroup {
 		k.left = t.Currency != "" && k.names[0] != string(t.Currency) || t.Status != "" && k.names[1] != string(t.Status)
 	}
-	t.keys = append(t.keys, k)
+	t.keys, t.next = append(t.keys, k), append(t.next, -1)
 	t.numbers[text] = len(t.keys) - 1
 	return len(t.keys) - 1
 }
