@@ -347,6 +347,9 @@ func TestDisputePages(t *testing.T) {
 	payments, all := disputed(s.rig, 6)
 	s.open("/dashboard/disputes")
 	s.shows(200, "Answer these first", "days left", "All disputes")
+	if !strings.Contains(s.now.text, `href="/dashboard/disputes" aria-current="page">All<`) || strings.Contains(s.now.text, `status=OPEN" aria-current`) {
+		t.Error("the view of all disputes is not marked alone")
+	}
 	first := all[0]["id"].(string)
 	s.open("/dashboard/disputes?payment=" + payments[1] + "&type=DISPUTE")
 	s.shows(200, "Disputes that fit the filters")
@@ -355,12 +358,15 @@ func TestDisputePages(t *testing.T) {
 	}
 	s.open("/dashboard/disputes?status=WON")
 	s.shows(200, "No dispute fits these filters")
+	if strings.Contains(s.now.text, `aria-current="page">All<`) {
+		t.Error("a filtered list is marked as all disputes")
+	}
 	s.open("/dashboard/disputes?from=x")
 	s.shows(422, "Write the day as in 2026-03-14.")
 	s.open("/dashboard/disputes?status=" + "NONE")
 	s.shows(422, "Nothing was done.")
 	s.open("/dashboard/disputes/" + first)
-	s.shows(200, "It opened the dispute here.", "It waits for your answer.", fmt.Sprint("code ", all[0]["reasonCode"]), "Answer by")
+	s.shows(200, "It opened the dispute here.", "It waits for your answer.", "Next: Answer the dispute by ", fmt.Sprint("code ", all[0]["reasonCode"]), "Answer by")
 	if !strings.Contains(s.now.text, "/dashboard/payments/"+all[0]["paymentId"].(string)) {
 		t.Error("no link to the payment")
 	}

@@ -56,6 +56,18 @@ func won(all []Dispute) bool {
 	return slices.ContainsFunc(all, func(d Dispute) bool { return d.Status == processor.DisputeWon })
 }
 
+// OfDispute returns the next step with one dispute, with a warning if a refund would pay the
+// customer twice; "" if there is nothing to do or to avoid.
+func (r Reader) OfDispute(d Dispute) string {
+	switch {
+	case open([]Dispute{d}) != nil:
+		return r.dispute(d)
+	case d.Returned():
+		return "The dispute has returned " + r.Money(d.Amount, d.Currency) + " to the customer. Do not refund the same money as well."
+	}
+	return ""
+}
+
 func (r Reader) dispute(d Dispute) string {
 	twice := "Do not refund as well: if the dispute is lost, the customer gets " + r.Money(d.Amount, d.Currency) + " twice."
 	if d.Status == processor.DisputeChallenged {

@@ -54,6 +54,26 @@ func TestNextStepOfDisputes(t *testing.T) {
 	}
 }
 
+// TestNextStepOfOneDispute: the step of one dispute warns of a refund that pays the customer twice.
+func TestNextStepOfOneDispute(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[processor.DisputeStatus]string{
+		processor.DisputeOpen:       "Do not refund as well: if the dispute is lost, the customer gets 25.00 EUR twice.",
+		processor.DisputeChallenged: "Wait: you challenged the dispute",
+		processor.DisputeLost:       "The dispute has returned 25.00 EUR to the customer. Do not refund the same money as well.",
+	} {
+		got := terminal.OfDispute(nextstep.Dispute{ID: "d", Type: processor.Chargeback, Status: status, Amount: 2500, Currency: "EUR"})
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s", status, got)
+		}
+	}
+	for _, d := range []nextstep.Dispute{{Type: processor.Chargeback, Status: processor.DisputeWon}, {Type: processor.Retrieval, Status: processor.DisputeExpired}} {
+		if got := terminal.OfDispute(d); got != "" {
+			t.Errorf("%s %s: %s", d.Type, d.Status, got)
+		}
+	}
+}
+
 // TestNextStepOfRefunds: a refund without an outcome counts as refunded.
 func TestNextStepOfRefunds(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/nextstep"
 )
 
 type deadline struct {
@@ -80,6 +81,7 @@ type detail struct {
 	Deadline deadline
 	Stage    string // what the stage means
 	State    string // what the status means
+	Next     string // the next step of the merchant; "" for none
 }
 
 var stages = map[processor.DisputeType]string{
@@ -108,6 +110,9 @@ func show(v *frame.Visit) error {
 	}
 	out := detail{
 		Dispute: found.dispute, History: found.History, Deadline: deadlineOf(found.dispute, v.Now()), Stage: stages[found.Type], State: states[found.Status],
+		Next: nextstep.Reader{Money: frame.Money}.OfDispute(nextstep.Dispute{
+			ID: found.ID, Type: found.Type, Status: found.Status, Amount: found.Amount, Currency: found.Currency, ChallengeRequiredBy: found.ChallengeRequiredBy,
+		}),
 	}
 	slices.Reverse(out.History)
 	return v.Show(frame.Page{Name: "dispute", Title: "Dispute of " + frame.Money(found.Amount, found.Currency), Nav: pathDisputes, Live: true, Data: out})

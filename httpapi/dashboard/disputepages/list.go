@@ -36,6 +36,7 @@ type dispute struct {
 type listView struct {
 	Filters    frame.Form
 	Filtered   bool
+	Views      []frame.View
 	Disputes   []row
 	Urgent     []row // open disputes with a deadline, the nearest first
 	MoreOpen   bool  // there are more open disputes than Urgent was chosen from
@@ -56,11 +57,15 @@ var fields = map[string]string{
 	"number": "processorDisputeId",
 }
 
+var views = []frame.View{
+	{Name: "All"}, {Name: "Open", Query: "?status=OPEN"}, {Name: "Challenged", Query: "?status=CHALLENGED"}, {Name: "Decided", Query: "?status=WON&status=LOST"},
+}
+
 func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := form.Filters(fields)
 	form.Days(q.Set)
-	out := listView{Filtered: len(q) > 0, Types: processor.DisputeTypes, Statuses: processor.DisputeStatuses, Processors: processor.Names}
+	out := listView{Filtered: len(q) > 0, Types: processor.DisputeTypes, Statuses: processor.DisputeStatuses, Processors: processor.Names, Views: frame.Views(form.Values, views...)}
 	var found frame.List[dispute]
 	if err := v.Filtered(&form, apiDisputes, q, &found, "from", "to"); err != nil {
 		return err
