@@ -41,7 +41,12 @@ function bytesOf(text, what) {
   return Uint8Array.from(binary, (c) => c.charCodeAt(0));
 }
 
-const notProof = () => new Error("This is no proof file of payledger.");
+// NoProof is the error of a file that is no proof: there is nothing that could hold.
+class NoProof extends Error {
+  constructor() { super("Choose the file of a payment’s proof: a download of the dashboard, of the API or of payledger prove."); }
+}
+
+const notProof = () => new NoProof();
 
 // parse reads JSON in which no object has a name twice: of two, another reader may take the other one.
 function parse(text) {
@@ -234,8 +239,8 @@ async function run() {
   } catch (error) {
     if (mine !== turn) return;
     const reason = error.name === "NotSupportedError" ? "This browser cannot check Ed25519 signatures. Use a newer one, or payledger check-proof." : error.message;
-    show(false, "This proof does not hold", reason, []);
-    list(proof && Array.isArray(proof.events) ? proof.events : [], held, error instanceof Fault ? error.revision : 0);
+    show(false, error instanceof NoProof ? "This is no proof file of payledger" : "This proof does not hold", reason, []);
+    list(proof && Array.isArray(proof.events) && !(error instanceof NoProof) ? proof.events : [], held, error instanceof Fault ? error.revision : 0);
   }
   at("verdict").focus();
 }

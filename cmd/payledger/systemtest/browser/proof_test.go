@@ -297,7 +297,7 @@ func inBrowser(t *testing.T, p *apptest.Process, good string, bad map[string]str
 		give(bad["missing"], "This proof does not hold", "missing")
 		give(bad["event 3"], "This proof does not hold", "Event 3 (payment.")
 		w.picture(fmt.Sprintf("proof-fails-%d", width))
-		give("no proof", "This proof does not hold", "no proof file")
+		give("no proof", "This is no proof file of payledger", "Choose the file of a payment’s proof")
 		w.dark()
 		give(good, "This proof holds", "All 6 events")
 		w.picture(fmt.Sprintf("proof-dark-holds-%d", width))
