@@ -42,7 +42,7 @@ func TestSigningSecret(t *testing.T) {
 	if overlap := one.date(t, "previousValidUntil").Sub(one.date(t, "createdAt")); overlap != day {
 		t.Errorf("the previous secret is valid for %s", overlap)
 	}
-	sameJSON(t, "read after it", read(), `{"hint":"`+one.text1("hint")+`","createdAt":"`+one.text1("createdAt")+`","previousValidUntil":"`+one.text1("previousValidUntil")+`"}`)
+	sameJSON(t, "read after it", read(), `{"hint":"`+one.text1("hint")+`","number":2,"createdAt":"`+one.text1("createdAt")+`","previousValidUntil":"`+one.text1("previousValidUntil")+`"}`)
 
 	r.late.Add(int64(time.Hour / time.Second))
 	two := rotate()

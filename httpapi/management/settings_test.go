@@ -92,7 +92,7 @@ func signing(until time.Time) account.SigningSecret {
 	}
 }
 
-const signingFields = `"hint":"wxyz","createdAt":` + noonText
+const signingFields = `"hint":"wxyz","number":2,"createdAt":` + noonText
 
 // TestGetSigningSecret checks that the answer has no secret, and the end of the previous one only
 // before that end (§5.2 rule 3).

@@ -2,8 +2,11 @@ package management
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/httpapi/request"
 	"payledger/projections/paymentjson"
@@ -11,6 +14,7 @@ import (
 
 type signingAnswer struct {
 	Hint               string            `json:"hint"`
+	Number             uint64            `json:"number"` // the end of its name in the keys of a delivery's attempts
 	CreatedAt          paymentjson.Time  `json:"createdAt"`
 	PreviousValidUntil *paymentjson.Time `json:"previousValidUntil,omitempty"` // while the previous one also signs
 }
@@ -44,9 +48,15 @@ func (h *Handlers) RotateSigningSecret(c *request.Call) (any, error) {
 }
 
 func (h *Handlers) renderSigning(s account.SigningSecret) signingAnswer {
-	a := signingAnswer{Hint: s.Hint, CreatedAt: paymentjson.Time{Time: s.CreatedAt}}
+	a := signingAnswer{Hint: s.Hint, Number: numberOf(s.Secret), CreatedAt: paymentjson.Time{Time: s.CreatedAt}}
 	if previous, overlaps := s.Overlap(h.Now()); overlaps {
 		a.PreviousValidUntil = &paymentjson.Time{Time: previous.ValidUntil}
 	}
 	return a
+}
+
+// numberOf returns the number at the end of a signing secret's name. Every name has one.
+func numberOf(name domain.SecretID) uint64 {
+	number, _ := strconv.ParseUint(string(name[strings.LastIndexByte(string(name), '.')+1:]), 10, 64)
+	return number
 }

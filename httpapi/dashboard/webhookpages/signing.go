@@ -13,6 +13,7 @@ import (
 type secret struct {
 	SigningSecret      string // only in the answer to a rotation
 	Hint               string
+	Number             uint64 // the pages of deliveries name it
 	CreatedAt          time.Time
 	PreviousValidUntil *time.Time
 	Warnings           []string
