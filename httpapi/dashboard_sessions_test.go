@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 
 	"payledger/domain/account"
@@ -44,4 +46,30 @@ func TestSessionsPage(t *testing.T) {
 	}
 	s.open("/dashboard/audit-log")
 	s.shows(200, "Signed out")
+}
+
+// TestReadOnlyKey: the page of keys ticks exactly the reading scopes at a link, and has them apart
+// from the changing ones.
+func TestReadOnlyKey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	ticked := regexp.MustCompile(`name="scopes" value="([a-z_:]+)" checked`)
+	for page, want := range map[string]string{
+		"/dashboard/api-keys":             "transactions:retrieve",
+		"/dashboard/api-keys?scopes=read": "transactions:retrieve payment_instrument:read events:read account:read",
+	} {
+		s.open(page)
+		s.shows(200, "Read only", "These change nothing and move no money.", "erase: destroy the personal data of a customer or guest for ever")
+		var got []string
+		for _, m := range ticked.FindAllStringSubmatch(s.now.text, -1) {
+			got = append(got, m[1])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s ticks %q, not %q", page, got, want)
+		}
+	}
+	if reads, changes := strings.Index(s.now.text, `value="account:read"`), strings.Index(s.now.text, "<h3>Changing</h3>"); reads < 0 || changes < reads {
+		t.Errorf("the reading scopes are not before the changing ones: %d, %d", reads, changes)
+	}
 }

@@ -32,24 +32,50 @@ var scopeTexts = map[string]string{
 	account.ScopePaymentInstrumentRead:  "Read stored cards",
 	account.ScopePaymentInstrumentWrite: "Store and delete cards",
 	account.ScopeEventsRead:             "Read the stream of events",
-	account.ScopeAccountRead:            "Read settings, webhooks, disputes and users",
-	account.ScopeAccountWrite:           "Change settings, keys and users; erase; with the scope of an operation, act on payments",
-	account.ScopeSettingsWrite:          "Change settings, routing, workflows and webhooks",
-	account.ScopeKeysWrite:              "Make and revoke keys, rotate the signing secret",
+	account.ScopeAccountRead:            "Read what this dashboard shows about the account: settings, webhooks, disputes, customers and users",
+	account.ScopeAccountWrite:           "All that the next three allow; erase: destroy the personal data of a customer or guest for ever; and capture, cancel or refund payments as this dashboard does, each only if you also tick that scope above",
+	account.ScopeSettingsWrite:          "Change how payments run: the settings, processors, routing rules and workflows; make and change webhook endpoints, and send webhooks again. A workflow that moves money also needs the scope of its operation",
+	account.ScopeKeysWrite:              "Make and revoke API keys with scopes that the key has itself; rotate the signing secret",
 	account.ScopeUsersWrite:             "Add, change and remove users",
+}
+
+type scopeGroup struct {
+	Name, Note string
+	Scopes     []scope
+}
+
+// reading are the scopes that change nothing.
+var reading = []string{account.ScopeTransactionsRetrieve, account.ScopePaymentInstrumentRead, account.ScopeEventsRead, account.ScopeAccountRead}
+
+// scopeGroups has all scopes: those that change nothing, and the others.
+func scopeGroups() []scopeGroup {
+	reads := scopeGroup{Name: "Reading", Note: "These change nothing and move no money."}
+	changes := scopeGroup{Name: "Changing", Note: "These move money, or change payments, cards or the account."}
+	for _, name := range account.Scopes {
+		to := &changes
+		if slices.Contains(reading, name) {
+			to = &reads
+		}
+		to.Scopes = append(to.Scopes, scope{name, scopeTexts[name]})
+	}
+	return []scopeGroup{reads, changes}
 }
 
 type keysView struct {
 	frame.Form
 	Keys   []key
-	Scopes []scope
+	Groups []scopeGroup
 	Made   *key // just created
 	More   string
 	Change bool
 }
 
 func keys(v *frame.Visit) error {
-	return showKeys(v, keysView{Form: newKey()})
+	form := newKey()
+	if v.Value("scopes") == "read" {
+		form.Values["scopes"] = slices.Clone(reading)
+	}
+	return showKeys(v, keysView{Form: form})
 }
 
 func newKey() frame.Form {
@@ -64,9 +90,7 @@ func showKeys(v *frame.Visit, out keysView) error {
 	out.Keys, out.Change = list.Data, v.Admin()
 	slices.Reverse(out.Keys) // newest first
 	out.More = frame.At(pathKeys, nil, list.NextCursor)
-	for _, name := range account.Scopes {
-		out.Scopes = append(out.Scopes, scope{name, scopeTexts[name]})
-	}
+	out.Groups = scopeGroups()
 	return v.Show(frame.Page{Name: "keys", Title: "API keys", Nav: pathKeys, Status: out.Status(), Data: out})
 }
 
