@@ -314,8 +314,11 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestGuideFiles: every guide is in the list of guides, and has a title and a summary of one
-// paragraph.
+// internals are the numbers of decisions and the files that a guide must not name.
+var internals = regexp.MustCompile(`\bD\d{1,2}(\.\d+)?\b|CONTRACT\.md|doc\.go|EVENTS\.md`)
+
+// TestGuideFiles: every guide is in the list of guides, has a title and a summary of one paragraph,
+// and names nothing of the source that its reader does not have.
 func TestGuideFiles(t *testing.T) {
 	t.Parallel()
 	files, err := guideFiles.ReadDir("guides")
@@ -330,6 +333,9 @@ func TestGuideFiles(t *testing.T) {
 		text := docstest.Read(t, docstest.Guides+file.Name())
 		if summary := strings.Split(text, "\n\n")[1]; !slices.Contains(guideNames, name) || !strings.HasPrefix(text, "# ") || strings.ContainsAny(summary, "`#|[") {
 			t.Errorf("%s: add it to guideNames, and begin it with a title and a sentence", file.Name())
+		}
+		if found := internals.FindString(text); found != "" {
+			t.Errorf("%s names %s, which its reader does not have: link to a page, or leave it out", file.Name(), found)
 		}
 	}
 }
