@@ -106,6 +106,9 @@ type Record struct {
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	Answer     Answer // the newest under its key
+	// Unreadable reports that an entry of a list by time cannot be read: only ID, Processor,
+	// MerchantID and Reference are set.
+	Unreadable bool
 }
 
 // Card is the card of an authorization: its number, or the processor's token of it. It is never

@@ -57,18 +57,37 @@ func readEntry(text []byte, name processor.Name) (processor.Record, error) {
 }
 
 // Operations calls handle with each operation that a processor created between two times, both
-// included, in order of creation. A zero time is no limit. After an error the list may be
-// incomplete.
+// included, in order of creation. A zero time is no limit. An operation that cannot be read is
+// Unreadable if its payment can be read, else an error. After an error the list may be incomplete.
 func (c *Adapter) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
 	q := url.Values{}
 	setRange(q, from, to)
 	what := fmt.Sprintf("operations of %s", name)
-	return readList(ctx, c, protocol.OperationsPath(name)+"?"+q.Encode(), what, func(e protocol.Entry) error {
-		if err := checkEntry(e, name); err != nil {
-			return unknown("%s: operation %q: %w", what, e.ID, err)
+	return readList(ctx, c, protocol.OperationsPath(name)+"?"+q.Encode(), what, func(text json.RawMessage) error {
+		text = withoutControls(text)
+		record, err := readEntry(text, name)
+		if err != nil {
+			var named bool
+			if record, named = unreadableEntry(text, name); !named {
+				return unknown("%s: an operation: %w", what, err)
+			}
 		}
-		return handle(e.Record())
+		return handle(record)
 	})
+}
+
+// unreadableEntry returns what names an entry that cannot be read otherwise; false if its payment
+// cannot be read either.
+func unreadableEntry(text []byte, name processor.Name) (processor.Record, bool) {
+	var e struct {
+		ID         string           `json:"id"`
+		MerchantID string           `json:"processorMerchantId"`
+		Reference  domain.PaymentID `json:"reference"`
+	}
+	if exactjson.Unmarshal(text, &e) != nil || e.Reference == "" {
+		return processor.Record{}, false
+	}
+	return processor.Record{ID: e.ID, Processor: name, MerchantID: e.MerchantID, Reference: e.Reference, Unreadable: true}, true
 }
 
 func setRange(q url.Values, from, to time.Time) {
@@ -116,7 +135,9 @@ func eachElement[T any](body io.Reader, what string, handle func(T) error) error
 			return unknown("%s: %w", what, err)
 		}
 		var element T
-		if err := exactjson.Unmarshal(text, &element); err != nil {
+		if raw, is := any(&element).(*json.RawMessage); is { // handle reads it
+			*raw = text
+		} else if err := exactjson.Unmarshal(text, &element); err != nil {
 			return unknown("%s: %w", what, err)
 		}
 		if err := handle(element); err != nil {

@@ -49,6 +49,36 @@ func TestByReferenceReadsWhatItCan(t *testing.T) {
 	}
 }
 
+// TestOperationsReadsWhatItCan: an operation in a list by time that cannot be read is named with
+// its payment, and does not hide the others. Without its payment the list is an error.
+func TestOperationsReadsWhatItCan(t *testing.T) {
+	other := func(old, new string) string { return strings.Replace(capturedEntry, old, new, 1) }
+	list := func(bad string) (records []processor.Record, err error) {
+		c, _ := answering(t, 200, bad+"\n"+capturedEntry)
+		return records, c.Operations(t.Context(), processor.Adyen, time.Time{}, time.Time{}, func(r processor.Record) error {
+			records = append(records, r)
+			return nil
+		})
+	}
+	for name, bad := range map[string]string{
+		"no transaction": other(`"SUCCEEDED","processorTransactionId":"tx_1","at"`, `"SUCCEEDED","at"`), "a text as amount": other(`500`, `"500"`),
+		"another kind": other(`"capture"`, `"settle"`), "a time without a zone": other("12:00:00Z", "12:00:00"),
+	} {
+		records, err := list(bad)
+		want := processor.Record{ID: "op-1", Processor: processor.Adyen, MerchantID: "m", Reference: "01abc", Unreadable: true}
+		if err != nil || len(records) != 2 || records[0] != want || records[1].Unreadable || records[1].Amount != 500 {
+			t.Errorf("%s: %+v %v", name, records, err)
+		}
+	}
+	for name, bad := range map[string]string{
+		"no payment": strings.Replace(other("01abc", ""), "EUR", "EURO", 1), "no object": `7`, "a name twice": other(`{`, `{"id":"op-2",`), "half": `{"id":`,
+	} {
+		if records, err := list(bad); !errors.Is(err, processor.ErrUnknown) || len(records) > 0 {
+			t.Errorf("%s: %+v %v", name, records, err)
+		}
+	}
+}
+
 // TestEndlessLists: a list by time with an element that does not end, and pages of disputes that
 // lead to themselves, are errors: they take neither memory nor time without end.
 func TestEndlessLists(t *testing.T) {

@@ -132,6 +132,9 @@ func checkOutside(p *probe) {
 // between returns the list by time.
 func (p *probe) between(from, to time.Time) (found []processor.Record) {
 	err := p.client.Operations(p.ctx, p.Processor, from, to, func(r processor.Record) error {
+		if r.Unreadable {
+			p.broken("operation %q of the list by time cannot be read", r.ID)
+		}
 		found = append(found, r)
 		return nil
 	})

@@ -26,6 +26,9 @@ const (
 	// UnfitAnswer is an answer in the books about another payment, currency or amount: the ledger
 	// takes it for none.
 	UnfitAnswer Kind = "UNFIT_ANSWER"
+	// Unreadable is a payment whose operations in the books cannot all be read. It stands once for
+	// the payment, without an operation.
+	Unreadable Kind = "UNREADABLE"
 )
 
 // Side is one side's record of an operation, or of a notification about a dispute. Amount is in
@@ -45,7 +48,7 @@ type Side struct {
 type Difference struct {
 	Kind          Kind                `json:"difference"`
 	Payment       domain.PaymentID    `json:"paymentId"`
-	Operation     processor.Kind      `json:"operation"`
+	Operation     processor.Kind      `json:"operation"`                      // empty for Unreadable
 	Key           domain.OperationKey `json:"idempotencyKey"`                 // empty for out-of-band operations and disputes
 	ID            string              `json:"processorOperationId,omitempty"` // absent if missing there; the notification's id for disputes
 	Dispute       string              `json:"processorDisputeId,omitempty"`

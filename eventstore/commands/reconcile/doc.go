@@ -28,6 +28,10 @@
 //   - A key takes effect once. Of several operations under a key, the operation with our
 //     transaction is ours, or else the first. The ledger lacks the others, which are named by the
 //     processor's ids.
+//   - A payment whose operations in the books cannot all be read is a difference of its own. Its
+//     operations are not reported as missing there: one of them may be the entry that cannot be
+//     read. The comparison goes on. A list by time with an entry whose payment cannot be read is an
+//     error: it may be anybody's.
 //   - A difference is reported after both sides were read once more and still differ, because a
 //     running service changes between two reads.
 //   - An operation in the books belongs to the account if its reference is a payment of the

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"payledger/domain"
@@ -47,20 +48,21 @@ func (r *run) payment(ctx context.Context, newest *eventstore.Recorded) error {
 	}
 	compare := func(p payment.State) ([]Difference, error) {
 		records, err := r.Books.ByReference(ctx, r.Processor, p.ID)
-		if err != nil {
-			return nil, err
+		list := repeated(p, records)
+		if err == nil { // else the operation may be the entry that cannot be read
+			list = append(missingThere(p, r.Processor, records), list...)
 		}
-		list := append(missingThere(p, r.Processor, records), repeated(p, records)...)
-		return slices.DeleteFunc(list, func(d Difference) bool { return !r.covers(d.requestedAt) || d.There != nil && !r.covers(d.There.At) }), nil
+		return slices.DeleteFunc(list, func(d Difference) bool { return !r.covers(d.requestedAt) || d.There != nil && !r.covers(d.There.At) }), err
 	}
 	found, err := compare(p)
-	if err != nil || len(found) == 0 {
+	if err == nil && len(found) == 0 || err != nil && !errors.Is(err, processor.ErrUnreadable) {
 		return err
 	}
 	if p, err = r.again(ctx, p.ID); err != nil {
 		return err
 	}
-	if found, err = compare(p); err != nil {
+	found, err = compare(p)
+	if err = r.unread(p.ID, err); err != nil {
 		return err
 	}
 	return r.found(found)
@@ -94,7 +96,7 @@ func (r *run) compareRecord(ctx context.Context, there processor.Record, known p
 	defer r.tell(func(c *Progress) { c.Records++ })
 	op, found := find(known, there)
 	looked := found && r.covers(op.RequestedAt)
-	if looked && len(differences(known, there)) == 0 {
+	if looked && !there.Unreadable && len(differences(known, there)) == 0 {
 		return nil
 	}
 	p, err := r.again(ctx, there.Reference)
@@ -102,7 +104,7 @@ func (r *run) compareRecord(ctx context.Context, there processor.Record, known p
 		return err
 	}
 	records, err := r.Books.ByReference(ctx, r.Processor, there.Reference)
-	if err != nil {
+	if err = r.unread(there.Reference, err); err != nil {
 		return err
 	}
 	var list []Difference

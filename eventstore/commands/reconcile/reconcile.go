@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,9 +14,11 @@ import (
 
 // Books are a processor's books. An error means that they could not be read completely.
 type Books interface {
+	// ByReference returns the operations of a payment. The error is processor.ErrUnreadable if some
+	// of them, or all, cannot be read.
 	ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error)
 	// Operations yields the operations created between two times, both included, in order of
-	// creation.
+	// creation. Some may be Unreadable.
 	Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error
 	// DisputesOf returns all of the processor's notifications about a payment's disputes, whether
 	// or not they arrived.
@@ -73,8 +76,9 @@ type run struct {
 	report    func(Difference) error
 	progress  func(Progress)
 
-	mu   sync.Mutex
-	last Progress
+	mu         sync.Mutex
+	last       Progress
+	unreadable map[domain.PaymentID]bool // reported
 }
 
 // Run compares, calls report with every difference, and calls progress from time to time, each from
@@ -87,7 +91,7 @@ func (r Reconciler) Run(ctx context.Context, q Scope, report func(Difference) er
 	if err != nil {
 		return Counts{}, err
 	}
-	one := &run{Reconciler: r, Scope: q, verified: newVerifications(), merchants: merchants, report: report, progress: progress}
+	one := &run{Reconciler: r, Scope: q, verified: newVerifications(), merchants: merchants, report: report, progress: progress, unreadable: map[domain.PaymentID]bool{}}
 	one.sharing = sync.OnceValues(func() ([]domain.AccountID, error) { return one.sharers(ctx) })
 	if err := one.ledger(ctx); err != nil {
 		return one.last.Counts, err
@@ -107,6 +111,22 @@ func (r *run) tell(change func(*Progress)) {
 	defer r.mu.Unlock()
 	change(&r.last)
 	r.progress(r.last)
+}
+
+// unread takes the error of a payment's operations in the books. If some of them cannot be read, it
+// reports the payment, once, and returns nil.
+func (r *run) unread(reference domain.PaymentID, err error) error {
+	if !errors.Is(err, processor.ErrUnreadable) {
+		return err
+	}
+	r.mu.Lock()
+	reported := r.unreadable[reference]
+	r.unreadable[reference] = true
+	r.mu.Unlock()
+	if reported {
+		return nil
+	}
+	return r.found([]Difference{{Kind: Unreadable, Payment: reference}})
 }
 
 // found reports the differences of one operation or notification that are old enough to judge.

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -130,15 +131,13 @@ func (r *run) instruments(ctx context.Context) error {
 		defer func() { r.tell(func(c *Progress) { c.Operations += here(list) }) }()
 		compare := func() ([]Difference, error) {
 			records, err := r.Books.ByReference(ctx, r.Processor, reference)
-			if err != nil {
-				return nil, err
-			}
 			return slices.DeleteFunc(r.verificationDifferences(reference, list, records), func(d Difference) bool {
-				return !d.requestedAt.IsZero() && !r.covers(d.requestedAt) || d.There != nil && !r.covers(d.There.At)
-			}), nil
+				return !d.requestedAt.IsZero() && !r.covers(d.requestedAt) || d.There != nil && !r.covers(d.There.At) ||
+					err != nil && d.Kind == MissingThere // it may be the entry that cannot be read
+			}), err
 		}
 		found, err := compare()
-		if err != nil || len(found) == 0 {
+		if err == nil && len(found) == 0 || err != nil && !errors.Is(err, processor.ErrUnreadable) {
 			return err
 		}
 		tip, err := eventstore.Load(ctx, r.Store, eventstore.Instruments, newest.Key, eventstore.Latest)
@@ -148,7 +147,8 @@ func (r *run) instruments(ctx context.Context) error {
 		if list, err = r.requestsOf(ctx, tip.Recorded); err != nil {
 			return err
 		}
-		if found, err = compare(); err != nil {
+		found, err = compare()
+		if err = r.unread(reference, err); err != nil {
 			return err
 		}
 		return r.found(found)

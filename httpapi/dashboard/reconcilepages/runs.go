@@ -93,7 +93,7 @@ type difference struct{ reconcile.Difference }
 var kinds = map[reconcile.Kind]string{
 	reconcile.MissingHere: "Missing in the ledger", reconcile.MissingThere: "Missing in the processor’s books", reconcile.OtherAmount: "Another amount",
 	reconcile.OtherState: "Another state", reconcile.OtherMerchant: "Another merchant account", reconcile.OtherTransaction: "Another transaction",
-	reconcile.UnfitAnswer: "An answer that does not fit",
+	reconcile.UnfitAnswer: "An answer that does not fit", reconcile.Unreadable: "Operations that cannot be read",
 }
 
 // Text returns the kind of the difference in words.

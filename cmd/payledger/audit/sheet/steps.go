@@ -18,6 +18,9 @@ func nextStep(d reconcile.Difference) string {
 	case reconcile.MissingThere:
 		return "Do not rely on this " + string(d.Operation) + " yet: the processor has no record of it. Ask the processor about " + name +
 			", with the output of `payledger history " + string(d.Payment) + " --raw` as evidence."
+	case reconcile.Unreadable:
+		return "The processor's list of the operations of this payment has an entry that breaks the protocol, so the payment is not compared. " +
+			"Have the processor's connector mended (GET …/operations?reference=" + string(d.Payment) + " shows the entry), then compare again."
 	case reconcile.UnfitAnswer:
 		return "The ledger takes no answer about another payment, currency or amount, so the outcome of " + name +
 			" stays as it is here. Ask the processor what really moved, and have its connector mended: the service looks the outcome up again by itself."
