@@ -24,7 +24,7 @@ func TestWorkflowInBrowser(t *testing.T) {
 	r := apptest.NewDisputeRun(t, nil)
 	disputed := r.Open(r.Settled("order-1", apptest.CardApproved, "ADYEN"), "DISPUTE")
 	r.Eventually("the dispute is shown", func() bool { return r.Shows(disputed.ID).ID != "" })
-	w := b.tab(t, 390, unsigned)
+	w := b.tab(t, 390, unsigned, "422 (Unprocessable")
 	w.withAxe(source)
 	o := office{app: r.App}
 	o.signIn(w, "/dashboard/workflows/new")
@@ -44,6 +44,10 @@ func TestWorkflowInBrowser(t *testing.T) {
 	w.untilText("#condition-check", "Line 1, column")
 	eval[string](w, `const d = document.getElementById("condition"); d.value = "payment.amount > 1"; d.dispatchEvent(new Event("input", {bubbles: true})); ""`)
 	w.untilText("#condition-check", "The condition is valid.")
+	w.click(`button[value="simulate"]`)
+	w.untilText("[data-refusal]", "The workflow has no action yet.")
+	w.until(`document.activeElement.id === "type" && document.activeElement.getBoundingClientRect().bottom <= innerHeight`)
+	fits("the editor without an action")
 	w.click(`button[value="add"]`)
 	w.until(`document.activeElement.textContent.includes("1. Capture")`)
 	if name := w.value("#name"); name != "Halves" {
