@@ -27,7 +27,8 @@
 // operations for the payment are listed, and out-of-band operations are recorded first (§6.3). The
 // same is done before the success of a void, or of a final capture of less than all: an answer has
 // no amount, and afterwards the payment is final. Until then the operation has no outcome, and
-// recovery repeats the look-up.
+// recovery repeats the look-up. Before a completion fails because the action has ended at the
+// processor, the authorization is looked up once, and its result is recorded instead.
 //
 // # Operations in flight, and the schedule
 //

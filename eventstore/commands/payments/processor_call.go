@@ -168,8 +168,9 @@ func (s *Payments) record(ctx context.Context, f *operationInFlight, answer proc
 	return noOutcome
 }
 
-// recordAnswer records a processor's answer. Before a refusal it records out-of-band operations. If
-// the operation already has its outcome, recordAnswer returns the newest tip and no error.
+// recordAnswer records a processor's answer. Before a refusal it records out-of-band operations,
+// and the result of an authorization whose action has ended. If the operation already has its
+// outcome, recordAnswer returns the newest tip and no error.
 func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	if why := process.Operation(tip.State, op).Unfit(answer); why != "" {
@@ -177,10 +178,32 @@ func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.
 		return tip, fmt.Errorf("%w: the answer does not fit the request: %s", processor.ErrUnknown, why)
 	}
 	tip, err := s.recordOutOfBand(ctx, tip, revision, answer)
+	if err == nil && op.Kind == processor.Complete && op.State.Open() && answer.Code == processor.CodeNoAction {
+		tip, err = s.recordEndedAction(ctx, tip, op)
+	}
 	if err != nil {
 		return tip, err
 	}
 	return s.appendAnswer(ctx, tip, revision, answer)
+}
+
+// recordEndedAction records the result of the authorization before its completion fails because the
+// action has ended at the processor: the customer need not act again in between. Without a result
+// the completion fails alone, and a later look-up or a notification has the result.
+func (s *Payments) recordEndedAction(ctx context.Context, tip eventstore.Tip[payment.State], completion payment.Operation) (eventstore.Tip[payment.State], error) {
+	asking, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	defer context.AfterFunc(s.Life, cancel)() // Close
+	found, err := s.Processors.Lookup(asking, completion.Target.Processor, tip.State.OperationKey(completion.Parent))
+	if err != nil || found.State != processor.Known || found.Answer == nil ||
+		found.Answer.State == processor.Pending || found.Answer.State == processor.ActionRequired {
+		return tip, nil //nolint:nilerr // as without a result
+	}
+	next, err := s.recordAnswer(ctx, tip, completion.Parent, *found.Answer)
+	if errors.Is(err, payment.ErrRunning) || errors.Is(err, processor.ErrUnknown) {
+		return next, nil
+	}
+	return next, err
 }
 
 // unfit tells operators of an answer that does not fit its operation.

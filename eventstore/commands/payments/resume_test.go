@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/eventstore"
 	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/payments"
 	"payledger/processorsim/protocol"
@@ -126,5 +128,38 @@ func TestExpiryAfterAFailedCompletion(t *testing.T) {
 			t.Errorf("%d operations in the books: %+v", r.Operations(p.ID), left.Operations)
 		}
 		r.Audit(p.ID)
+	}
+}
+
+// TestActionEndedElsewhere: the authorization had its result at the processor before the customer
+// came back. The completion is refused there, and the result is recorded at once: nothing says in
+// between that the customer must act again.
+func TestActionEndedElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.Service(nil)
+	p := r.Pay(s, commandstest.ChallengeCard)
+	held := p.Authorization()
+	if _, err := r.Sim.Send(background, processor.Operation{
+		Kind: processor.Complete, Key: "vendor.1", Processor: held.Target.Processor, MerchantID: held.Target.MerchantID, Reference: p.ID,
+		ParentID: held.TransactionID, Outcome: processor.Authenticated,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	resumed, err := s.Resume(background, r.By, payments.ResumeInput{
+		Payment: p.ID, Action: p.RequiredAction().Revision, Outcome: processor.Authenticated,
+	})
+	commandstest.HasStatus(t, resumed, err, payment.StatusAuthorized)
+	r.Settle()
+	events, err := r.Store.History(background, eventstore.Payments.Key(r.By.Account, string(p.ID)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []string
+	for _, e := range events {
+		types = append(types, e.Type)
+	}
+	if want := []string{"payment.created", "payment.action_required", "payment.resumed", "payment.authorized"}; !slices.Equal(types, want) {
+		t.Errorf("%v, want %v", types, want)
 	}
 }
