@@ -167,6 +167,10 @@ func TestTimeToCome(t *testing.T) {
 	if s.Facts[0].Refusal != "The processor's time, 2126-03-01T12:00:00Z, is more than 24 hours in the future." {
 		t.Error(s.Facts[0].Refusal)
 	}
+	s, events = tell(t, factAt("1", open, noon), factAt("2", dispute.Place{Type: "DISPUTE", Status: "LOST"}, noon.AddDate(973, 0, 0)), factAt("3", won, noon.Add(time.Hour)))
+	if d := cmp.Diff([]string{"opened", "rejected", "changed"}, events); d != "" || s.Current.Status != "WON" {
+		t.Error(d, s.Current)
+	}
 }
 
 // TestDetails: a newer fact of the same type and status brings the details up to date.
