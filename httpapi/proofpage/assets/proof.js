@@ -114,7 +114,53 @@ function attributes(raw) {
     values[name] = line.slice(name.length + 1);
     at = end + 1;
   }
-  return { values, fault: raw[at] === 10 ? "" : "its bytes have no empty line before the body." };
+  return { values, body: raw.slice(at + 1), fault: raw[at] === 10 ? "" : "its bytes have no empty line before the body." };
+}
+
+// fieldsOf reads an event's body, a map in msgpack: "event" has the event's own fields. Of the values it keeps numbers, texts and booleans. It throws at other bytes.
+function fieldsOf(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  const uint = (size) => {
+    let n = 0;
+    for (let i = 0; i < size; i++) n = n * 256 + view.getUint8(at++);
+    return n;
+  };
+  const int = (size) => {
+    const n = uint(size);
+    return n < 2 ** (8 * size - 1) ? n : n - 2 ** (8 * size);
+  };
+  const skip = (n) => { at += n; return null; };
+  const text = (n) => { at += n; return new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(at - n, at)); };
+  const list = (n) => { for (; n > 0; n--) value(); return null; };
+  const map = (n) => {
+    const all = new Map();
+    for (; n > 0; n--) { const name = value(); all.set(name, value()); }
+    return all;
+  };
+  function value() {
+    const c = uint(1);
+    if (c <= 0x7f) return c;
+    if (c <= 0x8f) return map(c & 15);
+    if (c <= 0x9f) return list(c & 15);
+    if (c <= 0xbf) return text(c & 31);
+    if (c === 0xc0) return null;
+    if (c === 0xc2 || c === 0xc3) return c === 0xc3;
+    if (c >= 0xc4 && c <= 0xc6) return skip(uint(1 << (c - 0xc4))); // bytes
+    if (c >= 0xc7 && c <= 0xc9) return skip(uint(1 << (c - 0xc7)) + 1); // an extension, and its type
+    if (c === 0xca || c === 0xcb) return skip(c === 0xca ? 4 : 8); // a float
+    if (c >= 0xcc && c <= 0xcf) return uint(1 << (c - 0xcc));
+    if (c >= 0xd0 && c <= 0xd3) return int(1 << (c - 0xd0));
+    if (c >= 0xd4 && c <= 0xd8) return skip(1 + (1 << (c - 0xd4)));
+    if (c >= 0xd9 && c <= 0xdb) return text(uint(1 << (c - 0xd9)));
+    if (c === 0xdc || c === 0xdd) return list(uint(2 << (c - 0xdc)));
+    if (c === 0xde || c === 0xdf) return map(uint(2 << (c - 0xde)));
+    if (c >= 0xe0) return c - 256;
+    throw new RangeError();
+  }
+  const all = value();
+  if (!(all instanceof Map) || at !== bytes.length) throw new RangeError();
+  return all;
 }
 
 // leadsTo follows a path from a leaf to the root (RFC 9162, section 2.1.3.2).
@@ -197,16 +243,22 @@ function element(name, text, className) {
 
 // list shows the events: those up to `good` hold, the event `bad` does not, the others were not reached.
 function list(events, good, bad) {
+  let currency = ""; // the first event names it
   const items = events.map((e, i) => {
     const n = i + 1, item = element("li", "", n === bad ? "bad" : n <= good ? "good" : "");
-    let values = {};
+    let values = {}, fields = new Map();
     try {
-      values = attributes(bytesOf(e.raw, "")).values;
+      const event = attributes(bytesOf(e.raw, ""));
+      values = event.values;
+      const inner = n <= good ? fieldsOf(event.body).get("event") : null;
+      if (inner instanceof Map) fields = inner;
     } catch { /* the event that does not hold may be unreadable */ }
+    currency = fields.get("currencyCode") || currency;
     const line = element("div", "", "line");
     line.append(element("span", n + ". " + (values["ce-type"] || "unreadable"), "type"),
       element("span", n === bad ? "\u2717 does not hold" : n <= good ? "\u2713 holds" : "not checked", "state"));
     item.append(line, element("div", (values["ce-time"] || "") + " by " + (values["Ledger-Actor"] || "unknown"), "quiet"),
+      ...(Number.isSafeInteger(fields.get("amount")) ? [element("div", "Amount " + fields.get("amount") + ", in minor units of " + (currency || "its currency"))] : []),
       element("span", "hash " + e.hash, "hash"));
     return item;
   });

@@ -293,6 +293,8 @@ func inBrowser(t *testing.T, p *apptest.Process, good string, bad map[string]str
 			w.untilText("#result", reason)
 		}
 		give(good, "This proof holds", "All 6 events")
+		w.untilText("#events", "Amount 2500, in minor units of EUR")
+		w.untilText("#events", "Amount 500, in minor units of EUR")
 		w.picture(fmt.Sprintf("proof-holds-%d", width))
 		give(bad["missing"], "This proof does not hold", "missing")
 		give(bad["event 3"], "This proof does not hold", "Event 3 (payment.")
