@@ -102,12 +102,16 @@ func (r *requests) figures(before *statistics) []figure {
 	all[0].grown(float64(r.Requests), float64(than.Requests))
 	all[1].moved(ratio(r.ServerErrors, r.Requests), ratio(than.ServerErrors, than.Requests), false)
 	all[2].moved(ratio(r.ClientErrors, r.Requests), ratio(than.ClientErrors, than.Requests), false)
-	for i, ms := range [][2]*float64{{r.P50Ms, than.P50Ms}, {r.P99Ms, than.P99Ms}} {
-		if ms[0] != nil && ms[1] != nil && *ms[1] > 0 {
-			all[3+i].change((*ms[0]-*ms[1]) / *ms[1] * 100, " %", false)
-		}
-	}
+	all[3].lasted(r.P50Ms, than.P50Ms)
+	all[4].lasted(r.P99Ms, than.P99Ms)
 	return all
+}
+
+// lasted sets the change of a duration in percent; nil is not known.
+func (f *figure) lasted(now, before *float64) {
+	if now != nil && before != nil && *before > 0 {
+		f.change((*now-*before) / *before * 100, " %", false)
+	}
 }
 
 // knownCell is a number, or empty if the node did not count then.
