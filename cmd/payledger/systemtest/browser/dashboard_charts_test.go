@@ -50,7 +50,7 @@ func TestCharts(t *testing.T) {
 	})
 }
 
-// receive makes an endpoint that works and one that fails.
+// receive makes two endpoints: the first accepts each webhook, the second refuses it.
 func (o *office) receive(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.URL.Path != "/good" {
@@ -106,7 +106,7 @@ func (o *office) testRequests(t *testing.T) {
 }
 
 // testWebhookRates checks the table of the endpoints: the endpoint that fails is first, with its
-// URL. The one that works has its description and times.
+// URL. The endpoint that accepts webhooks has its description and times.
 func (o *office) testWebhookRates(t *testing.T) {
 	w := o.browser.tab(t, 1280, unsigned)
 	o.signIn(w, "/dashboard/statistics?range=7&compare=no")
