@@ -58,8 +58,8 @@
 //
 // # Schedules that break simpler forms
 //
-// Each has a test: in this package, in package engine (TestOwner), or in package ownertest (10:
-// TestCandidates).
+// Each has a test: in this package, in package engine (TestOwner), or in package ownertest (1:
+// TestReadBesideFlight, 2: TestOneGroupUnderWay, 10: TestCandidates).
 //
 //  1. A draft of node B is in a group of the owner. B reads the group in the log before the owner
 //     has the acknowledgement, and answers its caller, who then reads at the owner: the owner's
