@@ -72,6 +72,7 @@ type rig struct {
 	requests map[string]int // by Idempotency-Key
 	hooks    []string       // bodies of webhooks
 	status   int            // that the receiver answers
+	held     chan struct{}  // the receiver answers when it closes; nil: at once. Set it before a node starts
 }
 
 // hookPath is where webhooks go.
@@ -99,14 +100,24 @@ func (r *rig) receive(w http.ResponseWriter, q *http.Request) {
 	if err != nil {
 		return // cut by a crash
 	}
+	if status := r.note(q, string(body)); status > 0 {
+		if r.held != nil {
+			<-r.held
+		}
+		w.WriteHeader(status)
+	}
+}
+
+// note notes a request, and returns the status of its answer; 0 for a webhook.
+func (r *rig) note(q *http.Request, body string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if q.URL.Path == hookPath {
-		r.hooks = append(r.hooks, string(body))
-		return
+		r.hooks = append(r.hooks, body)
+		return 0
 	}
 	r.requests[q.Header.Get("Idempotency-Key")]++
-	w.WriteHeader(r.status)
+	return r.status
 }
 
 // came counts the requests, and how many were other than the first of their key.

@@ -184,8 +184,8 @@ func (r *rig) backlog(w workflow.Workflow, runs int, due time.Time) []workflow.S
 	return made
 }
 
-// TestBacklog: thousands of runs that come due at once end, each once, and while they do, and their
-// receiver takes its time, another workflow's runs come at their own.
+// TestBacklog: thousands of runs that come due at once end, each once. While their receiver does
+// not answer, another workflow's run takes its turn.
 func TestBacklog(t *testing.T) {
 	r := newRig(t)
 	many := 5_000
@@ -195,12 +195,17 @@ func TestBacklog(t *testing.T) {
 	flow := r.workflow(workflow.Definition{DelaySeconds: 3600, Condition: "false", Actions: []workflow.Action{{Type: workflow.HTTPRequest, URL: r.url}}})
 	other := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})
 	made := r.backlog(flow, many, time.Now())
+	r.held = make(chan struct{})
+	answer := sync.OnceFunc(func() { close(r.held) })
+	t.Cleanup(answer)
 	n := r.start(nodeConfig{})
-	began := time.Now()
+	r.until("a request came", func() bool { came, _ := r.came(); return came > 0 })
 	if s, _ := r.over(r.runOf(other, r.pay())); s.Status() != workflow.Succeeded {
 		t.Errorf("%+v", s)
 	}
 	between, _ := r.came()
+	began := time.Now()
+	answer()
 	for came := -1; came < many; { // for as long as more come
 		before := came
 		r.until("more requests came", func() bool { came, _ = r.came(); return came > before })
@@ -215,7 +220,7 @@ func TestBacklog(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if keys, again := r.came(); keys != many || again != 0 {
+	if keys, again := r.came(); keys != many || again > between { // those that were not answered may time out on a slow machine
 		t.Errorf("%d requests, %d again", keys, again)
 	}
 	r.until("nothing is left in memory", func() bool { return n.engine.InFlight() == 0 })
