@@ -13,9 +13,11 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	_ "modernc.org/sqlite" // its driver
 
@@ -140,8 +142,45 @@ func TestLargeHistory(t *testing.T) {
 		t.Errorf("%d parts have %d events", parts, events)
 	}
 	s.signIn()
-	s.open("/dashboard" + at)
-	s.shows(200, "The page shows the first ")
+	s.showsLargeHistory("/dashboard" + at)
+}
+
+// showsLargeHistory checks the page of a payment of 11.00 EUR with 82 events: it is of now, with
+// the newest events, and leads to the earlier ones.
+func (s *site) showsLargeHistory(page string) {
+	s.t.Helper()
+	s.open(page)
+	s.shows(200, "Settled €0.39 refunded Refund Download the proof", "Captured €11.00 Refunded €0.39", "revision 82", "Reload the page for newer data.")
+	first := 0
+	if n, _ := fmt.Sscanf(cutBefore(text(s.now.text), "The page shows the events "), "%d to 82 of 82;", &first); n != 1 || first < 3 {
+		s.t.Fatalf("the page begins with revision %d: %s", first, text(s.now.text))
+	}
+	if now := text(s.now.text); strings.Contains(now, "earlier state") || strings.Contains(now, "Back to now") || !strings.Contains(s.now.text, `max="82"`) {
+		s.t.Errorf("not of now: %s", now)
+	}
+	from := first - 1
+	began := time.Time{}
+	for _, query := range []string{fmt.Sprintf("?at=%d", from), fmt.Sprintf("?at=2&until=%d", from)} {
+		s.open(page + query)
+		s.shows(200, "You look at an earlier state.", "Back to now", "Newest events", fmt.Sprintf("The page shows the events 1 to %d of 82;", from), "Captured")
+		if strings.Contains(text(s.now.text), "Refund Download") || !strings.Contains(s.now.text, fmt.Sprintf(`min="1" max="%d"`, from)) {
+			s.t.Errorf("%s: %s", query, text(s.now.text))
+		}
+		created := regexp.MustCompile(`<dt>Created</dt><dd><time datetime="([^"]*)"`).FindStringSubmatch(s.now.text)
+		began, _ = time.Parse(time.RFC3339, created[1])
+	}
+	s.open(page + "?at=" + began.Add(-time.Hour).Format(time.RFC3339))
+	s.shows(404, "There was no payment yet")
+	s.open(page + "?at=" + began.Truncate(time.Second).Format(time.RFC3339))
+	s.shows(200, "You look at an earlier state.", "After revision 1 of 82")
+	s.open(page + "?at=83")
+	s.shows(404, "The payment has the revisions 1 to 82.")
+}
+
+// cutBefore returns the text behind the first place of another; "" without it.
+func cutBefore(text, mark string) string {
+	_, behind, _ := strings.Cut(text, mark)
+	return behind
 }
 
 // TestEventsInParts: after and limit give the history in parts, which together are the whole; one

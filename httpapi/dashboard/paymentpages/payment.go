@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
@@ -123,8 +122,11 @@ type view struct {
 	Erasable bool       // the user may erase the guest who paid
 	Next     string     // the next step of the merchant; "" in the past
 	Actions  []action
-	Partial  bool // the history is longer than the page shows
 	hooks    []endpoint
+
+	Revisions uint64     // of the payment
+	Until     uint64     // the last revision of an earlier part of the history; 0: the page has the newest part
+	After     *time.Time // of the first event after an earlier part
 }
 
 type endpoint struct{ ID, URL, Description string }
@@ -140,12 +142,9 @@ func (v view) Endpoint(id string) endpoint {
 // Name returns the endpoint's name for people.
 func (e endpoint) Name() string { return cmp.Or(e.Description, e.URL) }
 
-// historyMost is the greatest number of events on the page; large ones are fewer (GET
-// /payments/{id}/events). payledger history shows all.
-const historyMost = "200"
-
 // show serves a payment's page. With the parameter at it shows the payment after that revision, or
-// at that time.
+// at that time; until is the last revision of an earlier part of the history. Without at the page is
+// of now, with the newest part.
 func show(v *frame.Visit) error {
 	id := v.Request.PathValue("id")
 	var out view
@@ -153,18 +152,10 @@ func show(v *frame.Visit) error {
 	if err := read(v, id, &out.Payment, &shown); err != nil {
 		return err
 	}
-	var history struct {
-		Data      []entry
-		NextAfter uint64
-	}
-	err := v.Get(frame.Path("management", "payments", id, "events"), url.Values{
-		"limit": {historyMost}, "expand": {"webhooks", "processor", "routing", "workflow"},
-	}, &history)
+	err := out.readHistory(v, v.Value("at"), v.Value("until"), v.Revision)
 	if err != nil {
 		return err
 	}
-	out.Entries, out.Partial = history.Data, history.NextAfter != 0
-	endWaits(out.Entries)
 	if slices.ContainsFunc(out.Entries, func(e entry) bool { return len(e.Webhooks) > 0 }) {
 		if out.hooks, err = frame.All[endpoint](v, apiEndpoints); err != nil {
 			return err
@@ -216,17 +207,16 @@ func erasedAt(v *frame.Visit, subject string, since time.Time) (*time.Time, erro
 	return &found.Data[0].At, nil
 }
 
-// endWaits marks the waits of past events that the newest event does not have any more.
-func endWaits(entries []entry) {
+// endWaits marks the waits of events that the payment's newest event does not have any more.
+func endWaits(entries []entry, newest []wait) {
 	open := map[[2]string]bool{}
-	for i := range slices.Backward(entries) {
+	for _, w := range newest {
+		open[[2]string{w.Key, w.State}] = true
+	}
+	for i := range entries {
 		for j := range entries[i].Waiting {
 			w := &entries[i].Waiting[j]
-			wait := [2]string{w.Key, w.State}
-			if i == len(entries)-1 {
-				open[wait] = true
-			}
-			w.Over = !open[wait]
+			w.Over = !open[[2]string{w.Key, w.State}]
 		}
 	}
 }

@@ -58,32 +58,36 @@ func (m moment) Told() (all []told) {
 }
 
 // travel chooses the moment that the page shows: a revision, or a time with the newest revision of
-// then. Without one it is now.
+// then. Without one it is now. The page has the part of the history with that moment.
 func (v *view) travel(at string, now time.Time) error {
 	if len(v.Entries) == 0 {
+		v.Newest = true
 		return nil
 	}
-	first, last := v.Entries[0], v.Entries[len(v.Entries)-1]
-	v.At = last.Revision
+	v.At = v.Last()
 	n, err := strconv.ParseUint(at, 10, 64)
 	switch {
 	case at == "":
-	case err == nil && first.Revision <= n && n <= last.Revision:
+	case err == nil && v.First() <= n && n <= v.Last():
 		v.At = n
 	case err == nil:
-		return &frame.Failure{Status: 404, ID: "NotFound", Text: fmt.Sprintf("The payment has the revisions %d to %d.", first.Revision, last.Revision), Advice: "Choose one of them."}
+		return &frame.Failure{Status: 404, ID: "NotFound", Text: fmt.Sprintf("The payment has the revisions 1 to %d.", v.Revisions), Advice: "Choose one of them."}
 	default:
 		if err := v.atTime(at, now); err != nil {
 			return err
 		}
 	}
-	v.Newest = !v.Partial && v.Time == nil && v.At == last.Revision
+	v.Newest = v.Time == nil && v.At == v.Revisions
 	until := v.Time
 	for i, e := range v.Entries {
 		if e.Revision == v.At {
 			v.Then.At, v.Then.Type, v.Then.JSON = e.Time, e.Type, e.Payment
-			if until == nil && i+1 < len(v.Entries) {
+			switch {
+			case until != nil:
+			case i+1 < len(v.Entries):
 				until = &v.Entries[i+1].Time
+			default:
+				until = v.After
 			}
 		}
 	}
@@ -115,23 +119,24 @@ var times = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", ti
 
 const fieldTime = "2006-01-02T15:04:05"
 
-// atTime chooses the moment of a time. One in the future is now.
-func (v *view) atTime(text string, now time.Time) error {
-	var at time.Time
-	var err error
+func parseTime(text string) (at time.Time, err error) {
 	for _, layout := range times {
 		if at, err = time.Parse(layout, text); err == nil {
 			break
 		}
 	}
-	first, last := v.Entries[0], v.Entries[len(v.Entries)-1]
+	return at, err
+}
+
+// atTime chooses the moment of a time. One in the future is now.
+func (v *view) atTime(text string, now time.Time) error {
+	at, err := parseTime(text)
+	first := v.Entries[0]
 	switch {
 	case err != nil:
 		return &frame.Failure{Status: 404, ID: "NotFound", Text: "“" + text + "” is no revision and no time.", Advice: "Write the time as in 2026-03-14T09:30:00, in UTC."}
 	case at.Before(first.Time.Truncate(time.Second)):
 		return &frame.Failure{Status: 404, ID: "NotFound", Text: "There was no payment yet: it was made " + frame.When(first.Time) + ".", Advice: "Choose a later time."}
-	case v.Partial && at.After(last.Time):
-		return &frame.Failure{Status: 404, ID: "NotFound", Text: "The page has the events until " + frame.When(last.Time) + ".", Advice: "payledger history shows all."}
 	case !at.Before(now):
 		return nil
 	}

@@ -18,7 +18,7 @@ func history(t *testing.T, began time.Time) view {
 			{"endpointId":"slow","eventType":"PAYMENT.STATUS","attempts":[{"startedAt":%q,"durationMs":9000}]}]},
 		{"revision":2,"time":%q,"type":"payment.captured","payment":{"status":"SETTLED"}}]`,
 		began.Format(time.RFC3339), began.Add(5*time.Second).Format(time.RFC3339), began.Add(8*time.Second).Format(time.RFC3339), began.Add(10*time.Second).Format(time.RFC3339))
-	var v view
+	v := view{Revisions: 2}
 	if err := json.Unmarshal([]byte(text), &v.Entries); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestUntold(t *testing.T) {
 	began := time.Date(2026, 3, 14, 14, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 	made := func() view {
-		return view{Entries: []entry{{Revision: 1, Time: began, Payment: json.RawMessage(`{"status":"AUTHORIZED"}`), Webhooks: []hook{
+		return view{Revisions: 1, Entries: []entry{{Revision: 1, Time: began, Payment: json.RawMessage(`{"status":"AUTHORIZED"}`), Webhooks: []hook{
 			{EndpointID: "a", Attempts: []attempt{{Number: 1, StartedAt: at(1), StatusCode: 500, Failure: "STATUS"}, {Number: 2, StartedAt: at(6), StatusCode: 503, Failure: "STATUS"}, {Number: 3, StartedAt: at(20), StatusCode: 200}}},
 			{EndpointID: "b", Outcome: "CANCELLED"}, {EndpointID: "c", Dropped: true},
 		}}}}

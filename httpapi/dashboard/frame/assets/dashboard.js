@@ -238,7 +238,8 @@ function prepare(part) {
   document.dispatchEvent(new CustomEvent('dashboard:shown')) // for charts.js
 }
 
-// A slider with data-travel shows the page of its value: the label at once, then the parts of that page. The slider stays, with its focus.
+// A slider with data-travel, the value of now, shows the page of its value: the label at once, then the parts of that page. The slider stays,
+// with its focus.
 let travelled = 0
 function travel(slider) {
   const plain = slider.form.querySelector('[data-plain]')
@@ -247,7 +248,7 @@ function travel(slider) {
   const go = async () => {
     const mine = ++travelled
     const to = new URL(slider.form.action)
-    if (slider.value !== slider.max) to.searchParams.set('at', slider.value)
+    if (slider.value !== slider.dataset.travel) to.search = new URLSearchParams(new FormData(slider.form))
     try {
       const page = parse(await (await fetch(to, { headers: { Accept: 'text/html' } })).text())
       const fresh = [...page.querySelectorAll('[data-part]')]
