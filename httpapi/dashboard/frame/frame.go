@@ -100,7 +100,7 @@ type Page struct {
 	Title  string
 	Nav    string // the address in the navigation that the page belongs to
 	Status int    // 0: 200
-	Live   bool   // the page's part data-live is refreshed while it is open
+	Live   bool   // the page's title and its parts data-live are refreshed while it is open
 	Charts bool   // the page has charts
 	Parts  bool   // the page has a file that is downloaded in parts
 	Data   any

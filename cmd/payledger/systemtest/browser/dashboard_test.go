@@ -61,6 +61,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("brand", o.testBrand)
 	t.Run("travel", o.testTravel)
 	t.Run("room", o.testRoom)
+	t.Run("live", o.testLive)
 	t.Run("session over", o.testSessionOver)
 }
 

@@ -43,6 +43,48 @@ func (o *office) testSessionOver(t *testing.T) {
 	w.untilText("[data-live-state]", "Refreshes every 5 seconds.")
 }
 
+// refresh is what the script does when somebody comes back to the page: it reads the page again.
+const refresh = `document.dispatchEvent(new Event("visibilitychange")); ""`
+
+// testLive: a page that is open follows what happens elsewhere, in its heading and title, too. A
+// focus without input stays where it is; while somebody fills in a field the page stays as it is,
+// and says so.
+func (o *office) testLive(t *testing.T) {
+	w := o.browser.tab(t, 1280, expected...)
+	o.signIn(w, "/dashboard")
+	eval[string](w, `sessionStorage.removeItem("paused"); ""`)
+	w.load(o.app.Ready().API + "/dashboard/payments")
+	w.untilText("[data-live-state]", "Refreshes every 5 seconds.")
+	w.focus("[data-live] .scroll")
+	id := o.payFor(t, approvedCard, "order-live", 4200)
+	eval[string](w, refresh)
+	w.untilText("[data-live]", "order-live")
+	w.until(`document.activeElement.matches("[data-live] .scroll")`)
+
+	m, title := o.merchant, "Payment of €42.00, "
+	w.load(o.app.Ready().API + "/dashboard/payments/" + id)
+	w.untilText("main .heading", "Authorized")
+	w.focus("#raw-1 summary")
+	m.Must(t, "POST", "/payments/"+id+"/capture", m.Headers(), nil)
+	eval[string](w, refresh)
+	w.untilText("main .heading", "Settled")
+	w.until(`document.activeElement.matches("#raw-1 summary") && document.title.startsWith("` + title + `settled")`)
+	w.untilText("[data-live-state]", "Refreshes every 5 seconds.")
+
+	w.focus("#at-time")
+	m.Must(t, "POST", "/payments/"+id+"/refund", m.Headers(), map[string]any{"amount": 200})
+	eval[string](w, refresh)
+	w.untilText("[data-live-state]", "Not refreshed while you work in it.")
+	if heading := w.text("main .heading"); strings.Contains(heading, "refunded") {
+		t.Errorf("the page is replaced: %s", heading)
+	}
+	w.focus(`main .heading a[href$="/refund"]`)
+	eval[string](w, refresh)
+	w.untilText("main .heading", "€2.00 refunded")
+	w.until(`document.activeElement.matches('main .heading a[href$="/refund"]')`)
+	w.untilText("[data-live-state]", "Refreshes every 5 seconds.")
+}
+
 // testTravel: the arrow keys on the slider show the payment of each revision without a new page:
 // the focus stays, and heading, label and buttons follow. A drag changes the label before its end.
 func (o *office) testTravel(t *testing.T) {

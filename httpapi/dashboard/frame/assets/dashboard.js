@@ -134,8 +134,7 @@ let pressed = false // a refresh must not take away what is being clicked
 document.addEventListener('pointerdown', () => { pressed = true })
 document.addEventListener('pointerup', () => setTimeout(() => { pressed = false }, 500))
 async function refresh() {
-  const live = document.querySelector('[data-live]')
-  if (!live || paused || pressed || document.hidden) return
+  if (paused || pressed || document.hidden || liveParts(document).length === 0) return
   try {
     const answer = await fetch(location.href, { headers: { Accept: 'text/html', 'X-Dashboard-Refresh': 'yes' } })
     if (answer.status === 401) {
@@ -144,19 +143,45 @@ async function refresh() {
       return
     }
     const page = parse(await answer.text())
-    const fresh = page.querySelector('[data-live]')
-    if (!answer.ok || !fresh) { showLive('The page could not be refreshed. It shows an earlier state.'); return }
-    if (!paused && !pressed && live.isConnected && !live.contains(document.activeElement) && !live.querySelector('.tooltip:not([hidden])') && !window.getSelection()?.toString()) {
-      const open = [...live.querySelectorAll('details[open][id]')].map((d) => d.id)
-      live.replaceWith(fresh)
-      for (const d of fresh.querySelectorAll('details[id]')) d.open = open.includes(d.id)
-      prepare(fresh)
-    }
+    const [shown, fresh] = [liveParts(document), liveParts(page)]
+    if (!answer.ok || fresh.length !== shown.length) { showLive('The page could not be refreshed. It shows an earlier state.'); return }
     say('')
+    if (paused || pressed) return
+    if (shown.some(inWork)) { showLive('Not refreshed while you work in it.'); return }
+    document.title = page.title
+    shown.forEach((part, i) => renew(part, fresh[i]))
     showLive('Refreshes every 5 seconds.')
   } catch {
     showLive('There is no connection. This is the state of the last refresh.')
   }
+}
+const liveParts = (page) => [...page.querySelectorAll('[data-live]')]
+
+// inWork reports whether another content would take away what a person does in a part: writes, chooses, selects text, or points at a chart.
+function inWork(part) {
+  const here = document.activeElement
+  const selection = window.getSelection()
+  return part.contains(here) && here.matches('input, select, textarea') || selection?.toString() && selection.containsNode(part, true) ||
+    part.querySelector('.tooltip:not([hidden])')
+}
+
+// renew replaces a part with its fresh content. What is open stays open, and focus and scroll positions stay where they are.
+function renew(part, fresh) {
+  const open = [...part.querySelectorAll('details[open][id]')].map((d) => d.id)
+  const scrolled = [...part.querySelectorAll('.scroll')].filter((box) => box.scrollLeft || box.scrollTop).map((box) => [box, box.scrollLeft, box.scrollTop])
+  const here = part.contains(document.activeElement) && document.activeElement
+  part.replaceWith(fresh)
+  for (const d of fresh.querySelectorAll('details[id]')) d.open = open.includes(d.id)
+  prepare(fresh)
+  for (const [box, left, top] of scrolled) twin(box, part, fresh)?.scrollTo(left, top)
+  if (here) (twin(here, part, fresh) || document.querySelector('main')).focus({ preventScroll: true })
+}
+
+// twin returns the element of fresh that is the same as one in a part: of the same name, in the same place among those with it.
+function twin(one, part, fresh) {
+  const name = (e) => e.id || e.getAttribute('href') || e.getAttribute('aria-label') || e.parentElement.id || e.textContent
+  const same = (within) => [...within.querySelectorAll(one.localName)].filter((e) => name(e) === name(one))
+  return same(fresh)[same(part).indexOf(one)]
 }
 
 // Times are written in UTC. Each has its local time on hover; a button in the footer writes all of them in the local time zone.
