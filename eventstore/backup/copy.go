@@ -52,11 +52,11 @@ func (t *tail) accept(seq uint64, body []byte) (fresh bool, err error) {
 		return false, t.join(hex.EncodeToString(g.Hash[:]))
 	case streams.Drops(t.shard) && seq > t.last+1: // the segments before were dropped
 		t.head = format.Head{Link: format.Link{Seq: seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
-		t.joined = true
 	}
 	if err := g.Follows(t.head); err != nil {
 		return false, err
 	}
+	t.joined = true // it names the hash of the last one, which may have been dropped
 	t.head = g.After(t.head)
 	t.last, t.hash = seq, hex.EncodeToString(g.Hash[:])
 	return true, nil

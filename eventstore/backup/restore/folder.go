@@ -75,10 +75,7 @@ func syncAll(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() && !entry.Type().IsRegular() {
-			return err
-		}
+	err = eachFile(root.FS(), func(path string) error {
 		f, err := root.Open(path)
 		if err != nil {
 			return err
@@ -86,4 +83,18 @@ func syncAll(dir string) error {
 		return errors.Join(f.Sync(), f.Close())
 	})
 	return errors.Join(err, root.Close())
+}
+
+// eachFile calls do with each file and each folder that stands there. The server removes what it
+// has purged in the background, also after its end: what is gone meanwhile needs nothing.
+func eachFile(files fs.FS, do func(path string) error) error {
+	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && (entry.IsDir() || entry.Type().IsRegular()) {
+			err = do(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) && path != "." {
+			return nil
+		}
+		return err
+	})
 }
