@@ -472,6 +472,37 @@ func TestAction(t *testing.T) {
 	}
 }
 
+// TestPendingEnds: a complete or a void that is PENDING first ends its authorization with its
+// result, which a question to the vendor or a message brings.
+func TestPendingEnds(t *testing.T) {
+	for _, kind := range []processor.Kind{processor.Complete, processor.Void} {
+		for _, told := range []bool{false, true} {
+			r := newRig(t, time.Hour)
+			op := authorization("01p.1", "4916994064252017")
+			waiting := r.sent(op)
+			ending := following(kind, "01p.2", waiting.ProcessorTransactionID, 0)
+			r.vendor.pends = kind
+			if a := r.sent(ending); a.State != processor.Pending {
+				t.Fatalf("%+v", a)
+			}
+			done := r.vendor.ends(ending.Key, processor.Answer{State: processor.Succeeded, At: r.now})
+			if told {
+				r.event(200, Event{ID: "e1", Key: ending.Key, Result: &done})
+			} else if l := r.lookup(ending.Key); l.Answer.State != processor.Succeeded {
+				t.Fatalf("%+v", l.Answer)
+			}
+			want := map[processor.Kind]processor.State{processor.Complete: processor.Succeeded, processor.Void: processor.Failed}[kind]
+			if l, _, err := r.k.state(t.Context(), op.Key); err != nil || l.Answer.State != want {
+				t.Errorf("%s, told %t: the authorization is %+v %v", kind, told, l.Answer, err)
+			}
+			r.sent(following(processor.Capture, "01p.3", waiting.ProcessorTransactionID, 1250))
+			if got := r.vendor.order.Parent.Answer.State; got != want {
+				t.Errorf("%s, told %t: a capture acts upon an authorization that is %s", kind, told, got)
+			}
+		}
+	}
+}
+
 // TestDisputes: a dispute about a transaction of the book is listed once and in pages; others are
 // left out.
 func TestDisputes(t *testing.T) {

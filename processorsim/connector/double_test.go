@@ -48,8 +48,10 @@ type double struct {
 	tokens  bool              // it takes tokens of cards
 	refuses *processor.Answer // it refuses each order by itself
 	cannot  []protocol.Lack
-	oneID   bool          // captures have the transaction of their authorization
-	wrong   domain.Amount // added to the amounts of results
+	pends   processor.Kind // operations of this kind are PENDING
+	order   Order          // the newest that Send got
+	oneID   bool           // captures have the transaction of their authorization
+	wrong   domain.Amount  // added to the amounts of results
 	calls   int
 	told    []Event       // messages of a blind double, not sent yet
 	doubts  []bool        // Order.Doubtful of each call
@@ -101,6 +103,7 @@ func (d *double) Send(ctx context.Context, o Order) (Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls++
+	d.order = o
 	d.doubts = append(d.doubts, o.Doubtful)
 	how := d.next
 	d.next = arrives
@@ -141,6 +144,9 @@ func (d *double) do(o Order) (Result, error) {
 	}
 	if o.Kind == processor.Void || o.Kind == processor.Complete || o.Kind == processor.Capture && d.oneID {
 		r.Answer.ProcessorTransactionID = o.ParentID
+	}
+	if o.Kind == d.pends {
+		r.Answer.State = processor.Pending
 	}
 	if o.Tokenize {
 		r.Answer.CardToken = "tok_secret"

@@ -192,8 +192,9 @@ func undone(a processor.Answer) bool {
 	return a.State == processor.Declined || a.State == processor.Failed
 }
 
-// end records the end of an open operation. An authorization that waited for its customer goes on
-// answering that under its own key; a pending operation answers its result.
+// end records the end of an open operation, and of the authorization that it ends. An authorization
+// that waited for its customer goes on answering that under its own key; a pending operation
+// answers its result.
 func (k *Connector) end(ctx context.Context, o *book.Operation, answer processor.Answer, told *book.Notice) error {
 	if answer.At.IsZero() {
 		answer.At = k.now()
@@ -204,5 +205,5 @@ func (k *Connector) end(ctx context.Context, o *book.Operation, answer processor
 	} else {
 		change.Answer = &answer
 	}
-	return k.book.Record(ctx, k.now(), change)
+	return k.recordWithParent(ctx, answer, change)
 }

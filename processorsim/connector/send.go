@@ -229,11 +229,17 @@ func (k *Connector) record(ctx context.Context, o *book.Operation, answer proces
 	if answer.At.IsZero() {
 		answer.At = k.now()
 	}
-	changes := []book.Change{{Operation: o, Answer: &answer, Notice: told}}
-	parent, end, err := k.ends(ctx, o, answer)
+	return k.recordWithParent(ctx, answer, book.Change{Operation: o, Answer: &answer, Notice: told})
+}
+
+// recordWithParent records a change that an answer makes, and the end of the authorization that the
+// answer ends, as one change.
+func (k *Connector) recordWithParent(ctx context.Context, answer processor.Answer, change book.Change) error {
+	parent, end, err := k.ends(ctx, change.Operation, answer)
 	if err != nil {
 		return err
 	}
+	changes := []book.Change{change}
 	if parent != nil {
 		changes = append(changes, book.Change{Operation: parent, Ended: &end})
 	}
