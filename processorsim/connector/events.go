@@ -101,7 +101,7 @@ func (k *Connector) surprise(o *book.Operation, e Event) {
 // count if the vendor told a success.
 func (k *Connector) takeNothing(ctx context.Context, o *book.Operation, e Event) error {
 	switch {
-	case o.Phase != book.Sent && o.Phase != book.Undo:
+	case !o.Doubtful():
 		return nil
 	case o.Answer != nil:
 		k.Log.Error().Str("operation", string(o.Key)).Str("event", e.ID).Msg("the vendor says that it did nothing, and told a success before: the operation stays unknown")
@@ -184,7 +184,7 @@ func (k *Connector) eventOperation(ctx context.Context, e Event) (found *book.Op
 			if o.Kind == e.Kind && e.Tag != "" && strings.HasPrefix(vendorKey(o), stem) {
 				found = o
 			}
-			doubtful = doubtful || o.Kind == e.Kind && (o.Phase == book.Sent || o.Phase == book.Undo)
+			doubtful = doubtful || o.Kind == e.Kind && o.Doubtful()
 			return nil
 		})
 		if found != nil || err != nil {

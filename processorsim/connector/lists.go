@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/connector/book"
 	"payledger/processorsim/protocol"
 )
+
+// vendorBehind is how far a vendor's clock may be behind the connector's.
+const vendorBehind = 10 * time.Minute
 
 // Disputes returns notifications about disputes, oldest first.
 func (k *Connector) Disputes(ctx context.Context, f protocol.DisputeFilter) (protocol.DisputeList, error) {
@@ -24,10 +28,8 @@ func (k *Connector) Entries(ctx context.Context, f protocol.Filter, yield func(p
 		return err
 	}
 	err = k.book.Each(ctx, f, func(o *book.Operation) error {
-		if o.Phase == book.Sent || o.Phase == book.Undo {
-			if o, err = k.settled(ctx, o); err != nil {
-				return err
-			}
+		if o, err = k.settled(ctx, o); err != nil {
+			return err
 		}
 		if o.Phase == book.Idle { // nothing was done
 			return nil
@@ -55,17 +57,31 @@ func actsUpon(e protocol.Entry, o *book.Operation) bool {
 	return e.ParentID != "" && newest != nil && newest.ProcessorTransactionID == e.ParentID
 }
 
-// settled resolves an operation of unknown outcome. Without success there is no list: one without
-// the operation would be wrong, and one with it, too.
+// settled resolves an operation of unknown outcome. It waits for an attempt that runs. Without
+// success there is no list: one without the operation would be wrong, and one with it, too.
 func (k *Connector) settled(ctx context.Context, o *book.Operation) (*book.Operation, error) {
-	if _, err := k.Lookup(ctx, k.Name, o.Key); err != nil {
-		return nil, err
+	for asked := false; o.Doubtful(); {
+		if asked {
+			return nil, fmt.Errorf("operation %q: %w", o.Key, errUnknown)
+		}
+		own, other := k.claim(o.Key, true)
+		if asked = own != nil; asked {
+			if _, err := k.ask(ctx, o.Key, own); err != nil {
+				return nil, err
+			}
+		} else {
+			select {
+			case <-other.done:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		var err error
+		if o, err = k.book.Find(ctx, o.Key); err != nil {
+			return nil, err
+		}
 	}
-	o, err := k.book.Find(ctx, o.Key)
-	if err == nil && (o.Phase == book.Sent || o.Phase == book.Undo) {
-		err = fmt.Errorf("operation %q: %w", o.Key, errUnknown)
-	}
-	return o, err
+	return o, nil
 }
 
 // outside returns the operations that the vendor lists and the book does not have.
@@ -84,12 +100,17 @@ func (k *Connector) outside(ctx context.Context, f protocol.Filter) (list []prot
 		return nil, fmt.Errorf("the vendor's list: %w", err)
 	}
 	// The book has each operation of this connector that the vendor lists, because it records the
-	// request first. It has the transactions of all of them when no outcome is unknown.
-	doubtful, err := k.book.Doubtful(ctx, f.Reference)
+	// request first. It has the transactions of all of them when no outcome is unknown. An operation
+	// that began after the time of the list is not in the vendor's list.
+	var until time.Time
+	if !f.To.IsZero() {
+		until = f.To.Add(vendorBehind)
+	}
+	unknown, err := k.book.Doubtful(ctx, f.Reference, until)
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range doubtful {
+	for _, o := range unknown {
 		if _, err := k.settled(ctx, o); err != nil {
 			return nil, err
 		}

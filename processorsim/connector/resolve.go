@@ -24,7 +24,14 @@ func (k *Connector) Lookup(ctx context.Context, _ processor.Name, key domain.Ope
 	if own == nil { // an attempt runs: its result comes later
 		return l, nil
 	}
-	err = k.detached(ctx, key, own, func(ctx context.Context) (err error) {
+	return k.ask(ctx, key, own)
+}
+
+// ask is Lookup under a claim, which it releases.
+func (k *Connector) ask(ctx context.Context, key domain.OperationKey, own *claim) (processor.Lookup, error) {
+	var l processor.Lookup
+	err := k.detached(ctx, key, own, func(ctx context.Context) (err error) {
+		var o *book.Operation
 		if l, o, err = k.state(ctx, key); err == nil && o != nil {
 			k.learn(ctx, o)
 			l = lookup(o)

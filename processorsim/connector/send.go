@@ -81,7 +81,7 @@ func (k *Connector) send(ctx context.Context, op processor.Operation) (processor
 		return processor.Answer{}, protocol.ErrKeyReused
 	case o == nil:
 		o, err = k.first(ctx, op)
-	case o.Phase == book.Sent || o.Phase == book.Undo:
+	case o.Doubtful():
 		err = k.resolve(ctx, o, op.Card)
 	}
 	if err == nil && o.Phase == book.Idle {

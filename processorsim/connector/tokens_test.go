@@ -100,7 +100,7 @@ func TestRefusedBeforeSent(t *testing.T) {
 			if l := r.lookup(op.Key); l.State != want {
 				t.Errorf("%s, step %d: %+v", name, step, l)
 			}
-			if doubtful, err := r.k.book.Doubtful(t.Context(), ""); err != nil || len(doubtful) != 0 {
+			if doubtful, err := r.k.book.Doubtful(t.Context(), "", time.Time{}); err != nil || len(doubtful) != 0 {
 				t.Errorf("%s, step %d: %+v %v", name, step, doubtful, err)
 			}
 			if a := r.sent(op); a.State != processor.Failed || a.At.IsZero() || r.vendor.calls != 0 {

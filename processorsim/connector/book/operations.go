@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"payledger/domain"
@@ -50,6 +51,9 @@ func (o *Operation) Open() bool {
 	a := o.Newest()
 	return a != nil && (a.State == processor.Pending || a.State == processor.ActionRequired)
 }
+
+// Doubtful reports whether the vendor may have the operation, and its outcome is not known.
+func (o *Operation) Doubtful() bool { return o.Phase == Sent || o.Phase == Undo }
 
 // Same reports whether a repeat has the contents of o (D14.2).
 func (o *Operation) Same(op processor.Operation) bool {
@@ -315,11 +319,16 @@ func (b *Book) Fenced(ctx context.Context, key domain.OperationKey) (fenced bool
 
 const page = 256
 
-// Each calls do with every operation that f selects, in order of creation, until do returns an
-// error. The book is not locked meanwhile.
+// Each calls do with every operation of the book that f selects, in order of creation, until do
+// returns an error. The book is not locked meanwhile; operations that are recorded meanwhile are
+// left out, so Each ends however long do takes.
 func (b *Book) Each(ctx context.Context, f protocol.Filter, do func(*Operation) error) error {
+	var last int64
+	if err := b.db.QueryRowContext(ctx, `SELECT COALESCE(MAX(number), 0) FROM operations`).Scan(&last); err != nil {
+		return fmt.Errorf("book: %w", err)
+	}
 	for after := int64(0); ; {
-		list, err := b.page(ctx, f, after)
+		list, err := b.page(ctx, f, after, last)
 		if err != nil {
 			return err
 		}
@@ -336,13 +345,17 @@ func (b *Book) Each(ctx context.Context, f protocol.Filter, do func(*Operation) 
 }
 
 // Doubtful returns the operations whose outcome at the vendor is not known, of one payment or, with
-// "", of all.
-func (b *Book) Doubtful(ctx context.Context, reference domain.PaymentID) ([]*Operation, error) {
-	return b.list(ctx, `phase IN ('sent', 'undo') AND (? = '' OR reference = ?) ORDER BY number`, string(reference), string(reference))
+// "", of all, that were created until a time; zero is no bound.
+func (b *Book) Doubtful(ctx context.Context, reference domain.PaymentID, until time.Time) ([]*Operation, error) {
+	latest := int64(math.MaxInt64)
+	if !until.IsZero() {
+		latest = until.UnixMicro()
+	}
+	return b.list(ctx, `phase IN ('sent', 'undo') AND (? = '' OR reference = ?) AND created <= ? ORDER BY number`, string(reference), string(reference), latest)
 }
 
-func (b *Book) page(ctx context.Context, f protocol.Filter, after int64) ([]*Operation, error) {
-	where, args := `number > ?`, []any{after}
+func (b *Book) page(ctx context.Context, f protocol.Filter, after, last int64) ([]*Operation, error) {
+	where, args := `number > ? AND number <= ?`, []any{after, last}
 	if f.Reference != "" {
 		where, args = where+` AND reference = ?`, append(args, string(f.Reference))
 	}

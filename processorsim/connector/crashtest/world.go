@@ -230,7 +230,7 @@ func (w *world) close(ctx context.Context) (failed error) {
 	if err != nil {
 		return errors.Join(failed, err)
 	}
-	doubtful, err := b.Doubtful(ctx, "")
+	doubtful, err := b.Doubtful(ctx, "", time.Time{})
 	for _, o := range doubtful {
 		err = errors.Join(err, fmt.Errorf("the connector's book has operation %s as %s", o.Key, o.Phase))
 	}
