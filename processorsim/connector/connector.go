@@ -45,6 +45,7 @@ type Connector struct {
 	book   *book.Book
 	timers *timers.Set
 	sender *notify.Sender
+	outbox outbox
 	server *server.Server
 
 	ctx    context.Context // of calls of the vendor; ended when Close waits no longer
@@ -85,9 +86,10 @@ func New(ctx context.Context, c Config) (*Connector, error) {
 		seen: map[domain.OperationKey]time.Time{}, crash: func(string) error { return nil },
 	}
 	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	k.sender = notify.New(notify.Config{Secret: c.Secret, Timers: k.timers, Done: k.delivered, Log: c.Log})
+	k.sender = notify.New(notify.Config{Secret: c.Secret, Timers: k.timers, Done: k.delivered, Lost: k.undelivered, Log: c.Log})
 	k.server = server.New(server.Config{Books: k, Token: c.Token, Log: c.Log})
-	k.notify(left...)
+	k.outbox.kept = left
+	k.round()
 	return k, nil
 }
 
@@ -123,17 +125,3 @@ func (k *Connector) Declaration(name processor.Name) (protocol.Declaration, bool
 }
 
 func (k *Connector) now() time.Time { return k.Now().UTC().Truncate(time.Microsecond) }
-
-func (k *Connector) notify(list ...book.Notice) {
-	for _, n := range list {
-		if n.URL != "" {
-			k.sender.Send(&notify.Notification{ID: n.ID, URL: n.URL, Body: n.Body})
-		}
-	}
-}
-
-func (k *Connector) delivered(id string) {
-	if err := k.book.Delivered(k.ctx, id); err != nil && k.ctx.Err() == nil {
-		k.Log.Error().Err(err).Str("notification", id).Msg("the end of a notification could not be recorded; it is sent again after the next start")
-	}
-}

@@ -434,12 +434,7 @@ func TestPending(t *testing.T) {
 	if err != nil || n.Key != op.Key || n.Answer.State != processor.Succeeded || n.Kind != processor.Authorize {
 		t.Errorf("%+v %v", n, err)
 	}
-	for { // it is taken off the list after the answer
-		if left, err := r.k.book.Undelivered(t.Context()); err != nil || len(left) == 0 {
-			must(t, err)
-			break
-		}
-	}
+	r.taken() // it is taken off the list after the answer
 	second := authorization("01p.2", "4000000000003220")
 	r.sent(second)
 	r.vendor.ends(second.Key, processor.Answer{State: processor.Declined, Code: "51", At: r.now})

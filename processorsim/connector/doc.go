@@ -72,6 +72,8 @@
 //     that does not is no result: the operation stays SENT, and the log says so.
 //   - A message that an Idle operation was done all the same counts, unless its key is fenced: a
 //     repeat is then no second one. The log has an error.
+//   - A notification is repeated until the ledger takes it, also after a restart: in the first minute
+//     as the protocol has it, then in rounds whose pause grows to an hour.
 //   - Cards are not stored. An authorization whose outcome is not known is sent again only when the
 //     ledger repeats it with its card.
 //   - A new Order.Key is used only after the vendor said that it did nothing under the old one, and

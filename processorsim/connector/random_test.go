@@ -21,6 +21,7 @@ type rig struct {
 	dir     string
 	now     time.Time
 	vendor  *double
+	after   func(time.Duration, func()) func() bool // runs functions later; nil: never
 	k       *Connector
 	crashes int // the number of steps until the next crash; 0: none
 	crashed bool
@@ -36,9 +37,12 @@ func newRig(t testing.TB, life time.Duration) *rig {
 
 func (r *rig) open() {
 	r.t.Helper()
+	if r.after == nil {
+		r.after = func(time.Duration, func()) func() bool { return func() bool { return true } }
+	}
 	k, err := New(context.Background(), Config{
 		Name: processor.Stripe, Vendor: r.vendor, Dir: r.dir, Secret: []byte("secret"), Now: func() time.Time { return r.now },
-		AfterFunc: func(time.Duration, func()) func() bool { return func() bool { return true } },
+		AfterFunc: r.after,
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -27,7 +27,8 @@ type Notification struct {
 	ID     string // names it for Config.Done
 	URL    string
 	Body   []byte
-	Copies int // the number of times it is sent, at least once: a processor may err
+	Copies int  // the number of times it is sent, at least once: a processor may err
+	Once   bool // it is given up after one attempt
 
 	attempt int
 }
@@ -37,6 +38,7 @@ type Config struct {
 	Secret []byte          // signs the bodies
 	Timers *timers.Set     // for the retries
 	Done   func(id string) // the notification was delivered, or given up
+	Lost   func(id string) // the notification was given up; nil: Done is called
 	Tried  func()          // called after each attempt; nil: nobody listens
 	Log    zerolog.Logger
 }
@@ -60,6 +62,9 @@ func New(c Config) *Sender {
 	s := &Sender{Config: c}
 	if s.Tried == nil {
 		s.Tried = func() {}
+	}
+	if s.Lost == nil {
+		s.Lost = s.Done
 	}
 	s.work = sync.NewCond(&s.mu)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -127,8 +132,8 @@ func (s *Sender) try(n *Notification) {
 		s.Done(n.ID)
 		return
 	}
-	if n.attempt == retries {
-		s.Done(n.ID)
+	if n.Once || n.attempt == retries {
+		s.Lost(n.ID)
 		s.Log.Warn().Err(err).Str("notification", n.ID).Msg("notification given up")
 		return
 	}

@@ -28,26 +28,36 @@ func (n Notice) write(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// Undelivered returns the notifications that are to be sent, by id.
-func (b *Book) Undelivered(ctx context.Context) (list []Notice, err error) {
-	rows, err := b.db.QueryContext(ctx, `SELECT id, url, body FROM outbox ORDER BY id`)
+// Undelivered returns the ids of the notifications that the ledger has not taken.
+func (b *Book) Undelivered(ctx context.Context) (ids []string, err error) {
+	rows, err := b.db.QueryContext(ctx, `SELECT id FROM outbox ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("book: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var n Notice
-		var body string
-		if err := rows.Scan(&n.ID, &n.URL, &body); err != nil {
+		var id string
+		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		n.Body = []byte(body)
-		list = append(list, n)
+		ids = append(ids, id)
 	}
-	return list, rows.Err()
+	return ids, rows.Err()
 }
 
-// Delivered removes a notification that the ledger has taken, or that was given up.
+// Notice returns a notification that the ledger has not taken; nil for any other.
+func (b *Book) Notice(ctx context.Context, id string) (*Notice, error) {
+	n := Notice{ID: id}
+	var body string
+	err := b.db.QueryRowContext(ctx, `SELECT url, body FROM outbox WHERE id = ?`, id).Scan(&n.URL, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // not there is no error
+	}
+	n.Body = []byte(body)
+	return &n, err
+}
+
+// Delivered removes a notification that the ledger has taken.
 func (b *Book) Delivered(ctx context.Context, id string) error {
 	return b.change(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM outbox WHERE id = ?`, id)
