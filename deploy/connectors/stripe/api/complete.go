@@ -19,7 +19,7 @@ const actionPatience = time.Hour
 func (s *Stripe) complete(ctx context.Context, o connector.Order) (connector.Result, error) {
 	intent, err := s.intent(ctx, o.ParentID)
 	if err != nil {
-		return connector.Result{}, err
+		return connector.Result{}, unread(err)
 	}
 	if intent.Status == stripe.PaymentIntentStatusRequiresAction && o.Outcome == processor.AuthenticationFailed {
 		if intent, err = s.abandon(ctx, o); err != nil {
@@ -40,7 +40,11 @@ func (s *Stripe) abandon(ctx context.Context, o connector.Order) (*stripe.Paymen
 			return nil, explained(err)
 		}
 	}
-	return s.intent(ctx, o.ParentID)
+	intent, err := s.intent(ctx, o.ParentID)
+	if err != nil {
+		return nil, unread(err)
+	}
+	return intent, nil
 }
 
 func (s *Stripe) completed(o connector.Order, intent *stripe.PaymentIntent) (connector.Result, error) {

@@ -22,7 +22,7 @@ const noReason = "NONE"
 func (s *Stripe) disputeEvents(ctx context.Context, m message) ([]connector.Event, error) {
 	d, err := s.client.V1Disputes.Retrieve(ctx, m.Data.Object.ID, &stripe.DisputeRetrieveParams{Expand: stripe.StringSlice([]string{"payment_intent", "charge"})})
 	if err != nil {
-		return nil, gone(explain(err))
+		return nil, hidden(explain(err))
 	}
 	if d.ID != m.Data.Object.ID || d.PaymentIntent == nil || d.PaymentIntent.Metadata[metaReference] == "" {
 		return nil, nil // of a payment that is not the ledger's

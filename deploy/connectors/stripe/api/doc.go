@@ -29,6 +29,8 @@
 //   - A refusal (400, 401, 403, 404) of a repeat proves nothing about the first request, which may
 //     be on its way and be taken. Unless Stripe replays its first answer, the key is used up before
 //     the refusal is a result.
+//   - A question about an object that Stripe refuses, for example because the key is of another
+//     account, says nothing about an order. Nor about an event: it is refused, and comes again.
 //   - A 500 that Stripe keeps under the key says nothing. The object is looked for; if there is
 //     none, the outcome is unknown until no request can arrive any more.
 //   - After 23 hours a key may be free again: nothing is sent under it. The traces in the table

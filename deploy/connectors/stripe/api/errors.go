@@ -92,6 +92,10 @@ func explain(err error) error {
 	return said // 409 while the first request runs, 5xx, and whatever is not known
 }
 
+// unread returns the error of a question about an object, after which the outcome of the order is
+// unknown: Stripe refused the question, or did not get it, and says nothing about the order.
+func unread(err error) error { return errors.New("Stripe does not show the object: " + err.Error()) }
+
 // withoutBody returns an error whose text has no body of an answer: stripe-go puts one there if it
 // cannot be read.
 func withoutBody(err error) error {

@@ -27,6 +27,7 @@ type message struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Livemode *bool  `json:"livemode"`
+	Account  string `json:"account"` // a connected account; "": the endpoint's own
 	Data     struct {
 		Object struct {
 			ID     string `json:"id"`
@@ -46,6 +47,9 @@ func (s *Stripe) Events(ctx context.Context, header http.Header, body []byte) ([
 	}
 	if m.Livemode == nil || *m.Livemode != s.live() {
 		return nil, nil // the endpoint's other mode: nothing of ours
+	}
+	if m.Account != "" {
+		return nil, nil // of a connected account: nothing of ours
 	}
 	object := m.Data.Object
 	if m.ID == "" || len(m.ID) > 255 || object.ID == "" || !domain.ValidID(object.ID) {
@@ -92,7 +96,7 @@ func (s *Stripe) verify(signature string, body []byte) error {
 func (s *Stripe) intentEvents(ctx context.Context, m message) ([]connector.Event, error) {
 	intent, err := s.intent(ctx, m.Data.Object.ID)
 	if err != nil {
-		return nil, gone(err)
+		return nil, hidden(err)
 	}
 	key := intent.Metadata[metaKey]
 	if key == "" {
@@ -113,7 +117,7 @@ func (s *Stripe) intentEvents(ctx context.Context, m message) ([]connector.Event
 func (s *Stripe) setupEvents(ctx context.Context, m message) ([]connector.Event, error) {
 	intent, err := s.setupIntent(ctx, m.Data.Object.ID)
 	if err != nil {
-		return nil, gone(err)
+		return nil, hidden(err)
 	}
 	key := intent.Metadata[metaKey]
 	if key == "" {
@@ -131,7 +135,7 @@ func (s *Stripe) setupEvents(ctx context.Context, m message) ([]connector.Event,
 func (s *Stripe) refundEvents(ctx context.Context, m message) ([]connector.Event, error) {
 	refund, err := s.client.V1Refunds.Retrieve(ctx, m.Data.Object.ID, nil)
 	if err != nil {
-		return nil, gone(explain(err))
+		return nil, hidden(explain(err))
 	}
 	key := refund.Metadata[metaKey]
 	if key == "" || refund.ID != m.Data.Object.ID {
@@ -145,10 +149,6 @@ func (s *Stripe) refundEvents(ctx context.Context, m message) ([]connector.Event
 	return []connector.Event{{ID: m.ID, Key: domain.OperationKey(key), Kind: processor.Refund, TransactionID: refund.ID, Result: &result, Overturns: refund.Status == stripe.RefundStatusFailed}}, nil
 }
 
-// gone returns nil if Stripe does not know an object: the event is then of another account.
-func gone(err error) error {
-	if refused, is := errors.AsType[*refusal](err); is && refused.code == "parent_not_found" {
-		return nil
-	}
-	return fmt.Errorf("the object of the event cannot be read: %w", err)
-}
+// hidden returns the error of an event whose object cannot be read, also if Stripe does not know
+// it: the key may be of another account at the moment. Stripe sends the event again.
+func hidden(err error) error { return fmt.Errorf("the object of the event cannot be read: %w", err) }

@@ -126,7 +126,7 @@ func (s *Stripe) look(ctx context.Context, o connector.Order, why error) (connec
 	found, err := s.existing(ctx, o)
 	switch {
 	case err != nil:
-		return connector.Result{}, fmt.Errorf("%w; %w", why, err)
+		return connector.Result{}, fmt.Errorf("%w; %w", why, unread(err))
 	case found == nil:
 		return connector.Result{}, why
 	}

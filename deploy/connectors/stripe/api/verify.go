@@ -52,7 +52,7 @@ func (s *Stripe) verified(ctx context.Context, o connector.Order, intent *stripe
 	}
 	if intent.Status == stripe.SetupIntentStatusRequiresAction && !attended(o) {
 		if _, err := s.client.V1SetupIntents.Cancel(ctx, intent.ID, nil); err != nil {
-			return connector.Result{}, explain(err)
+			return connector.Result{}, unread(explain(err)) // it exists, whatever is refused now
 		}
 		intent.Status = stripe.SetupIntentStatusCanceled
 	}
@@ -152,7 +152,7 @@ func (s *Stripe) completeCheck(ctx context.Context, o connector.Order, gaveUp bo
 		}
 	}
 	if err != nil {
-		return connector.Result{}, err
+		return connector.Result{}, unread(err)
 	}
 	answer, err := s.setup(intent)
 	if answer.State == processor.ActionRequired {

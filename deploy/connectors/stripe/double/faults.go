@@ -22,6 +22,8 @@ const (
 	Huge        Mode = "huge"         // it is carried out, and the answer is too large
 	Changed     Mode = "changed"      // it is carried out, and Change makes another answer
 	Refused     Mode = "refused"      // it fails validation: 400, nothing is saved. Change makes the answer, if any.
+	Missing     Mode = "missing"      // 404: the object is not there, as for a key of another account
+	Forbidden   Mode = "forbidden"    // 403: the key lacks a permission
 )
 
 // Fault is ordered for one request.

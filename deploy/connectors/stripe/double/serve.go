@@ -70,6 +70,12 @@ func (d *Double) handle(w http.ResponseWriter, r *http.Request, endpoint func(ca
 	case Unavailable:
 		d.write(w, problem(http.StatusServiceUnavailable, "api_error", "", "Try again later."))
 		return
+	case Missing:
+		d.write(w, missing(c.id))
+		return
+	case Forbidden:
+		d.write(w, problem(http.StatusForbidden, "invalid_request_error", "", "The provided key does not have the required permissions."))
+		return
 	case Refused:
 		a := invalid("The request is refused.")
 		if fault.Change != nil {
