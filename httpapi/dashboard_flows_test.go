@@ -205,9 +205,11 @@ func TestRoutingPages(t *testing.T) {
 	s.shows(200, "The change is saved.")
 	s.open("/dashboard/processors?currency=USD&amount=1.00")
 	s.shows(200, "The default list decides.", "the currency is another one")
-	s.submit("/dashboard/processors/WORLDPAY", "processorMerchantId", "")
+	s.open("/dashboard/processors/WORLDPAY")
+	mark = s.value("mark")
+	s.submit("/dashboard/processors/WORLDPAY", "mark", mark, "processorMerchantId", "")
 	s.shows(422, "Nothing was done.")
-	s.submit("/dashboard/processors/WORLDPAY", "processorMerchantId", "shop-1")
+	s.submit("/dashboard/processors/WORLDPAY", "mark", mark, "processorMerchantId", "shop-1")
 	s.shows(200, "The change is saved.", "shop-1")
 	s.open("/dashboard/processors?currency=USD&amount=1.00")
 	s.shows(200, "the payment would fail")
@@ -264,7 +266,8 @@ func TestOnlyAdminStays(t *testing.T) {
 	s.signIn()
 	at := "/dashboard/users/" + string(s.accountNow().Users[0].ID)
 	for change, order := range map[string][2]string{"remove": {"Remove", "only admin"}, "role": {"only admin", "Remove"}} {
-		s.submit(at, "change", change, "role", "auditor")
+		s.open(at)
+		s.submit(at, "mark", s.value("mark"), "change", change, "role", "auditor")
 		s.shows(422, "Nothing was done.", "make another user an admin first.")
 		if page := text(s.now.text); strings.Index(page, " "+order[0]+" ") > strings.Index(page, order[1]) {
 			t.Errorf("%s: the reason is at the wrong place: %s", change, page)

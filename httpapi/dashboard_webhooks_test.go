@@ -99,9 +99,10 @@ func TestEndpointPages(t *testing.T) {
 	if s.value("url") != address {
 		t.Errorf("the form has the URL %s", s.value("url"))
 	}
-	s.submit(one+"/edit", "url", "https://10.0.0.1/", "which", "all")
+	mark := s.value("mark")
+	s.submit(one+"/edit", "mark", mark, "url", "https://10.0.0.1/", "which", "all")
 	s.shows(422, "Nothing was done.")
-	s.submit(one+"/edit", "url", address+"2", "which", "all", "description", "Shop")
+	s.submit(one+"/edit", "mark", mark, "url", address+"2", "which", "all", "description", "Shop")
 	s.shows(200, "The change is saved.", "Disabled", "All, also future ones", address+"2")
 	before := s.events()
 	s.open(second + "/delete")
@@ -109,8 +110,9 @@ func TestEndpointPages(t *testing.T) {
 	if s.events() != before {
 		t.Error("a GET recorded an event")
 	}
+	mark = s.value("mark")
 	for range 2 {
-		s.submit(second + "/delete")
+		s.submit(second+"/delete", "mark", mark)
 		s.shows(200, "It is deleted.")
 	}
 	if n := s.events() - before; n != 1 {

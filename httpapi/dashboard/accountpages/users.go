@@ -91,13 +91,27 @@ type userView struct {
 	Asked string // the change that was refused
 }
 
+// Mark identifies the role that the page shows.
+func (u userView) Mark() string { return frame.Mark(u.User.Role) }
+
+// Chosen returns the role that the form has.
+func (u userView) Chosen() account.Role {
+	if role := u.Text("role"); u.Asked == "role" && role != "" {
+		return account.Role(role)
+	}
+	return u.User.Role
+}
+
+func memberOf(v *frame.Visit) (member, error) {
+	return frame.One(v, "/management/users", func(m member) bool { return m.ID == v.Request.PathValue("id") },
+		frame.Missing("The account has no such user. The user may be removed already.", "Look at the list of users."))
+}
+
 func user(v *frame.Visit) error { return showUser(v, userView{}, http.StatusOK) }
 
 func showUser(v *frame.Visit, out userView, status int) error {
 	var err error
-	out.User, err = frame.One(v, "/management/users", func(m member) bool { return m.ID == v.Request.PathValue("id") },
-		frame.Missing("The account has no such user. The user may be removed already.", "Look at the list of users."))
-	if err != nil {
+	if out.User, err = memberOf(v); err != nil {
 		return err
 	}
 	out.Roles, out.Self = roleChoices(), out.User.ID == string(v.User.ID)
@@ -117,6 +131,13 @@ func changeUser(v *frame.Visit, form frame.Form) error {
 	)
 	switch form.Text("change") {
 	case "role":
+		now, missing := memberOf(v)
+		switch {
+		case missing != nil:
+			return missing
+		case string(now.Role) != form.Text("role") && out.Outdated(frame.Mark(now.Role), "The user's role has"):
+			return showUser(v, out, http.StatusConflict)
+		}
 		err = v.Send(http.MethodPatch, path, map[string]any{"role": form.Text("role")}, "", &changed)
 	case "password":
 		err = v.Send(http.MethodPatch, path, map[string]any{"resetPassword": true}, "", &changed)

@@ -4,7 +4,7 @@
 //
 // A form about a rule carries a mark of all rules as the page showed them. If the rules have
 // changed since, nothing is done: the rule may have moved. So a double click, a second tab or the
-// back button changes nothing twice.
+// back button changes nothing twice. The form about a processor carries a mark of the processor.
 //
 // The package must not know: how a rule matches. The API answers that with the rules of payments
 // themselves.

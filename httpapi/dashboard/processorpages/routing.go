@@ -1,9 +1,6 @@
 package processorpages
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -36,14 +33,7 @@ func readRouting(v *frame.Visit) (routing, error) {
 }
 
 // mark identifies the rules: equal rules have equal marks.
-func (r routing) mark() string {
-	text, err := json.Marshal(r)
-	if err != nil {
-		panic(err) // not reached: metadata has texts, integers and booleans
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:12])
-}
+func (r routing) mark() string { return frame.Mark(r) }
 
 func (r routing) clone() routing {
 	return routing{slices.Clone(r.Rules), slices.Clone(r.Default)}

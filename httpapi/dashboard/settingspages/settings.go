@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -29,15 +28,7 @@ type settings struct {
 	Logo                   string   `json:"logo"` // a PNG file in base64
 }
 
-// mark identifies the settings as a page shows them.
-func (s settings) mark() string {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // not reached: there are texts, integers and booleans
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:12])
-}
+func (s settings) mark() string { return frame.Mark(s) }
 
 // field is one setting, for people.
 type field struct {
@@ -202,11 +193,8 @@ func change(v *frame.Visit, now settings, form frame.Form) error {
 		return page(v, now, out, form.Status())
 	case len(body) == 0: // also a double click: the first one has saved it
 		return v.Redirect(pathSettings, "unchanged")
-	case form.Text("mark") != now.mark():
+	case out.Outdated(now.mark(), "The settings have"):
 		out.Compared = nil
-		out.Refusal = frame.Refusal{
-			Text: "The settings have changed since you opened this page.", Advice: "The table has those that apply now; the form has your input. Look at both, then send it again.",
-		}
 		return page(v, now, out, http.StatusConflict)
 	case form.Text("do") != "save":
 		return page(v, now, out, http.StatusOK)

@@ -1,9 +1,12 @@
 package webhookpages
 
 import (
+	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"payledger/domain"
 	"payledger/httpapi/dashboard/frame"
@@ -13,13 +16,15 @@ type endpointForm struct {
 	frame.Form
 	Endpoint   *endpoint // nil: a new one
 	EventTypes []eventType
-	Twin       *endpoint // another endpoint with the same URL
+	Twin       *endpoint    // another endpoint with the same URL
+	Now        []frame.Fact // if the endpoint has changed since the form was opened
+	status     int          // 0: that of the form
 }
 
 var endpointFields = []string{"url", "description", "eventTypes"}
 
 func (f endpointForm) page() frame.Page {
-	p := frame.Page{Name: "endpointform", Title: "New webhook endpoint", Nav: pathEndpoints, Status: f.Status()}
+	p := frame.Page{Name: "endpointform", Title: "New webhook endpoint", Nav: pathEndpoints, Status: cmp.Or(f.status, f.Status())}
 	if f.Endpoint != nil {
 		p.Title = "Change a webhook endpoint"
 	}
@@ -75,7 +80,7 @@ func (f *endpointForm) body() map[string]any {
 }
 
 func askEdit(v *frame.Visit, e endpoint) error {
-	values := url.Values{"url": {e.URL}, "description": {e.Description}, "eventTypes": e.EventTypes, "which": {"some"}}
+	values := url.Values{"url": {e.URL}, "description": {e.Description}, "eventTypes": e.EventTypes, "which": {"some"}, "mark": {frame.Mark(e)}}
 	if len(e.EventTypes) == 0 {
 		values.Set("which", "all")
 	}
@@ -85,34 +90,85 @@ func askEdit(v *frame.Visit, e endpoint) error {
 	return v.Show(endpointForm{Form: frame.Form{Values: values}, Endpoint: &e}.page())
 }
 
-// edit changes an endpoint. A repeat changes nothing more.
+// edit saves what the form changes, if the endpoint is as the form's page showed it. A repeat
+// changes nothing more.
 func edit(v *frame.Visit, e endpoint, form frame.Form) error {
 	f := endpointForm{Form: form, Endpoint: &e}
-	body := f.body()
-	body["enabled"] = f.Has("enabled", "yes")
-	switch sent, err := f.Send(v, http.MethodPatch, frame.Path("management", "webhook-endpoints", e.ID), body, "", nil, endpointFields...); {
-	case err != nil:
+	body := e.changes(f.body(), f.Has("enabled", "yes"))
+	switch {
+	case f.Review || !f.Sound():
+		return v.Show(f.page())
+	case len(body) == 0:
+		return v.Redirect(pathEndpoints+"/"+e.ID, "unchanged")
+	case f.Outdated(frame.Mark(e), "The endpoint has"):
+		f.Now, f.status = e.facts(), http.StatusConflict
+		return v.Show(f.page())
+	}
+	sent, err := f.Send(v, http.MethodPatch, frame.Path("management", "webhook-endpoints", e.ID), body, "", nil, endpointFields...)
+	if err != nil {
 		return err
-	case sent:
+	}
+	if sent {
 		return v.Redirect(pathEndpoints+"/"+e.ID, "saved")
 	}
 	return v.Show(f.page())
 }
 
-func askDelete(v *frame.Visit, e endpoint) error {
+// changes returns those of the wanted fields that differ from the endpoint's.
+func (e endpoint) changes(wanted map[string]any, enabled bool) map[string]any {
+	sorted := func(kinds []string) []string { return slices.Sorted(slices.Values(kinds)) }
+	same := map[string]bool{
+		"url": wanted["url"] == e.URL, "description": wanted["description"] == e.Description,
+		"eventTypes": slices.Equal(sorted(wanted["eventTypes"].([]string)), sorted(e.EventTypes)),
+	}
+	maps.DeleteFunc(wanted, func(field string, _ any) bool { return same[field] })
+	if enabled != e.Enabled {
+		wanted["enabled"] = enabled
+	}
+	return wanted
+}
+
+// facts says what applies to the endpoint.
+func (e endpoint) facts() []frame.Fact {
+	return []frame.Fact{
+		{Name: "URL", Text: e.URL}, {Name: "Description", Text: cmp.Or(e.Description, "none")},
+		{Name: "Event types", Text: cmp.Or(strings.Join(e.EventTypes, ", "), "all")},
+		{Name: "State", Text: map[bool]string{true: "enabled", false: "disabled"}[e.Enabled]},
+	}
+}
+
+type deletion struct {
+	frame.Form
+	endpointRow
+	Mark string
+}
+
+func askDelete(v *frame.Visit, e endpoint) error { return deletion{}.show(v, e, http.StatusOK) }
+
+func (d deletion) show(v *frame.Visit, e endpoint, status int) error {
 	h, err := healthOf(v, e)
 	if err != nil {
 		return err
 	}
-	return v.Show(frame.Page{Name: "endpointdelete", Title: "Delete a webhook endpoint", Nav: pathEndpoints, Data: endpointRow{e, h}})
+	d.endpointRow, d.Mark = endpointRow{e, h}, frame.Mark(e)
+	return v.Show(frame.Page{Name: "endpointdelete", Title: "Delete a webhook endpoint", Nav: pathEndpoints, Status: status, Data: d})
 }
 
-// remove deletes an endpoint. To delete it again does no harm.
+// remove deletes an endpoint, if it is as the form's page showed it. To delete it again does no
+// harm.
 func remove(v *frame.Visit, form frame.Form) error {
-	if form.Review {
-		return frame.With(endpointOf, askDelete)(v)
+	d := deletion{Form: form}
+	e, err := endpointOf(v)
+	switch {
+	case err != nil:
+	case form.Review:
+		return d.show(v, e, http.StatusOK)
+	case d.Outdated(frame.Mark(e), "The endpoint has"):
+		d.Refusal.Advice = "This is the endpoint as it is now."
+		return d.show(v, e, http.StatusConflict)
+	default:
+		err = v.Send(http.MethodDelete, frame.Path("management", "webhook-endpoints", e.ID), nil, "", nil)
 	}
-	err := v.Send(http.MethodDelete, frame.Path("management", "webhook-endpoints", v.Request.PathValue("id")), nil, "", nil)
 	if err != nil && frame.IDOf(err) != string(domain.ReasonEntityNotFound) {
 		return err
 	}

@@ -3,6 +3,7 @@ package workflowpages
 import (
 	"net/http"
 	"path"
+	"strconv"
 
 	"payledger/httpapi/dashboard/frame"
 )
@@ -29,10 +30,15 @@ func (o switchView) show(v *frame.Visit, status int) error {
 
 func askSwitch(v *frame.Visit, out switchView) error { return out.show(v, http.StatusOK) }
 
-// turn enables or disables the workflow. A repeat changes nothing.
+// turn disables the workflow, or enables the version that the form's page showed. A repeat changes
+// nothing.
 func turn(v *frame.Visit, out switchView, form frame.Form) error {
 	if out.Form = form; form.Review {
 		return out.show(v, http.StatusOK)
+	}
+	if now := strconv.FormatInt(out.Workflow.Version, 10); out.Enable && form.Text("version") != now {
+		out.Refusal = frame.Refusal{Text: "The workflow has changed since you opened this page: it has version " + now + " now.", Advice: "This is what it does now."}
+		return out.show(v, http.StatusConflict)
 	}
 	verb, done := "disable", "disabled"
 	if out.Enable {
