@@ -49,7 +49,7 @@ func TestSessionsPage(t *testing.T) {
 }
 
 // TestReadOnlyKey: the page of keys ticks exactly the reading scopes at a link, and has them apart
-// from the changing ones.
+// from the changing ones. It says which of them read personal data.
 func TestReadOnlyKey(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -60,6 +60,7 @@ func TestReadOnlyKey(t *testing.T) {
 		"/dashboard/api-keys?scopes=read": "transactions:retrieve payment_instrument:read events:read account:read",
 	} {
 		s.open(page)
+		s.shows(200, "Read payments with the personal data of their customers", "Read everything that this dashboard shows: all payments with the personal data of their customers,", "and the audit log account:read")
 		s.shows(200, "Read only", "These change nothing and move no money.", "erase: destroy the personal data of a customer or guest for ever")
 		var got []string
 		for _, m := range ticked.FindAllStringSubmatch(s.now.text, -1) {
