@@ -86,6 +86,31 @@ func TestOperationsInTwoTabs(t *testing.T) {
 	}
 }
 
+// TestOperationRefusedByProcessor: a capture and a cancel that the processor refuses at once are
+// reported as failed, each time; a success after a failure is reported as such.
+func TestOperationRefusedByProcessor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := s.paid(goodCard, "")
+	s.act(at, processor.Capture, 1000) // so that the processor refuses a capture of all
+	s.send(s.form("/dashboard"+at+"/capture"), "amount", "24.20")
+	s.shows(200, "The capture failed and took no money. The timeline shows why.", "Captured €10.00")
+	s.banner("bad")
+	s.send(s.form("/dashboard"+at+"/capture"), "amount", "1.00")
+	s.shows(200, "The capture was requested.", "Captured €11.00")
+	s.banner("good")
+	at = s.paid("4000000000005159", "")
+	for range 2 {
+		s.send(s.form("/dashboard" + at + "/cancel"))
+		s.shows(200, "The cancel failed and released nothing. The timeline shows why.", "€24.20 Authorized")
+		s.banner("bad")
+	}
+	s.send(s.form("/dashboard"+at+"/capture"), "amount", "1.00")
+	s.shows(200, "The capture was requested.")
+	s.banner("good")
+}
+
 // TestRefundWithoutOutcome: a refund that the processor has not decided counts as refunded on the
 // next form.
 func TestRefundWithoutOutcome(t *testing.T) {

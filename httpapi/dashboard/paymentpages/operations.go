@@ -30,23 +30,24 @@ type kind struct {
 	Order   bool
 	api     string
 	done    string
+	failure string // the transaction event of a failure
 	when    []payment.Status
 	grave   bool
 }
 
 var kinds = map[string]kind{
 	"capture": {
-		Title: "Capture a payment", Button: "Capture", api: "capture", done: "captured", Amount: true, Final: true,
+		Title: "Capture a payment", Button: "Capture", api: "capture", done: "captured", failure: "CAPTURE_FAILED", Amount: true, Final: true,
 		Warning: "The processor moves the money from the customer to you. A capture cannot be undone; the money can be refunded.",
 		when:    []payment.Status{payment.StatusAuthorized, payment.StatusPartiallySettled},
 	},
 	"refund": {
-		Title: "Refund a payment", Button: "Refund", api: "refund", done: "refunded", Amount: true, Reason: true, Order: true, grave: true,
+		Title: "Refund a payment", Button: "Refund", api: "refund", done: "refunded", failure: "REFUND_FAILED", Amount: true, Reason: true, Order: true, grave: true,
 		Warning: "The processor sends the money back to the customer. A refund cannot be undone.",
 		when:    []payment.Status{payment.StatusSettled, payment.StatusPartiallySettled},
 	},
 	"cancel": {
-		Title: "Cancel a payment", Button: "Cancel the payment", api: "cancel", done: "cancelled", Reason: true, grave: true,
+		Title: "Cancel a payment", Button: "Cancel the payment", api: "cancel", done: "cancelled", failure: "CANCELLATION_FAILED", Reason: true, grave: true,
 		Warning: "The processor releases the hold on the customer's money. What was not captured can never be captured. This cannot be undone.",
 		when:    []payment.Status{payment.StatusPending, payment.StatusAuthorized, payment.StatusPartiallySettled},
 	},
@@ -121,8 +122,8 @@ func open(v *frame.Visit) (form, error) {
 		return form{}, frame.NotFound()
 	}
 	out := form{kind: k, Name: name, Form: frame.Form{Values: map[string][]string{}}}
-	if err := v.Get(frame.Path("management", "payments", v.Request.PathValue("id")), nil, &out.Payment); err != nil {
-		return form{}, missing(err)
+	if err := read(v, v.Request.PathValue("id"), &out.Payment); err != nil {
+		return form{}, err
 	}
 	out.Left, out.Revision = out.Payment.capturable(), v.Revision
 	if name == "refund" {
@@ -162,8 +163,8 @@ func operate(v *frame.Visit, out form, sent frame.Form) error {
 	var done operated
 	err := v.Operate(seen, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key, &done)
 	switch {
-	case err == nil && out.api == "refund" && done.refundFailed():
-		return v.Redirect(path, "refund-failed")
+	case err == nil && failures(done.Transactions, out.failure) > failures(out.Payment.Transactions, out.failure):
+		return v.Redirect(path, out.Name+"-failed")
 	case err == nil && slices.ContainsFunc(done.Warnings, warning.disputed):
 		return v.Redirect(path, "refund-risk")
 	case err == nil:
@@ -177,7 +178,19 @@ func operate(v *frame.Visit, out form, sent frame.Form) error {
 // operated is the answer to an operation.
 type operated struct {
 	Warnings     []warning
-	Transactions []struct{ TransactionType, ProcessorStatus string }
+	Transactions []transaction
+}
+
+// failures counts the transaction events of a type.
+func failures(all []transaction, kind string) (n int) {
+	for _, t := range all {
+		for _, e := range t.Events {
+			if e.Type == kind {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // refundFailed reports whether the newest refund failed: refunds are in the order of their latest
@@ -241,7 +254,7 @@ func (f *form) compare(seen uint64) {
 // body returns the body of the operation's request. It notes the fields that would be refused: a
 // request that the API refuses may be recorded, and reported by webhook (D7).
 func (f *form) body(seen uint64) map[string]any {
-	body := map[string]any{}
+	body := map[string]any{"expand": []string{"transactions.events"}}
 	if f.kind.Amount {
 		amount, err := frame.ParseAmount(f.Text("amount"), f.Payment.CurrencyCode)
 		if err == nil && amount == 0 {

@@ -36,6 +36,7 @@ type transaction struct {
 	Date                                                                                  time.Time
 	Amount                                                                                domain.Amount
 	CurrencyCode                                                                          domain.Currency
+	Events                                                                                []struct{ Type string }
 }
 
 // entry is one event of the payment's history (I1).
