@@ -2,6 +2,8 @@ package httpapi_test
 
 import (
 	"fmt"
+	"html"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -92,6 +94,40 @@ func TestBulkRefund(t *testing.T) {
 	auditor := s.as(account.RoleAuditor)
 	auditor.open("/dashboard/payments?order=order-1")
 	auditor.lacks("Refund these")
+}
+
+// TestBulkOfRowsInSight: the button of a bulk operation means the rows in sight, and those after
+// them: it keeps the order of the list, and a later page of the list does not have it.
+func TestBulkOfRowsInSight(t *testing.T) {
+	t.Parallel()
+	s, r := newHookSite(t)
+	r.takes("/")
+	var ids []string
+	for range 3 {
+		at := s.paid(goodCard, "")
+		s.want(s.post(at+"/capture", ""), 200, "")
+		ids = append(ids, strings.TrimPrefix(at, "/payments/"))
+	}
+	r.settled("outcome=SUCCEEDED", 6)
+	for query, first := range map[string]string{"?order=order-1&sort=oldest": ids[0], "?order=order-1": ids[2]} {
+		s.open("/dashboard/payments" + query)
+		link := regexp.MustCompile(`href="(/dashboard/bulk/refund[^"]*)"`).FindStringSubmatch(s.now.text)
+		if link == nil {
+			t.Fatalf("%s has no button: %s", query, s.now.text)
+		}
+		s.open(html.UnescapeString(link[1]))
+		s.shows(200, "Refund 3 payments?")
+		if _, form, _ := strings.Cut(s.now.text, `name="payment" value="`); !strings.HasPrefix(form, first+":") {
+			t.Errorf("%s: the form begins with another payment than %s: %s", query, first, form)
+		}
+	}
+	for page, list := range map[string]string{"/dashboard/payments?order=order-1": "/payments?limit=1&order_id=order-1", "/dashboard/deliveries?outcome=SUCCEEDED": "/webhook-deliveries?limit=1&outcome=SUCCEEDED"} {
+		s.open(page)
+		s.shows(200, "these…")
+		s.open(page + "&cursor=" + url.QueryEscape(s.want(s.manage("GET", list, ""), 200, "").text1("nextCursor")))
+		s.shows(200)
+		s.lacks("these…")
+	}
 }
 
 // TestBulkResend: a bulk resend shows the number first, makes one attempt for each delivery, and

@@ -46,6 +46,7 @@ type bulkRefund struct {
 	Items  []refundItem
 	Out    []leftOut
 	More   bool // further payments fit the filters
+	Oldest bool // the oldest that fit are refunded first
 	Sums   []string
 	Back   string // the address of the list
 	Result *frame.Bulk
@@ -61,6 +62,7 @@ func (b bulkRefund) page() frame.Page {
 func askBulk(v *frame.Visit) error {
 	out := bulkRefund{Form: frame.Form{Values: v.Request.URL.Query(), Key: v.NewKey()}}
 	q := query(&out.Form)
+	out.Oldest = out.Text("sort") == oldest
 	out.Back = frame.Address(pathPayments, frame.Without(out.Values, "cursor", "done"))
 	if !out.Sound() || len(frame.Without(q, "sort")) == 0 {
 		return v.Redirect(out.Back, "") // it needs filters, and the list shows their faults

@@ -236,8 +236,8 @@ func list(v *frame.Visit) error {
 			turned.Set("sort", oldest)
 		}
 		view.Turned = frame.Address(pathPayments, turned)
-		if view.Filtered && len(found.Data) > 0 && !v.Auditor() {
-			view.Bulk = frame.Address(pathBulk, frame.Without(form.Values, "cursor", "done", "sort"))
+		if view.Filtered && len(found.Data) > 0 && !v.Auditor() && v.Value("cursor") == "" { // a bulk refund begins where the list does
+			view.Bulk = frame.Address(pathBulk, frame.Without(form.Values, "cursor", "done"))
 		}
 		view.CSV = frame.Address(pathPayments+".csv", frame.Without(form.Values, "cursor", "done"))
 	}

@@ -134,7 +134,7 @@ func list(v *frame.Visit) error {
 	if !v.Auditor() && len(out.Endpoints) > 0 {
 		out.Replay = frame.Address(pathReplays+"/new", frame.Without(form.Values, "cursor", "done", "outcome", "paymentId", "everFailed"))
 	}
-	if out.Filtered && len(page.Data) > 0 && form.Sound() && !v.Auditor() {
+	if out.Filtered && len(page.Data) > 0 && form.Sound() && !v.Auditor() && cursor == "" { // a bulk resend begins with the newest
 		out.Bulk = frame.Address(pathBulk, frame.Without(form.Values, "cursor", "done"))
 	}
 	out.Filters = form
