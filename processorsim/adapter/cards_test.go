@@ -38,7 +38,9 @@ func TestCardsInTexts(t *testing.T) {
 		if a.ProcessorTransactionID != id || a.ProcessorEventID != id || a.Message != "(removed)" || a.Risk.AVSSource != "OK" {
 			t.Errorf("%s: %+v", where, a)
 		}
-		for _, text := range []string{fmt.Sprintf("%+v", a), fmt.Sprintf("%+v %+v", *a.Bin, *a.Risk)} {
+		plain := a
+		plain.Bin, plain.Risk, plain.RawAnswer = nil, nil, nil // an address in memory may have any digits
+		for _, text := range []string{fmt.Sprintf("%+v", plain), fmt.Sprintf("%+v %+v", *a.Bin, *a.Risk)} {
 			if strings.Contains(text, "4242") || strings.Contains(text, "@") {
 				t.Errorf("%s: %s", where, text)
 			}
