@@ -218,11 +218,10 @@ func (w *Writer) write(ctx context.Context) error {
 		if err != nil {
 			// Another node's checkpoint came first, or this one is stored and its answer was lost:
 			// continue from the stored one.
-			newest, readErr := w.stored(ctx)
-			if readErr != nil || newest.Number <= w.newest.Number { // a lower number is from a leader that is cut off
-				return errors.Join(err, readErr)
+			if written, err = w.adopted(ctx, err); err != nil {
+				return err
 			}
-			written, w.other = newest, true
+			w.other = !w.log.Sole
 		} else {
 			w.other = false
 			if w.Covered != nil {
@@ -231,6 +230,23 @@ func (w *Writer) write(ctx context.Context) error {
 		}
 		w.dropCovered(written)
 	}
+}
+
+// adopted returns the stored checkpoint from which this writer continues, after a write failed. A
+// sole writer makes it durable: if no event follows, no later checkpoint would, and the readers
+// would wait for it.
+func (w *Writer) adopted(ctx context.Context, failed error) (checkpoint.Checkpoint, error) {
+	newest, err := w.stored(ctx)
+	if err != nil || newest.Number <= w.newest.Number { // a lower number is from a leader that is cut off
+		return newest, errors.Join(failed, err)
+	}
+	if !w.log.Sole {
+		return newest, nil
+	}
+	if err := w.log.fix(ctx, newest.Number); err != nil {
+		return newest, errors.Join(failed, err)
+	}
+	return w.stored(ctx) // a copy of it may have made it durable
 }
 
 // covered is what the next checkpoint covers: of each shard its last group and the number of its
