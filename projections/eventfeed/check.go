@@ -16,11 +16,11 @@ const compared = 100
 // check compares the stream with the log, writes it again if they differ, and returns the position
 // of its newest message.
 func (f *Feed) check(ctx context.Context, stream *eventstream.Stream) (uint64, error) {
-	size, err := f.log.Size(ctx)
-	if err != nil {
-		return 0, err
-	}
 	state, err := stream.State(ctx)
+	size, failed := f.size(ctx) // after the state: another writer may add events meanwhile
+	if failed != nil {
+		return 0, failed
+	}
 	fault := f.Server.Noted() // the next check may not find it: it compares few messages
 	switch {
 	case fault != "" && err == nil:

@@ -39,6 +39,7 @@ type Feed struct {
 
 	run    func(context.Context) error                                                            // session
 	ranges func(ctx context.Context, stream *eventstream.Stream, from, to uint64) (string, error) // compareRange, for the watch
+	size   func(context.Context) (uint64, error)                                                  // of the log
 }
 
 // New returns the feed of a store.
@@ -51,7 +52,7 @@ func New(c Config) *Feed {
 	}
 	checked := make(chan struct{})
 	f := &Feed{Config: c, log: ordered.New(c.Store), checked: checked, first: sync.OnceFunc(func() { close(checked) })}
-	f.run, f.ranges = f.session, f.compareRange
+	f.run, f.ranges, f.size = f.session, f.compareRange, f.log.Size
 	return f
 }
 

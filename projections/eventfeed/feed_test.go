@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"payledger/domain/seedtest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/eventstream"
@@ -190,6 +192,32 @@ func TestTwoWriters(t *testing.T) {
 	fed(t, other, size)
 	endOne()
 	endOther()
+	r.equal(t, server, 1)
+}
+
+// TestExtendedDuringTheCheck: another feed adds events to the log's end while a feed checks the
+// stream. The stream is not ahead of the log, and stays as it is.
+func TestExtendedDuringTheCheck(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	size := r.payments(t, 5)
+	server := analysts(t, t.TempDir())
+	writer, end := r.feed(t, server, nil)
+	fed(t, writer, size)
+	f := eventfeed.New(eventfeed.Config{Store: r.store, Server: server, Now: time.Now, Logger: zerolog.New(zerolog.NewTestWriter(t))})
+	f.SizeRead(func() {
+		size = r.payments(t, 5)
+		fed(t, writer, size)
+	})
+	stream, err := server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	if last, err := f.Check(t.Context(), stream); err != nil || last == 0 || f.Fault() != "" {
+		t.Errorf("the check returns position %d, %v; the fault: %s", last, err, f.Fault())
+	}
+	end()
 	r.equal(t, server, 1)
 }
 
