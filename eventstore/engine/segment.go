@@ -46,6 +46,8 @@ type segments struct {
 	all     []segment         // oldest first, without a gap; never empty
 	rolling bool              // the newest one was closed, and its successor is being made
 	closeAt uint32            // the segment of this number is closed as soon as it is open, however small it is
+	looking bool              // a goroutine looks whether the servers can make a successor
+	ready   uint32            // the segment of this number may be closed: the servers can make its successor
 	atStart uint64            // the last sequence when the log was opened
 	floor   deliverylog.Floor // the dropped part
 	begins  format.Head       // the end of the segment before the oldest one, as the first group names it
@@ -223,6 +225,75 @@ func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
 		streams.MetadataShards: strconv.Itoa(s.shards), metadataFormat: logFormat, streams.MetadataLog: hex.EncodeToString(s.id[:]),
 	}
 	return config
+}
+
+// mayClose reports whether the open segment may be closed. A closing group cannot be taken back,
+// and nothing follows it before the successor is there. A cluster makes one only while it sees all
+// of its servers: if one of them is gone, a stream that exists still takes groups. So the segment
+// grows until all are there. The caller holds the lock.
+func (h *shard) mayClose() bool {
+	if h.s.replicas == 1 || h.segments.ready == h.segments.open().number {
+		return true
+	}
+	if !h.segments.looking {
+		h.segments.looking = true
+		go h.lookForServers(h.segments.open())
+	}
+	return false
+}
+
+// lookForServers looks at the servers of a segment until all are there, or the segment is not this
+// node's to close.
+func (h *shard) lookForServers(g segment) {
+	defer func() {
+		h.mu.Lock()
+		h.segments.looking = false
+		h.sendNext()
+		h.mu.Unlock()
+	}()
+	for logged := false; ; {
+		ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
+		err := h.allServers(ctx, g)
+		cancel()
+		h.mu.Lock()
+		over := h.s.closing.Load() || h.stopped != nil || !h.owner.MayAppend() || h.segments.open().number != g.number
+		if err == nil {
+			h.segments.ready = g.number
+		}
+		h.mu.Unlock()
+		if err == nil || over {
+			return
+		}
+		if !logged {
+			logged = true
+			h.s.log.Warn().Err(err).Int("shard", h.n).Msg("the segment is not closed, and grows: its successor could not be made")
+		}
+		if jetapi.Pause(h.s.life, recheckPause) != nil {
+			return
+		}
+	}
+}
+
+// allServers returns an error if the leader of a segment does not see all of its replicas.
+func (h *shard) allServers(ctx context.Context, g segment) error {
+	stream, err := h.s.js.Stream(ctx, g.name(h.n))
+	if err != nil {
+		return err
+	}
+	cluster := stream.CachedInfo().Cluster
+	if cluster == nil || cluster.Leader == "" {
+		return errors.New("it has no leader")
+	}
+	there := 1
+	for _, r := range cluster.Replicas {
+		if !r.Offline {
+			there++
+		}
+	}
+	if there < h.s.replicas {
+		return fmt.Errorf("%d of %d NATS servers are there", there, h.s.replicas)
+	}
+	return nil
 }
 
 // rollAfter starts roll if a group that was applied or read closes its segment. The caller holds

@@ -95,7 +95,7 @@ func (h *shard) makeGroup() *flight {
 	}
 	empty := idle && (len(h.exchange.visits) > 0 || h.need.through > h.head.Seq || mine && h.wantsEmpty())
 	open := h.segments.open()
-	full := mine && !h.departure.isQuiet() && (open.bytes >= h.s.segmentBytes || h.segments.toClose())
+	full := mine && !h.departure.isQuiet() && (open.bytes >= h.s.segmentBytes || h.segments.toClose()) && h.mayClose()
 	nothing := (!mine || len(h.queue.drafts) == 0 && !h.segments.toClose()) && !empty
 	blocked := h.beyond.resolving || h.beyond.building != nil || h.segments.rolling || h.s.opening || h.departure.isLeaderless() || h.s.hold.Active()
 	if nothing || blocked || len(h.beyond.sent) >= depth {
