@@ -31,9 +31,11 @@
 //     processor refuses an operation, its records are read first, and out-of-band operations are
 //     recorded before the refusal (§6.3, D7). The same is done before a success that releases the
 //     rest of the authorization: it may hide an out-of-band capture. An out-of-band operation is
-//     never refused, and is recorded once by its id at the processor. An out-of-band operation
-//     overtakes an operation without an answer: the processor may have too little money left for
-//     the overtaken operation, so Check counts the overtaken operation only after its answer.
+//     never refused, and is recorded once by its id at the processor. An operation under a key of
+//     this payment whose event requested no operation of its kind is one, too: it was requested
+//     before the log was restored from a back-up. An out-of-band operation overtakes an operation
+//     without an answer: the processor may have too little money left for the overtaken operation,
+//     so Check counts the overtaken operation only after its answer.
 //   - No later event can change a finished operation. The state holds the newest three of them;
 //     older ones move to Past, and Totals holds their sums. So the state of a payment with hundreds
 //     of captures stays small. The move changes no decision. The log stores a state without its

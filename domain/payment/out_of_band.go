@@ -2,6 +2,7 @@ package payment
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -17,9 +18,9 @@ type RecordOutOfBand struct {
 	Record  processor.Record
 }
 
-// ErrForeign means that an operation in the processor's records names the payment, with another
-// merchant account or currency.
-var ErrForeign = errors.New("the operation has another merchant account or currency than the payment")
+// ErrForeign means that an operation in the processor's records names the payment, and cannot be an
+// out-of-band operation of it.
+var ErrForeign = errors.New("the operation cannot be one of the payment")
 
 // DecideOutOfBand records the operation once by the processor's id, whatever the payment's status
 // and open operations (D7). It ignores operations that did not succeed, authorizations and
@@ -29,14 +30,14 @@ func DecideOutOfBand(s State, c RecordOutOfBand) (Event, error) {
 	if !s.Exists() {
 		return nil, ErrNoSuchOperation
 	}
-	if _, ours := s.RevisionOf(r.Key); ours || r.ID == "" || s.hasOutOfBand(r.ID) {
+	if _, requested := s.RequestOf(r); requested || r.ID == "" || s.hasOutOfBand(r.ID) {
 		return nil, ErrAlreadyAnswered
 	}
 	if r.State != processor.Succeeded || r.Kind == processor.Authorize || r.Kind == processor.Complete {
 		return nil, nil
 	}
-	if !s.mayBeOf(r) {
-		return nil, ErrForeign
+	if why := s.foreign(r); why != "" {
+		return nil, fmt.Errorf("%w: %s", ErrForeign, why)
 	}
 	fact := OutOfBand{
 		At: c.At, EventID: c.EventID, ID: r.ID, Amount: r.Amount, TransactionID: r.Answer.ProcessorTransactionID,
@@ -56,11 +57,35 @@ func DecideOutOfBand(s State, c RecordOutOfBand) (Event, error) {
 	}
 }
 
-// mayBeOf reports whether the operation's merchant account and currency are the payment's. A void
-// may have no currency.
-func (s State) mayBeOf(r processor.Record) bool {
-	same := r.Currency == s.Currency || r.Kind == processor.Void && r.Currency == ""
-	return same && s.newestAuthorization().Target == Target{r.Processor, r.MerchantID}
+// foreign returns the reason why a record cannot be of an out-of-band operation of the payment; "":
+// it can. A void may have no currency.
+func (s State) foreign(r processor.Record) string {
+	switch {
+	case s.newestAuthorization().Target != Target{r.Processor, r.MerchantID}:
+		return "it has another merchant account"
+	case r.Currency != s.Currency && (r.Kind != processor.Void || r.Currency != ""):
+		return "it has another currency"
+	case (r.Kind == processor.Capture || r.Kind == processor.Refund) && s.hasRequested(r.Answer.ProcessorTransactionID):
+		return "it has the transaction of an operation that was requested"
+	}
+	return ""
+}
+
+// hasRequested reports whether a capture or a refund that was requested has the transaction: each
+// has one of its own.
+func (s State) hasRequested(transaction string) bool {
+	return transaction != "" && s.some(func(op *Operation) bool {
+		return (op.Kind == processor.Capture || op.Kind == processor.Refund) && op.OutOfBandID == "" && op.TransactionID == transaction
+	})
+}
+
+// RequestOf returns the operation that was requested under the record's key; false if none of the
+// record's kind was. After a restore from a back-up the processor knows operations under keys of
+// events that this log does not have, or has with other contents.
+func (s State) RequestOf(r processor.Record) (Operation, bool) {
+	revision, ours := s.RevisionOf(r.Key)
+	op, found := s.Operation(revision)
+	return op, ours && found && op.Kind == r.Kind && op.OutOfBandID == "" && !op.Refused
 }
 
 // RevisionOf returns the revision in an operation key of this payment; false for any other key.

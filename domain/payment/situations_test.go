@@ -153,5 +153,5 @@ var commands = []struct{ name, command string }{
 	{"out of band: at another processor", "outOfBand void id=op-8 amount=1 at=STRIPE"},
 	{"out of band: recorded before", "outOfBand capture id=op-1 amount=1"},
 	{"out of band: pending", "outOfBand capture id=op-8 amount=1 state=PENDING"},
-	{"out of band: an operation of this ledger", "outOfBand capture id=op-8 amount=1 key=01payment.3"},
+	{"out of band: a capture under the key 01payment.3", "outOfBand capture id=op-8 amount=1 key=01payment.3"},
 }

@@ -34,7 +34,7 @@ type Connection struct {
 const UnfitWithin = 10 * time.Minute
 
 // UnfitAnswers are answers that cannot be the answers to their requests: garbage, or about another
-// payment, currency or amount. None of them is a fact, and the outcomes stay unknown.
+// payment, operation, currency or amount. None of them is a fact, and the outcomes stay unknown.
 type UnfitAnswers struct {
 	Recent int    // in the last UnfitWithin
 	Reason string // of the newest, for operators; "" without a recent one

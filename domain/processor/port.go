@@ -17,6 +17,10 @@ var ErrUnknown = errors.New("outcome at the processor unknown")
 // has the others.
 var ErrUnreadable = fmt.Errorf("%w: it cannot be read", ErrUnknown)
 
+// ErrKeyReused wraps ErrUnknown: the processor says that the operation's key was used for another
+// operation, perhaps before this ledger was restored from a back-up. Somebody must look.
+var ErrKeyReused = fmt.Errorf("%w: the key was used for another operation", ErrUnknown)
+
 // Port sends operations to processors. Every error wraps ErrUnknown; a stated refusal is an Answer,
 // not an error.
 type Port interface {

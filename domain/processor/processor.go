@@ -178,7 +178,8 @@ type Answer struct {
 	ActionToken            string        `json:"actionToken,omitempty"`              // with ActionRequired
 	ActionURL              string        `json:"actionUrl,omitempty"`                // with ActionRequired: the page of the action; never stored
 
-	// Amount, Currency and Reference are those that the processor states; each may be absent.
+	// Kind, Amount, Currency and Reference are those that the processor states; each may be absent.
+	Kind      Kind             `json:"operation,omitempty"` // the operation under the key
 	Amount    *domain.Amount   `json:"amount,omitempty"`    // minor units
 	Currency  domain.Currency  `json:"currency,omitempty"`  // ISO 4217
 	Reference domain.PaymentID `json:"reference,omitempty"` // the payment's id

@@ -1,38 +1,61 @@
 package processor
 
 // Unfit returns the reason why an answer cannot be the answer to the operation: it is about another
-// payment, currency or amount. "": it fits. An answer that does not fit is no fact: the outcome is
-// unknown.
+// payment, operation, currency or amount. "": it fits. An answer that does not fit is no fact: the
+// outcome is unknown.
 func (op Operation) Unfit(a Answer) string {
 	switch {
 	case a.Reference != "" && a.Reference != op.Reference:
 		return "it is about another payment"
+	case op.Misnamed(a):
+		return otherOperation
 	case op.wholeOrNothing(a):
 		return ""
 	case a.Currency != "" && a.Currency != op.Currency:
-		return "it is about another currency"
+		return otherCurrency
 	case a.Amount != nil && *a.Amount != op.Amount:
-		return "it is about another amount"
+		return otherAmount
 	}
 	return ""
 }
 
+const (
+	otherOperation = "it is about another operation"
+	otherCurrency  = "it is about another currency"
+	otherAmount    = "it is about another amount"
+)
+
+// Misnamed reports whether the answer states another operation: the key was used for that one,
+// perhaps before this ledger was restored from a back-up.
+func (op Operation) Misnamed(a Answer) bool { return a.Kind != "" && a.Kind != op.Kind }
+
 // UnfitRecord returns the reason why a record of the processor's books cannot have the outcome of
 // the operation; "": it can.
 func (op Operation) UnfitRecord(r Record) string {
-	switch why := op.Unfit(r.Answer); {
-	case why != "":
+	if why := op.Unfit(r.Answer); why != "" {
 		return why
-	case r.Kind != op.Kind:
-		return "it is about another operation"
-	case r.State != Pending && r.State != r.Answer.State:
+	}
+	if why := op.OtherRecord(r); why != "" {
+		return why
+	}
+	if r.State != Pending && r.State != r.Answer.State {
 		return "its state contradicts its answer"
+	}
+	return ""
+}
+
+// OtherRecord returns the reason why a record of the processor's books under the operation's key is
+// not of the operation, whatever its outcome; "": it may be.
+func (op Operation) OtherRecord(r Record) string {
+	switch {
+	case r.Kind != op.Kind:
+		return otherOperation
 	case op.wholeOrNothing(r.Answer):
 		return ""
 	case r.Currency != op.Currency:
-		return "it is about another currency"
+		return otherCurrency
 	case r.Amount != op.Amount:
-		return "it is about another amount"
+		return otherAmount
 	}
 	return ""
 }

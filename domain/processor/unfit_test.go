@@ -7,8 +7,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestUnfit: an answer about another payment, currency or amount is no answer to an operation. An
-// answer that states nothing fits.
+// TestUnfit: an answer about another payment, operation, currency or amount is no answer to an
+// operation. An answer that states nothing fits.
 func TestUnfit(t *testing.T) {
 	capture := processor.Operation{Kind: processor.Capture, Reference: "01a", Amount: 500, Currency: "EUR"}
 	void := processor.Operation{Kind: processor.Void, Reference: "01a", Amount: 0, Currency: "EUR"}
@@ -19,12 +19,15 @@ func TestUnfit(t *testing.T) {
 		fits bool
 	}{
 		{"nothing stated", capture, processor.Answer{State: processor.Succeeded}, true},
-		{"all as requested", capture, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount(500)), Currency: "EUR", Reference: "01a"}, true},
+		{"all as requested", capture, processor.Answer{State: processor.Succeeded, Kind: processor.Capture, Amount: new(domain.Amount(500)), Currency: "EUR", Reference: "01a"}, true},
 		{"more", capture, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount(501))}, false},
 		{"less", capture, processor.Answer{State: processor.Pending, Amount: new(domain.Amount(499))}, false},
 		{"nothing moved", capture, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount)}, false},
 		{"negative", capture, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount(-500))}, false},
 		{"another currency", capture, processor.Answer{State: processor.Succeeded, Amount: new(domain.Amount(500)), Currency: "USD"}, false},
+		{"another operation", capture, processor.Answer{State: processor.Succeeded, Kind: processor.Refund, Amount: new(domain.Amount(500))}, false},
+		{"a refusal of another operation", void, processor.Answer{State: processor.Failed, Code: "x", Kind: processor.Capture}, false},
+		{"a void of another operation", void, processor.Answer{State: processor.Succeeded, Kind: processor.Capture}, false},
 		{"another payment", capture, processor.Answer{State: processor.Succeeded, Reference: "01b"}, false},
 		{"a refusal about another payment", capture, processor.Answer{State: processor.Failed, Code: "x", Reference: "01b"}, false},
 		{"a refusal with another amount", capture, processor.Answer{State: processor.Failed, Code: "x", Amount: new(domain.Amount(400))}, true},

@@ -274,6 +274,8 @@ func (c *Adapter) refused(call fmt.Stringer, status int, text []byte, secrets ..
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound && !understood, body.Error.Code == protocol.CodeNotFound:
 		return fmt.Errorf("%w: %w: %w", processor.ErrUnknown, ErrMisconfigured, why)
+	case understood && body.Error.Code == protocol.CodeKeyReused:
+		return fmt.Errorf("%w: %w: %w: %w", processor.ErrKeyReused, ErrRefused, ErrUnfit, why)
 	case understood && status < http.StatusInternalServerError:
 		return fmt.Errorf("%w: %w: %w", processor.ErrUnknown, ErrRefused, why)
 	default:

@@ -40,7 +40,7 @@ var (
 	// request as it was sent.
 	ErrRefused = errors.New("the processor refused the request")
 	// ErrUnfit means that the processor's answer came whole, and cannot be the answer to the
-	// request.
+	// request; also that the processor knows the key for another operation.
 	ErrUnfit = errors.New("the answer does not fit the request")
 	// ErrMisconfigured means that the processor does not accept the ledger's token, or is not the
 	// one of that name.

@@ -62,7 +62,8 @@ func TestAuthentication(t *testing.T) {
 }
 
 // TestUnfit: an answer that came whole and cannot be the answer to its request is given away with
-// the reason. A missing answer, a refusal and an answer that fits are not.
+// the reason, and so is a key that was used for another operation. A missing answer, another
+// refusal and an answer that fits are not.
 func TestUnfit(t *testing.T) {
 	var told []string
 	status, body := 200, ""
@@ -79,6 +80,8 @@ func TestUnfit(t *testing.T) {
 		{200, fits + "}", `{"state":"UNSEEN"}`, "", ""},
 		{200, fits + `,"amount":77}`, `{"state":"KNOWN"}`, "both", "another amount"},
 		{200, fits + `,"reference":"01other"}`, `{"state":"RUNNING"}`, "send", "another payment"},
+		{200, fits + `,"operation":"capture"}`, `{"state":"UNSEEN"}`, "send", "another operation"},
+		{422, `{"error":{"code":"key_reused","message":"m"}}`, `{"error":{"code":"invalid_request","message":"m"}}`, "send", "key was used for another operation"},
 		{200, `<html>tok-en`, `<html>tok-en`, "both", "cannot be parsed"},
 		{200, `{"state":"tok-en","at":"2026-03-01T12:00:00Z"}`, `{"state":"tok-en"}`, "both", "its state is not known"},
 		{200, strings.Repeat(" ", protocol.MaxBody+1), `{"state":"UNSEEN"}`, "send", "too large"},

@@ -94,7 +94,7 @@ func (c Config) connections() prometheus.Collector {
 	answering := prometheus.NewDesc("payledger_processor_answering",
 		"1 while the processor answers this node, 0 while it does not, or while the connection is misconfigured; absent before the first call.", []string{"processor"}, nil)
 	unfit := prometheus.NewDesc("payledger_processor_unfit_answers_total",
-		"Answers of the processor that were garbage, or about another payment, currency or amount: they count as none.", []string{"processor"}, nil)
+		"Answers of the processor that were garbage, or about another payment, operation, currency or amount: they count as none.", []string{"processor"}, nil)
 	return collector{[]*prometheus.Desc{answering, unfit}, func(out chan<- prometheus.Metric) {
 		for _, name := range c.Processors {
 			connection := c.Connection(name)

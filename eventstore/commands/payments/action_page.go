@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"payledger/domain/payment"
+	"payledger/domain/process"
 	"payledger/domain/processor"
 )
 
@@ -22,6 +23,8 @@ func (s *Payments) ActionPage(ctx context.Context, p payment.State, action payme
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("the page of an action: %w", err)
+	case found.Answer != nil && process.Operation(p, op).Unfit(*found.Answer) != "":
+		return "", fmt.Errorf("the page of an action: %w: the answer does not fit the request", processor.ErrUnknown)
 	case found.Answer == nil || found.Answer.State != processor.ActionRequired:
 		return "", nil
 	}

@@ -30,6 +30,13 @@
 // recovery repeats the look-up. Before a completion fails because the action has ended at the
 // processor, the authorization is looked up once, and its result is recorded instead.
 //
+// After a restore from a back-up, a new request may have the key of an operation that the log has
+// lost. The processor then refuses the key, and a look-up has the outcome of the lost operation. An
+// answer that states another operation, payment, currency or amount is therefore no answer. If a
+// look-up's answer states no operation and amount, the processor's list of the payment decides; it
+// also decides before the success of a void. The lost operation is recorded as out of band, the new
+// one stays without an outcome, and an alert tells operators.
+//
 // # Operations in flight, and the schedule
 //
 // An operation is in flight, with a goroutine, while a caller waits for it: until it has an answer,

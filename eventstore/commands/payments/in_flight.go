@@ -33,6 +33,7 @@ type operationInFlight struct {
 	tip        eventstore.Tip[payment.State] // owned by the operation's goroutine
 	hasCallers bool                          // callers may wait until the deadline; guarded by inFlightOperations.mu
 	tries
+	lookedUp  bool // the newest answer is that of a look-up
 	logFailed bool // the newest try failed because of the log, or was skipped after such failures
 
 	answered chan struct{} // closed when callers can be answered

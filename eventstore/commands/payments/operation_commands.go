@@ -156,6 +156,8 @@ func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in Resu
 	switch {
 	case errors.Is(err, payment.ErrRunning):
 		return tip.State, false, nil // the open void decides
+	case errors.Is(err, processor.ErrUnknown):
+		return tip.State, true, stillProcessing(tip.State)
 	case err != nil:
 		return tip.State, false, err
 	}

@@ -19,11 +19,47 @@ func (s *Payments) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payme
 	if !process.SuspectsOutOfBand(tip.State, revision, answer) {
 		return tip, nil
 	}
-	return s.recordBooks(ctx, tip, revision, revision)
+	return s.recordBesides(ctx, tip, revision)
+}
+
+// recordBesides records the operations in the processor's books that are missing here, but for the
+// outcome of the operation at revision. An error that wraps ErrUnknown means that this outcome must
+// not be recorded: the books have another operation under its key.
+func (s *Payments) recordBesides(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64) (eventstore.Tip[payment.State], error) {
+	tip, err := s.recordBooks(ctx, tip, revision, revision)
+	if misfit, is := errors.AsType[otherInBooks](err); is {
+		s.unfit(tip.State, revision, misfit.Error())
+	}
+	return tip, err
+}
+
+// otherInBooks is the reason why the records under an operation's key are not of the operation.
+type otherInBooks string
+
+func (o otherInBooks) Error() string { return "in the processor's books " + string(o) }
+
+func (o otherInBooks) Unwrap() error { return processor.ErrUnknown }
+
+// underKey returns an otherInBooks if there are records under the operation's key, and none is of
+// the operation.
+func underKey(op processor.Operation, records []processor.Record) error {
+	var other error
+	for _, r := range records {
+		if r.Key != op.Key {
+			continue
+		}
+		why := op.OtherRecord(r)
+		if why == "" {
+			return nil
+		}
+		other = otherInBooks(why)
+	}
+	return other
 }
 
 // recordBooks records the operations in the processor's books that are missing here, but for the
-// outcome of the operation at except. The operation at revision names the processor.
+// outcome of the operation at except; 0: of each one. The operation at revision names the
+// processor. The error is an otherInBooks if another operation stands under the key of except.
 func (s *Payments) recordBooks(ctx context.Context, tip eventstore.Tip[payment.State], revision, except uint64) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	asking, cancel := context.WithTimeout(ctx, lookupTimeout)
@@ -37,16 +73,28 @@ func (s *Payments) recordBooks(ctx context.Context, tip eventstore.Tip[payment.S
 		return tip, err
 	}
 	for _, r := range records {
-		if requested, ours := tip.State.RevisionOf(r.Key); !ours {
+		if requested, ours := tip.State.RequestOf(r); !ours {
+			s.noteOtherKind(tip.State, r, except)
 			tip, err = s.recordUnrequested(ctx, tip, revision, r)
-		} else if requested != except {
-			tip, err = s.recordRequested(ctx, tip, requested, r)
+		} else if requested.Revision != except {
+			tip, err = s.recordRequested(ctx, tip, requested.Revision, r)
 		}
 		if err != nil {
 			return tip, err
 		}
 	}
-	return tip, nil
+	excepted, _ := tip.State.Operation(except)
+	return tip, underKey(process.Operation(tip.State, excepted), records)
+}
+
+// noteOtherKind tells operators of a record under the key of an operation of another kind that has
+// no outcome yet, unless the operation is the one at except: its caller tells them.
+func (s *Payments) noteOtherKind(p payment.State, r processor.Record, except uint64) {
+	revision, ours := p.RevisionOf(r.Key)
+	op, requested := p.Operation(revision)
+	if ours && requested && revision != except && op.State.Open() {
+		s.unfit(p, revision, process.Operation(p, op).OtherRecord(r))
+	}
 }
 
 // capturedUnknown reads the processor's books about a payment that ended unpaid, and reports

@@ -50,6 +50,7 @@ func (s *Payments) callProcessor(ctx context.Context, f *operationInFlight, send
 		s.logNoAnswer(f, err)
 		return processor.Answer{}, false
 	case found.State == processor.Known && found.Answer != nil:
+		f.lookedUp = true
 		return *found.Answer, true
 	case found.State == processor.Fenced:
 		return notSent(s.Store.Now()), true
@@ -81,6 +82,7 @@ func (s *Payments) send(ctx context.Context, f *operationInFlight) (processor.An
 	}
 	var answer processor.Answer
 	if f.logFailed = logFailed(err); err == nil {
+		f.lookedUp = false
 		answer, err = s.Processors.Send(ctx, op)
 	}
 	if err != nil {
@@ -128,7 +130,11 @@ func (s *Payments) endCardlessToken(ctx context.Context, p payment.State) {
 }
 
 func (s *Payments) logNoAnswer(f *operationInFlight, err error) {
-	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
+	level := zerolog.DebugLevel
+	if errors.Is(err, processor.ErrKeyReused) {
+		level = zerolog.ErrorLevel
+	}
+	s.Logger.WithLevel(level).Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
 }
 
 // record appends the outcome. The answer counts as none if the list of operations that a refusal
@@ -139,7 +145,12 @@ func (s *Payments) record(ctx context.Context, f *operationInFlight, answer proc
 		return noOutcome // it was recorded before
 	}
 	var err error
-	f.tip, err = s.recordAnswer(ctx, f.tip, f.revision, answer)
+	if f.lookedUp && mayBeOfAnother(before, answer) {
+		f.tip, err = s.recordBesides(ctx, f.tip, f.revision)
+	}
+	if err == nil {
+		f.tip, err = s.recordAnswer(ctx, f.tip, f.revision, answer)
+	}
 	switch {
 	case errors.Is(err, payment.ErrRunning):
 		return noOutcome // wait for the other operation's answer
@@ -168,13 +179,25 @@ func (s *Payments) record(ctx context.Context, f *operationInFlight, answer proc
 	return noOutcome
 }
 
+// mayBeOfAnother reports whether a look-up's answer may be about another operation under the key:
+// it moves money, and does not state which operation and amount. Then the books decide. An answer
+// to the operation itself cannot: the processor compares a repeat with its first request.
+func mayBeOfAnother(op payment.Operation, a processor.Answer) bool {
+	moves := a.State == processor.Succeeded || a.State == processor.Pending
+	return op.Kind.Modifies() && moves && (a.Kind == "" || a.Amount == nil && op.Kind != processor.Void)
+}
+
 // recordAnswer records a processor's answer. Before a refusal it records out-of-band operations,
 // and the result of an authorization whose action has ended. If the operation already has its
 // outcome, recordAnswer returns the newest tip and no error.
 func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
-	if why := process.Operation(tip.State, op).Unfit(answer); why != "" {
+	requested := process.Operation(tip.State, op)
+	if why := requested.Unfit(answer); why != "" {
 		s.unfit(tip.State, revision, why)
+		if requested.Misnamed(answer) { // the log may have lost the operation that the answer is about
+			tip, _ = s.recordBooks(ctx, tip, revision, revision) // as far as they can be read
+		}
 		return tip, fmt.Errorf("%w: the answer does not fit the request: %s", processor.ErrUnknown, why)
 	}
 	tip, err := s.recordOutOfBand(ctx, tip, revision, answer)

@@ -23,8 +23,8 @@ const (
 	// OtherTransaction is a different processorTransactionId: the next operation would affect
 	// another transaction.
 	OtherTransaction Kind = "OTHER_TRANSACTION"
-	// UnfitAnswer is an answer in the books about another payment, currency or amount: the ledger
-	// takes it for none.
+	// UnfitAnswer is an answer in the books about another payment, operation, currency or amount:
+	// the ledger takes it for none.
 	UnfitAnswer Kind = "UNFIT_ANSWER"
 	// Unreadable is a payment whose operations in the books cannot all be read. It stands once for
 	// the payment, without an operation.

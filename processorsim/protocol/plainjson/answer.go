@@ -35,6 +35,7 @@ func ReadAnswer(body []byte, allow func(text string) bool) (a processor.Answer, 
 	text(r, "processorToken", &a.CardToken)
 	text(r, "actionToken", &a.ActionToken)
 	text(r, "actionUrl", &a.ActionURL)
+	text(r, "operation", &a.Kind)
 	stated(r, "amount", &a.Amount)
 	text(r, "currency", &a.Currency)
 	text(r, "reference", &a.Reference)

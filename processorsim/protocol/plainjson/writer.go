@@ -80,6 +80,7 @@ func AppendAnswer(b []byte, a processor.Answer) []byte {
 	b = AppendField(b, "processorToken", a.CardToken)
 	b = AppendField(b, "actionToken", a.ActionToken)
 	b = AppendField(b, "actionUrl", a.ActionURL)
+	b = AppendField(b, "operation", a.Kind)
 	if a.Amount != nil {
 		b = strconv.AppendInt(append(b, `,"amount":`...), int64(*a.Amount), 10)
 	}

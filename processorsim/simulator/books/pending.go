@@ -45,7 +45,7 @@ func (b *Books) Finish(ids ...string) (ended []Operation, err error) {
 			if err := b.write(record{Type: finished, At: answer.At, ID: id, Answer: &answer}); err != nil {
 				return err
 			}
-			ended = append(ended, *o)
+			ended = append(ended, o.answered())
 		}
 		return nil
 	})
@@ -60,7 +60,7 @@ func (b *Books) Unnotified() []Operation {
 	var left []Operation
 	for _, o := range b.order {
 		if o.finished && !o.notified && o.NotifyURL != "" {
-			left = append(left, *o)
+			left = append(left, o.answered())
 		}
 	}
 	return left

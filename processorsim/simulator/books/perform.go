@@ -25,7 +25,7 @@ func (b *Books) Admit(op processor.Operation) (Admission, error) {
 		return Admission{Answer: answer}, last.Wait()
 	}
 	if o, seen := b.bySlot[s]; seen {
-		answer, same, last := o.Answer, o.same(op), b.last
+		answer, same, last := o.about(o.Answer), o.same(op), b.last
 		b.mu.Unlock()
 		if !same {
 			return Admission{}, protocol.ErrKeyReused
@@ -57,7 +57,7 @@ func (b *Books) Perform(op processor.Operation, technical bool) (p Performed, er
 		if err != nil {
 			return err
 		}
-		p.Operation, p.Token = *o, given(op, row, o.Answer)
+		p.Operation, p.Token = o.answered(), given(op, row, o.Answer)
 		p.Silent = row != nil && row.behaviour == neverAnswers && op.Kind == processor.Authorize &&
 			o.Answer.State == processor.Succeeded
 		return nil
@@ -128,10 +128,7 @@ func (b *Books) Fence(name processor.Name, key domain.OperationKey) (l processor
 
 func (b *Books) lookup(s slot) processor.Lookup {
 	if o, seen := b.bySlot[s]; seen {
-		answer := o.Answer
-		if o.ended != nil {
-			answer = *o.ended
-		}
+		answer := o.newest()
 		return processor.Lookup{State: processor.Known, Answer: &answer}
 	}
 	if _, running := b.running[s]; running {

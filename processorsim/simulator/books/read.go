@@ -24,7 +24,7 @@ func (b *Books) Entries(f protocol.Filter, yield func(protocol.Entry) error) err
 		b.mu.Lock()
 		for _, o := range all[start:min(start+chunk, len(all))] {
 			if f.Matches(o.Processor, o.Reference, o.CreatedAt) {
-				entries = append(entries, protocol.Entry{Line: o.Line(), Final: o.Final, Answer: o.Answer})
+				entries = append(entries, protocol.Entry{Line: o.Line(), Final: o.Final, Answer: o.newest()})
 			}
 		}
 		b.mu.Unlock()

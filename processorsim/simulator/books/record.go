@@ -98,6 +98,32 @@ func (o *Operation) same(op processor.Operation) bool {
 		o.Amount == op.Amount && (op.Currency == o.Currency || op.Currency == "") && o.Final == op.Final && o.Outcome == op.Outcome
 }
 
+// newest returns the newest answer under the key of o, with what it is about. An answer with which
+// nothing moves states no amount; a completion and a void concern the whole authorization.
+func (o *Operation) newest() processor.Answer {
+	if o.ended != nil {
+		return o.about(*o.ended)
+	}
+	return o.about(o.Answer)
+}
+
+func (o *Operation) about(a processor.Answer) processor.Answer {
+	a.Kind, a.Reference = o.Kind, o.Reference
+	if moves(o.Kind) && a.State != processor.Failed && a.State != processor.Declined {
+		a.Amount, a.Currency = &o.Amount, o.Currency
+	} else {
+		a.Amount, a.Currency = nil, ""
+	}
+	return a
+}
+
+// answered returns o with its own answer as the processor gives it.
+func (o *Operation) answered() Operation {
+	given := *o
+	given.Answer = o.about(o.Answer)
+	return given
+}
+
 // Line is o as the control API shows it.
 func (o *Operation) Line() protocol.Line {
 	return protocol.Line{

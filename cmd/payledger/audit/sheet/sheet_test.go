@@ -42,7 +42,7 @@ OTHER_TRANSACTION  01payment                       refund     op_7              
 OTHER_MERCHANT     01payment                       void       01payment.8                         m_1                         m_2
   → The money is at another merchant account. Ask the processor to move it, and compare the processorMerchantId at GET /management/processors.
 UNFIT_ANSWER       01payment                       capture    01payment.9                         SUCCEEDED 25.00 EUR         SUCCEEDED 1250 JPY
-  → The ledger takes no answer about another payment, currency or amount, so the outcome of 01payment.9 stays as it is here. Ask the processor what really moved, and have its connector mended: the service looks the outcome up again by itself.
+  → The ledger takes no answer about another payment, operation, currency or amount, so the outcome of 01payment.9 stays as it is here. Ask the processor what really moved, and have its connector mended: the service looks the outcome up again by itself.
 UNREADABLE         01payment                                                                      -                           -
   → The processor's list of the operations of this payment has an entry that breaks the protocol, so the payment is not compared. Have the processor's connector mended (GET …/operations?reference=01payment shows the entry), then compare again.
 8 differences. Compared with STRIPE: 7 payments of the ledger with 6 operations there, 5 entries of its books, and 4 notifications about disputes; 3 have no answer yet, 2 were too fresh to judge.

@@ -22,7 +22,7 @@ func nextStep(d reconcile.Difference) string {
 		return "The processor's list of the operations of this payment has an entry that breaks the protocol, so the payment is not compared. " +
 			"Have the processor's connector mended (GET …/operations?reference=" + string(d.Payment) + " shows the entry), then compare again."
 	case reconcile.UnfitAnswer:
-		return "The ledger takes no answer about another payment, currency or amount, so the outcome of " + name +
+		return "The ledger takes no answer about another payment, operation, currency or amount, so the outcome of " + name +
 			" stays as it is here. Ask the processor what really moved, and have its connector mended: the service looks the outcome up again by itself."
 	case reconcile.OtherAmount:
 		return "Ask the processor about the amount of " + name + " that really moved. If the processor is right, correct the rest with a refund or a further capture."
