@@ -31,6 +31,17 @@ func stripeDigits(c domain.Currency) int {
 	return 2
 }
 
+// unitOf returns the smallest amount of a currency, in Stripe's units.
+func unitOf(c domain.Currency) int64 {
+	switch ours, theirs := c.Digits(), stripeDigits(c); {
+	case theirs == 3:
+		return 10
+	case theirs > ours:
+		return 100
+	}
+	return 1
+}
+
 // toStripe returns an amount in Stripe's units. An amount that Stripe would round is refused.
 func toStripe(amount domain.Amount, c domain.Currency) (int64, error) {
 	ours, theirs := c.Digits(), stripeDigits(c)

@@ -302,7 +302,7 @@ func TestElsewhere(t *testing.T) {
 	part := order(processor.Capture, sale.ProcessorTransactionID).Operation
 	part.Amount = 300
 	own := r.do(part)
-	r.double.CaptureElsewhere(sale.ProcessorTransactionID, 500)
+	r.double.CaptureElsewhere(sale.ProcessorTransactionID, 500, true)
 	r.double.RefundElsewhere(sale.ProcessorTransactionID, 200)
 	list := func(f protocol.Filter) (all []protocol.Entry) {
 		t.Helper()

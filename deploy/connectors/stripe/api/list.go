@@ -19,7 +19,7 @@ const pageSize = 100
 // known, or of all that were made between two times. A payment that the ledger did not make has the
 // id of its PaymentIntent as reference.
 func (s *Stripe) List(ctx context.Context, f protocol.Filter, known []string, yield func(protocol.Entry) error) error {
-	l := &listing{s: s, f: f, seen: map[string]bool{}}
+	l := &listing{s: s, f: f, seen: map[string]bool{}, paired: map[string]bool{}}
 	var err error
 	if f.Reference != "" {
 		err = l.payment(ctx, known)
@@ -43,6 +43,7 @@ type listing struct {
 	s       *Stripe
 	f       protocol.Filter
 	seen    map[string]bool
+	paired  map[string]bool // charges whose captures made elsewhere are listed
 	entries []protocol.Entry
 }
 
@@ -56,7 +57,7 @@ func (l *listing) payment(ctx context.Context, known []string) error {
 		if err := l.intent(intent); err != nil {
 			return err
 		}
-		if err := l.captures(intent, intent.LatestCharge, time.Time{}); err != nil {
+		if err := l.captures(ctx, intent, intent.LatestCharge, time.Time{}); err != nil {
 			return err
 		}
 		if err := l.refunds(ctx, &stripe.RefundListParams{PaymentIntent: &id}, intent.Metadata); err != nil {
@@ -91,7 +92,7 @@ func (l *listing) between(ctx context.Context) error {
 			continue // no card payment through a PaymentIntent
 		}
 		charge := move.Source.Charge
-		if err := l.captures(charge.PaymentIntent, charge, time.Unix(move.Created, 0).UTC()); err != nil {
+		if err := l.captures(ctx, charge.PaymentIntent, charge, time.Unix(move.Created, 0).UTC()); err != nil {
 			return err
 		}
 	}
@@ -128,38 +129,41 @@ func (l *listing) intent(intent *stripe.PaymentIntent) error {
 }
 
 // captures adds the captures of a charge: those with a stamp, and those made elsewhere.
-func (l *listing) captures(intent *stripe.PaymentIntent, charge *stripe.Charge, at time.Time) error {
+func (l *listing) captures(ctx context.Context, intent *stripe.PaymentIntent, charge *stripe.Charge, at time.Time) error {
 	if charge == nil || charge.ID == "" || charge.AmountCaptured == 0 {
 		return nil
 	}
 	if at.IsZero() {
 		at = time.Unix(charge.Created, 0).UTC()
 	}
-	elsewhere := charge.AmountCaptured - captured(intent.Metadata)
-	final := false
 	for _, t := range stampsOf(intent.Metadata) {
 		if t.kind != processor.Capture {
 			continue
 		}
-		final = final || t.final
-		if err := l.capture(intent, captureID(charge.ID, t), t.amount, t.final, t.key, at); err != nil {
+		if err := l.capture(intent, taken{id: captureID(charge.ID, t), amount: t.amount, final: t.final, at: at}, t.key); err != nil {
 			return err
 		}
 	}
-	if elsewhere <= 0 {
+	if charge.AmountCaptured <= captured(intent.Metadata) || l.paired[charge.ID] {
 		return nil
 	}
-	id := charge.ID
-	if final { // the charge names the final one
-		id += "_elsewhere"
+	l.paired[charge.ID] = true
+	list, intent, err := l.s.elsewhere(ctx, intent.ID, charge.ID)
+	if err != nil {
+		return err
 	}
-	return l.capture(intent, id, elsewhere, intent.AmountCapturable == 0, "", at)
+	for _, t := range list {
+		if err := l.capture(intent, t, ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (l *listing) capture(intent *stripe.PaymentIntent, id string, amount int64, final bool, key string, at time.Time) error {
-	e := protocol.Entry{Final: final, Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: id, At: at}}
+func (l *listing) capture(intent *stripe.PaymentIntent, t taken, key string) error {
+	e := protocol.Entry{Final: t.final, Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: t.id, ProcessorEventID: t.move, At: t.at}}
 	e.Operation, e.ParentID, e.IdempotencyKey = processor.Capture, intent.ID, domain.OperationKey(key)
-	return l.add(e, intent, id, amount, intent.Currency, at)
+	return l.add(e, intent, t.id, t.amount, intent.Currency, t.at)
 }
 
 // refunds adds refunds. of is the metadata of their payment if the list does not have it.

@@ -76,6 +76,11 @@ func captured(metadata map[string]string) (sum int64) {
 	return sum
 }
 
+// hasFinal reports whether a capture of the connector was final.
+func hasFinal(metadata map[string]string) bool {
+	return slices.ContainsFunc(stampsOf(metadata), func(t stamp) bool { return t.kind == processor.Capture && t.final })
+}
+
 // captureID returns the transaction of a capture: the charge for a final one, of which there is at
 // most one, and the charge with the stamp for any other.
 func captureID(charge string, t stamp) string {

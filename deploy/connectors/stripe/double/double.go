@@ -17,6 +17,13 @@ type Config struct {
 	Base           string           // the double's address, for the page of a customer's check
 	WebhookSecret  string           // signs webhooks
 	NoMulticapture bool             // the account captures an authorization once
+	PaidOut        PaidOut          // zero: in the currency of the payment
+}
+
+// PaidOut is the currency in which the account is paid out.
+type PaidOut struct {
+	Currency string
+	Rate     float64 // of an amount of a payment, to that currency
 }
 
 // Double is an account at the double. Serve its Handler.

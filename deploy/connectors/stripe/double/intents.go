@@ -3,6 +3,7 @@ package double
 import (
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -253,7 +254,11 @@ func (d *Double) capture(i *intent, amount int64, final bool) {
 	if i.capturable -= amount; final || i.capturable == 0 {
 		i.status, i.capturable = "succeeded", 0
 	}
-	d.moves = append(d.moves, &move{id: d.id("txn"), amount: amount, created: d.seconds(), of: i})
+	m := &move{id: d.id("txn"), amount: amount, currency: i.currency, created: d.seconds(), of: i}
+	if d.PaidOut.Rate != 0 {
+		m.amount, m.currency, m.rate = int64(math.Round(float64(amount)*d.PaidOut.Rate)), d.PaidOut.Currency, d.PaidOut.Rate
+	}
+	d.moves = append(d.moves, m)
 	d.emit("charge.captured", object{"id": i.charge.id, "object": "charge"})
 	if fates[i.method.number].dispute && !i.charge.disputed {
 		d.dispute(i)
@@ -261,10 +266,10 @@ func (d *Double) capture(i *intent, amount int64, final bool) {
 }
 
 // CaptureElsewhere captures on Stripe's own pages.
-func (d *Double) CaptureElsewhere(id string, amount int64) {
+func (d *Double) CaptureElsewhere(id string, amount int64, final bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.capture(d.intents[id], amount, true)
+	d.capture(d.intents[id], amount, final)
 }
 
 func (d *Double) postCancel(c call) answer {

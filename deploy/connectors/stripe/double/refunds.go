@@ -101,10 +101,22 @@ func (d *Double) getRefunds(c call) answer {
 
 // move is a balance transaction of a charge.
 type move struct {
-	id      string
-	amount  int64
-	created int64
-	of      *intent
+	id, currency string
+	amount       int64
+	rate         float64 // 0: none
+	created      int64
+	of           *intent
+	hidden       bool // it is not shown yet
+}
+
+// HideMove hides the newest balance transaction, or shows all: Stripe may make them later than their
+// captures.
+func (d *Double) HideMove(hidden bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, m := range d.moves {
+		m.hidden = hidden && i == len(d.moves)-1
+	}
 }
 
 func (d *Double) getMoves(c call) answer {
@@ -113,8 +125,14 @@ func (d *Double) getMoves(c call) answer {
 	}
 	var list []row
 	for _, m := range d.moves {
+		if of := c.form.Get("source"); m.hidden || of != "" && of != m.of.charge.id {
+			continue
+		}
 		list = append(list, row{m.id, m.created, func() object {
-			o := object{"id": m.id, "object": "balance_transaction", "amount": m.amount, "currency": m.of.currency, "created": m.created, "type": "charge", "source": m.of.charge.id}
+			o := object{"id": m.id, "object": "balance_transaction", "amount": m.amount, "currency": m.currency, "created": m.created, "type": "charge", "source": m.of.charge.id, "exchange_rate": nil}
+			if m.rate != 0 {
+				o["exchange_rate"] = m.rate
+			}
 			if c.expands("data.source") {
 				var of any
 				if c.expands("data.source.payment_intent") {

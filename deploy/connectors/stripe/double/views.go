@@ -49,6 +49,7 @@ func (i *intent) chargeView(of any) object {
 	card := object{
 		"brand": brand(i.method.number), "country": "US", "funding": "credit", "checks": i.charge.checks, "three_d_secure": i.charge.threeDS,
 		"network_transaction_id": "ntx_" + i.id, "authorization_code": "123456",
+		"multicapture":  object{"status": map[bool]string{true: "available", false: "unavailable"}[i.multicapture]},
 		"network_token": object{"used": fates[i.method.number].networkToken},
 	}
 	return object{
