@@ -125,7 +125,7 @@ func (k *Connector) outside(ctx context.Context, f protocol.Filter) (list []prot
 		}
 		if o == nil {
 			e.Processor = k.Name
-			e.IdempotencyKey = cmp.Or(e.IdempotencyKey, domain.OperationKey("outside."+e.ProcessorTransactionID))
+			e.IdempotencyKey = cmp.Or(e.IdempotencyKey, domain.OperationKey("outside."+e.ID))
 			list = append(list, e)
 		}
 	}

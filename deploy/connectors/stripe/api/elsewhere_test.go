@@ -122,3 +122,67 @@ func TestElsewhereLater(t *testing.T) {
 		t.Errorf("%v", amounts)
 	}
 }
+
+// TestCanceledElsewhere: an authorization that was cancelled in Stripe's pages, or has expired, has a
+// void in each list, once. After an own void there is none beside it. One that held nothing has
+// none.
+func TestCanceledElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		number string
+		part   domain.Amount // captured before
+		cancel func(*rig, string)
+		voids  int
+		amount domain.Amount
+	}{
+		"cancelled": {"4242424242424242", 0, func(r *rig, id string) { r.double.CancelElsewhere(id, "requested_by_customer") }, 1, 1000},
+		"expired":   {"4242424242424242", 0, func(r *rig, id string) { r.double.CancelElsewhere(id, "expired") }, 1, 1000},
+		"the rest":  {"4242424242424242", 400, func(r *rig, id string) { r.double.CancelElsewhere(id, "expired") }, 1, 600},
+		"own":       {"4242424242424242", 0, func(r *rig, id string) { r.do(order(processor.Void, id).Operation) }, 1, 1000},
+		"own, after it was cancelled": {"4242424242424242", 0, func(r *rig, id string) {
+			r.double.CancelElsewhere(id, "requested_by_customer")
+			if a := r.do(order(processor.Void, id).Operation); a.Code != protocol.CodeAlreadyVoided {
+				r.t.Errorf("%+v", a)
+			}
+		}, 2, 1000},
+		"nothing was held": {"4000000000003220", 0, func(r *rig, id string) { r.double.CancelElsewhere(id, "abandoned") }, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			sale := r.do(authorization(c.number).Operation).ProcessorTransactionID
+			if c.part > 0 {
+				part := order(processor.Capture, sale).Operation
+				part.Amount = c.part
+				r.do(part)
+			}
+			r.clock.Advance(6 * 24 * time.Hour)
+			c.cancel(r, sale)
+			hour := protocol.Filter{From: r.clock.Now().Add(-time.Hour), To: r.clock.Now().Add(time.Hour)}
+			for _, f := range []protocol.Filter{{Reference: reference}, {}, hour} {
+				all, err := r.list(f)
+				if err != nil {
+					t.Fatalf("%+v: %v", f, err)
+				}
+				voids, succeeded := 0, 0
+				for _, e := range all {
+					if e.Operation != processor.Void {
+						continue
+					}
+					if voids++; e.State == processor.Succeeded {
+						succeeded++
+					}
+					if e.State == processor.Succeeded && (e.Amount != c.amount || e.ParentID != sale || e.ProcessorTransactionID != sale || e.Reference != reference || e.IdempotencyKey == "") {
+						t.Errorf("%+v: %+v", f, e)
+					}
+				}
+				if voids != c.voids || succeeded != min(c.voids, 1) {
+					t.Errorf("%+v: %d voids, %d succeeded: %+v", f, voids, succeeded, all)
+				}
+			}
+			early := protocol.Filter{To: r.clock.Now().Add(-time.Hour)}
+			all, err := r.list(early)
+			if err != nil || len(all) == 0 || slices.ContainsFunc(all, func(e protocol.Entry) bool { return e.Operation == processor.Void }) {
+				t.Errorf("before the release: %+v %v", all, err)
+			}
+		})
+	}
+}

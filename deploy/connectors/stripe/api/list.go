@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -15,8 +16,11 @@ import (
 // pageSize is the number of objects in a page of a list, Stripe's maximum.
 const pageSize = 100
 
-// List returns authorizations, captures and refunds at Stripe, by creation: of the PaymentIntents
-// known, or of all that were made between two times. A payment that the ledger did not make has the
+// heldAtMost is longer than Stripe holds money before an authorization expires.
+const heldAtMost = 32 * 24 * time.Hour
+
+// List returns authorizations, captures, releases and refunds at Stripe, by creation: of the
+// PaymentIntents known, or of all that were made between two times. A payment that the ledger did not make has the
 // id of its PaymentIntent as reference.
 func (s *Stripe) List(ctx context.Context, f protocol.Filter, known []string, yield func(protocol.Entry) error) error {
 	l := &listing{s: s, f: f, seen: map[string]bool{}, paired: map[string]bool{}}
@@ -68,8 +72,11 @@ func (l *listing) payment(ctx context.Context, known []string) error {
 }
 
 // between lists by time: PaymentIntents and refunds by their own time, captures by that of their
-// balance transactions.
+// balance transactions, releases by that of the cancellation.
 func (l *listing) between(ctx context.Context) error {
+	if err := l.canceledLater(ctx); err != nil {
+		return err
+	}
 	intents := &stripe.PaymentIntentListParams{CreatedRange: l.created(), Expand: stripe.StringSlice([]string{"data." + latestCharge})}
 	intents.Limit = stripe.Int64(pageSize)
 	for intent, err := range l.s.client.V1PaymentIntents.List(ctx, intents) {
@@ -99,6 +106,34 @@ func (l *listing) between(ctx context.Context) error {
 	return l.refunds(ctx, &stripe.RefundListParams{CreatedRange: l.created(), Expand: stripe.StringSlice([]string{"data.payment_intent"})}, nil)
 }
 
+// canceledLater adds the releases of PaymentIntents that were made before the time of the list.
+func (l *listing) canceledLater(ctx context.Context) error {
+	if l.f.From.IsZero() {
+		return nil
+	}
+	first := l.created().GreaterThanOrEqual
+	earlier := &stripe.PaymentIntentListParams{CreatedRange: &stripe.RangeQueryParams{
+		GreaterThanOrEqual: l.f.From.Add(-heldAtMost).Unix(), LesserThan: first,
+	}}
+	earlier.Limit = stripe.Int64(pageSize)
+	for found, err := range l.s.client.V1PaymentIntents.List(ctx, earlier) {
+		if err != nil {
+			return explain(err)
+		}
+		if found.CanceledAt < first {
+			continue
+		}
+		intent, err := l.s.intent(ctx, found.ID) // with its charge
+		if err != nil {
+			return err
+		}
+		if err := l.release(intent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // created returns the bounds of the filter in Stripe's seconds.
 func (l *listing) created() *stripe.RangeQueryParams {
 	r := &stripe.RangeQueryParams{}
@@ -114,7 +149,7 @@ func (l *listing) created() *stripe.RangeQueryParams {
 	return r
 }
 
-// intent adds the authorization of a PaymentIntent, if it has an outcome.
+// intent adds the authorization of a PaymentIntent, if it has an outcome, and its release.
 func (l *listing) intent(intent *stripe.PaymentIntent) error {
 	answer, err := l.s.state(intent)
 	if err != nil {
@@ -125,7 +160,22 @@ func (l *listing) intent(intent *stripe.PaymentIntent) error {
 	}
 	e := protocol.Entry{Answer: answer}
 	e.Operation, e.IdempotencyKey = processor.Authorize, domain.OperationKey(intent.Metadata[metaKey])
-	return l.add(e, intent, intent.ID, intent.Amount, intent.Currency, time.Unix(intent.Created, 0).UTC())
+	if err := l.add(e, intent, intent.ID, intent.Amount, intent.Currency, time.Unix(intent.Created, 0).UTC()); err != nil {
+		return err
+	}
+	return l.release(intent)
+}
+
+// release adds the void of a PaymentIntent whose authorization was cancelled, or has expired. The
+// kit leaves it out if the connector made it.
+func (l *listing) release(intent *stripe.PaymentIntent) error {
+	if c := intent.LatestCharge; !canceled(intent) || c == nil || c.Status != stripe.ChargeStatusSucceeded {
+		return nil // no money was held
+	}
+	at := time.Unix(intent.CanceledAt, 0).UTC()
+	e := protocol.Entry{Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: intent.ID, At: at}}
+	e.ID, e.Operation, e.ParentID = intent.ID+"_canceled", processor.Void, intent.ID
+	return l.add(e, intent, intent.ID, intent.Amount-intent.AmountReceived, intent.Currency, at)
 }
 
 // captures adds the captures of a charge: those with a stamp, and those made elsewhere.
@@ -201,7 +251,8 @@ func (l *listing) add(e protocol.Entry, intent *stripe.PaymentIntent, id string,
 	if e.Amount, e.Currency, err = fromStripe(amount, currency); err != nil {
 		return err
 	}
-	e.ID, e.ProcessorTransactionID, e.State, e.CreatedAt, e.UpdatedAt = id, id, e.Answer.State, at, at
+	e.ID = cmp.Or(e.ID, id)
+	e.ProcessorTransactionID, e.State, e.CreatedAt, e.UpdatedAt = id, e.Answer.State, at, at
 	e.ProcessorMerchantID = intent.Metadata[metaMerchant]
 	if e.Reference = domain.PaymentID(intent.Metadata[metaReference]); e.Reference == "" {
 		e.Reference = domain.PaymentID(intent.ID)

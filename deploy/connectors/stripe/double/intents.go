@@ -21,7 +21,7 @@ type method struct {
 type intent struct {
 	id, currency, status, reason, returnURL string
 	amount, capturable, received            int64
-	created                                 int64
+	created, canceled                       int64
 	metadata                                map[string]string
 	method                                  *method
 	multicapture, increments                bool
@@ -280,9 +280,21 @@ func (d *Double) postCancel(c call) answer {
 	if i.status == "canceled" || i.status == "succeeded" || i.status == "processing" {
 		return i.state(d)
 	}
-	i.status, i.reason, i.capturable = "canceled", c.form.Get("cancellation_reason"), 0
-	d.emit("payment_intent.canceled", i.view(d, false))
+	d.cancel(i, c.form.Get("cancellation_reason"))
 	return ok(i.view(d, c.expands("latest_charge")))
+}
+
+func (d *Double) cancel(i *intent, reason string) {
+	i.status, i.reason, i.capturable, i.canceled = "canceled", reason, 0, d.seconds()
+	d.emit("payment_intent.canceled", i.view(d, false))
+}
+
+// CancelElsewhere cancels a PaymentIntent on Stripe's own pages, or with the reason "expired" as
+// Stripe does by itself.
+func (d *Double) CancelElsewhere(id, reason string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cancel(d.intents[id], reason)
 }
 
 func (d *Double) postIncrement(c call) answer {

@@ -19,7 +19,7 @@ func (i *intent) view(d *Double, expanded bool) object {
 	o := object{
 		"id": i.id, "object": "payment_intent", "livemode": false, "amount": i.amount, "amount_capturable": i.capturable, "amount_received": i.received,
 		"currency": i.currency, "status": i.status, "created": i.created, "metadata": i.metadata, "capture_method": "manual",
-		"client_secret": i.id + "_secret_double", "payment_method": i.method.id, "latest_charge": nil, "last_payment_error": i.failure, "next_action": nil, "cancellation_reason": nil,
+		"client_secret": i.id + "_secret_double", "payment_method": i.method.id, "latest_charge": nil, "last_payment_error": i.failure, "next_action": nil, "cancellation_reason": nil, "canceled_at": nil,
 	}
 	if i.customer != "" {
 		o["customer"] = i.customer
@@ -29,6 +29,9 @@ func (i *intent) view(d *Double, expanded bool) object {
 	}
 	if i.reason != "" {
 		o["cancellation_reason"] = i.reason
+	}
+	if i.canceled != 0 {
+		o["canceled_at"] = i.canceled
 	}
 	if i.status == "requires_action" {
 		o["next_action"] = object{"type": "redirect_to_url", "redirect_to_url": object{"url": d.Base + "/customer/" + i.id, "return_url": i.returnURL}}
