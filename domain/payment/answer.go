@@ -19,6 +19,10 @@ var ErrAlreadyAnswered = errors.New("operation already answered")
 // counts as no answer (D8).
 var ErrImpossible = fmt.Errorf("%w", processor.ErrUnknown)
 
+// ErrOtherTransaction wraps processor.ErrUnknown: the answer names another transaction than the
+// operation has. It is no answer to the operation, which stays as it is (D8).
+var ErrOtherTransaction = fmt.Errorf("%w: its transaction is another one than was recorded", processor.ErrUnknown)
+
 // ErrNoSuchOperation means that the event at that revision did not request an operation.
 var ErrNoSuchOperation = errors.New("no such operation")
 
@@ -45,6 +49,9 @@ func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	if (pends || acts) && op.State == StateAction || pends && op.State == StatePending {
 		return nil, ErrAlreadyAnswered // already waiting
 	}
+	if s.otherTransaction(op, c.Answer) {
+		return nil, ErrOtherTransaction
+	}
 	if op.Kind == processor.Authorize && c.Answer.Code == processor.CodeVoided && s.open(processor.Void) {
 		return nil, ErrRunning // the void's own answer decides
 	}
@@ -53,7 +60,7 @@ func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	case processor.Authorize:
 		e = s.authorizationAnswer(op, c)
 	case processor.Complete:
-		e = completionAnswer(c)
+		e = s.completionAnswer(op, c)
 	case processor.Capture:
 		e = c.oneOf(Captured{c.fact()}, CapturePending{c.fact()}, CaptureFailed{c.failed()})
 	case processor.Void:
@@ -67,6 +74,29 @@ func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 		return nil, fmt.Errorf("%s answered in state %q: %w", op.Kind, c.Answer.State, ErrImpossible)
 	}
 	return e, nil
+}
+
+// otherTransaction reports whether an answer with which money moves, or may move, names another
+// transaction than the operation has: a completion has that of its authorization. A capture and a
+// refund each have one of their own, which no operation found in the processor's records has.
+// Voids and adjustments are not compared: their transactions are not acted upon.
+func (s State) otherTransaction(op Operation, a processor.Answer) bool {
+	moves := a.State == processor.Succeeded || a.State == processor.Pending || a.State == processor.ActionRequired
+	if a.ProcessorTransactionID == "" || !moves {
+		return false
+	}
+	switch op.Kind {
+	case processor.Complete:
+		op, _ = s.Operation(op.Parent)
+	case processor.Capture, processor.Refund:
+		if s.foundTransaction(a.ProcessorTransactionID) {
+			return true
+		}
+	case processor.Authorize:
+	default:
+		return false
+	}
+	return op.TransactionID != "" && op.TransactionID != a.ProcessorTransactionID
 }
 
 func (c RecordAnswer) fact() Answer {

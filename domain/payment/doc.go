@@ -13,7 +13,8 @@
 //     it, and the result of every command in every situation.
 //   - An answer names the revision of the event that requested its operation. The first final
 //     answer counts. For a second final answer DecideAnswer returns ErrAlreadyAnswered, so any node
-//     may record an answer at any time, even twice.
+//     may record an answer at any time, even twice. An answer that names another transaction than
+//     the operation has is none.
 //   - One operation runs at a time (D7). For any other command the Decide function returns
 //     ErrRunning; the caller waits and decides again. A capture or a refund runs until the
 //     processor has accepted it; a void or an adjustment runs until it is final.

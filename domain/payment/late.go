@@ -59,6 +59,8 @@ func (s State) Contradiction(revision uint64, a processor.Answer) string {
 		return "" // the authorization had its result before, from elsewhere
 	case !awaited && op.State != op.after(a):
 		return fmt.Sprintf("The %s is already %s and cannot be %s.", op.Kind, op.State, a.State)
+	case s.otherTransaction(op, a):
+		return fmt.Sprintf("The processor's transaction id of the %s differs from the recorded one.", op.Kind)
 	case done && op.TransactionID != "" && a.ProcessorTransactionID != "" && op.TransactionID != a.ProcessorTransactionID:
 		return fmt.Sprintf("The processor's transaction id of the %s differs from the recorded one.", op.Kind)
 	default:

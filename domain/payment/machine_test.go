@@ -87,6 +87,8 @@ func outcome(t *rapid.T, event payment.Event, err error) string {
 		return noSuch
 	case errors.Is(err, payment.ErrForeign):
 		return foreign
+	case errors.Is(err, payment.ErrOtherTransaction):
+		return strange
 	case errors.Is(err, processor.ErrUnknown):
 		return unheard
 	}
@@ -235,7 +237,7 @@ func (m *machine) answerTo(t *rapid.T, revision uint64) {
 			processor.Succeeded, processor.Succeeded, processor.Succeeded, processor.Pending, processor.Pending,
 			processor.ActionRequired, processor.ActionRequired, processor.Failed, processor.Declined, "UNHEARD_OF",
 		}).Draw(t, "answer"),
-		ProcessorTransactionID: rapid.SampledFrom([]string{"", "t-1"}).Draw(t, "transaction"),
+		ProcessorTransactionID: rapid.SampledFrom([]string{"", "t-1", "t-1", "t-1", "t-1", "t-1", "t-2"}).Draw(t, "transaction"),
 		Code:                   rapid.SampledFrom([]string{"", "05", "41", "51", "91", "Z9", processor.CodeFenced, processor.CodeRejected}).Draw(t, "code"),
 		Retryable:              rapid.Bool().Draw(t, "retryable"),
 	}

@@ -43,11 +43,27 @@ var names = map[processor.Kind][3]string{
 	processor.Adjust:  {"payment.adjusted", "payment.adjustment_failed", "payment.adjustment_pending"},
 }
 
+// answer records an answer, and notes the transaction that it names.
 func (b *book) answer(c payment.RecordAnswer) string {
+	of, was := b.find(c.Request), b.revision
+	if of != nil && of.kind == processor.Complete {
+		of = b.sale
+	}
+	result := b.decided(c)
+	keeps := result == "payment.completion_failed" && of.transaction != ""
+	if b.revision > was && c.Answer.ProcessorTransactionID != "" && !keeps {
+		of.transaction = c.Answer.ProcessorTransactionID
+	}
+	return result
+}
+
+func (b *book) decided(c payment.RecordAnswer) string {
 	i, state := b.find(c.Request), c.Answer.State
 	switch {
 	case i == nil:
 		return noSuch
+	case b.awaits(i, state) && b.strange(i, c.Answer):
+		return strange
 	case i.kind == processor.Authorize && i.stage == "gone" && state == processor.Succeeded:
 		i.stage = "yes" // a late fact: it was approved before it was voided
 		return b.recorded("payment.authorized", "")
@@ -83,6 +99,30 @@ func (b *book) answer(c payment.RecordAnswer) string {
 		b.settleSale("gone", "")
 	}
 	return names[i.kind][to.name]
+}
+
+// awaits reports whether the answer is recorded if its transaction is the right one.
+func (b *book) awaits(i *item, state processor.State) bool {
+	switch {
+	case i.stage == "gone":
+		return i.kind == processor.Authorize && state == processor.Succeeded
+	case i.stage == "acts":
+		return state != processor.Pending && state != processor.ActionRequired
+	case i.stage == "waits":
+		return state != processor.Pending
+	}
+	return i.live() || state == processor.Succeeded && b.late(i)
+}
+
+// strange reports whether an answer with which money may move names another transaction than an
+// earlier answer. A completion has that of its authorization.
+func (b *book) strange(i *item, a processor.Answer) bool {
+	if i.kind == processor.Complete {
+		i = b.sale
+	}
+	moves := a.State == processor.Succeeded || a.State == processor.Pending || a.State == processor.ActionRequired
+	acts := i.kind != processor.Void && i.kind != processor.Adjust
+	return moves && acts && i.transaction != "" && a.ProcessorTransactionID != "" && i.transaction != a.ProcessorTransactionID
 }
 
 // late reports whether an operation recorded as failed may still succeed (D7).

@@ -13,6 +13,7 @@ const (
 	answered   = "answered"
 	noSuch     = "no such operation"
 	unheard    = "not understood"
+	strange    = "another transaction"
 	foreign    = "of another merchant account or currency"
 	nothing    = "nothing"
 	invalid    = string(domain.ReasonRequestValidation)

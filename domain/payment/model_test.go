@@ -11,16 +11,17 @@ import (
 
 // item is one operation in the model.
 type item struct {
-	revision uint64
-	kind     processor.Kind
-	amount   domain.Amount
-	final    bool
-	of       uint64   // capture that a refund is aimed at, 0 for none
-	stage    string   // asked, lost (timed out), waits (pending), acts (customer), yes, no, gone (voided)
-	ids      []string // of its answers
-	theirs   string   // the processor's id of an operation that we did not request
-	failedAt time.Time
-	given    bool // given up: fenced, or an action that was not completed; the processor may have done it
+	revision    uint64
+	kind        processor.Kind
+	amount      domain.Amount
+	final       bool
+	of          uint64   // capture that a refund is aimed at, 0 for none
+	stage       string   // asked, lost (timed out), waits (pending), acts (customer), yes, no, gone (voided)
+	ids         []string // of its answers
+	theirs      string   // the processor's id of an operation that we did not request
+	failedAt    time.Time
+	transaction string // the processor's, of the newest answer that names one
+	given       bool   // given up: fenced, or an action that was not completed; the processor may have done it
 }
 
 func (i *item) live() bool { return i.stage == "asked" || i.stage == "lost" || i.stage == "waits" }

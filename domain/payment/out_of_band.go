@@ -73,9 +73,14 @@ func (s State) foreign(r processor.Record) string {
 
 // hasRequested reports whether a capture or a refund that was requested has the transaction: each
 // has one of its own.
-func (s State) hasRequested(transaction string) bool {
+func (s State) hasRequested(transaction string) bool { return s.hasTransaction(transaction, false) }
+
+// foundTransaction reports whether an out-of-band capture or refund has the transaction.
+func (s State) foundTransaction(transaction string) bool { return s.hasTransaction(transaction, true) }
+
+func (s State) hasTransaction(transaction string, outOfBand bool) bool {
 	return transaction != "" && s.some(func(op *Operation) bool {
-		return (op.Kind == processor.Capture || op.Kind == processor.Refund) && op.OutOfBandID == "" && op.TransactionID == transaction
+		return (op.Kind == processor.Capture || op.Kind == processor.Refund) && (op.OutOfBandID != "") == outOfBand && op.TransactionID == transaction
 	})
 }
 

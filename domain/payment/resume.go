@@ -97,9 +97,13 @@ func (s State) open(kind processor.Kind) bool {
 }
 
 // completionAnswer returns the event of an answer to a completion, which decides the authorization.
-func completionAnswer(c RecordAnswer) Event {
+func (s State) completionAnswer(op Operation, c RecordAnswer) Event {
 	if decidesNothing(c.Answer) {
-		return CompletionFailed{c.failed()}
+		failed := c.failed()
+		if held, _ := s.Operation(op.Parent); held.TransactionID != "" && failed.TransactionID != "" {
+			failed.TransactionID = held.TransactionID // the authorization keeps its own
+		}
+		return CompletionFailed{failed}
 	}
 	return c.authorization()
 }

@@ -266,6 +266,9 @@ func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.
 			ActionExpiresAt: meta.At.Add(s.ActionTimeout),
 		})
 	})
+	if errors.Is(err, payment.ErrOtherTransaction) {
+		s.unfit(next.State, revision, "it is about another transaction than was recorded")
+	}
 	if err == nil && next.Appended {
 		s.changed(next.State.ID)
 		if op, _ := next.State.Operation(revision); op.Kind == processor.Complete && op.State == payment.StateFailed {

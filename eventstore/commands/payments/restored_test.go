@@ -139,3 +139,26 @@ func TestRestoredRefund(t *testing.T) {
 		})
 	}
 }
+
+// TestRestoredRepeat: an operation that the log has lost was found in the books. A later request
+// has its key and its contents, so that the processor gives the answer of the lost one: nothing is
+// booked twice.
+func TestRestoredRepeat(t *testing.T) {
+	t.Parallel()
+	r := newRestored(t, ways["answers that state their operation"])
+	p := r.Pay(r.Service, commandstest.ApprovedCard)
+	lost := r.lost(p, 6, processor.Capture, p.Operations[0].TransactionID, 1000)
+	part := domain.Amount(2000) // refused there: 15.00 EUR are left
+	p, err := r.Capture(background, r.By, p.ID, payment.Capture{Amount: &part})
+	if err != nil || p.Captured() != 1000 || p.Revision != 5 {
+		t.Fatalf("%d are captured at revision %d, %v", p.Captured(), p.Revision, err)
+	}
+	part = 1000
+	go func() { _, _ = r.Capture(background, r.By, p.ID, payment.Capture{Amount: &part}) }()
+	key := string(p.OperationKey(6))
+	r.Eventually("nobody learns of it", func() bool { return r.told.Has("ADYEN: ", key, "another transaction") })
+	p = r.Payment(p.ID)
+	if op, _ := p.Operation(6); !op.State.Open() || p.Captured() != 1000 || op.TransactionID == lost.ProcessorTransactionID {
+		t.Errorf("the capture is %s, %d are captured", op.State, p.Captured())
+	}
+}
