@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -69,7 +70,7 @@ func following(kind processor.Kind, key, parent string, amount domain.Amount) pr
 func TestKeys(t *testing.T) {
 	r := newRig(t, time.Hour)
 	first := r.sent(authorization("01p.1", "4242424242424242"))
-	if again := r.sent(authorization("01p.1", "4242424242424242")); again != first {
+	if again := r.sent(authorization("01p.1", "4242424242424242")); !reflect.DeepEqual(again, first) {
 		t.Errorf("%+v after %+v", again, first)
 	}
 	other := authorization("01p.1", "4242424242424242")
@@ -457,7 +458,7 @@ func TestAction(t *testing.T) {
 			t.Errorf("in the list: %+v", list)
 		}
 		r.sent(following(kind, "01p.x"+string(kind), waiting.ProcessorTransactionID, 1250))
-		if a := r.sent(op); a != waiting {
+		if a := r.sent(op); !reflect.DeepEqual(a, waiting) {
 			t.Errorf("under its own key: %+v", a)
 		}
 		l := r.lookup(op.Key)

@@ -70,6 +70,8 @@
 //   - One attempt of a key runs at a time. It goes on when the ledger's connection is cut.
 //   - A result must fit its request: the same currency, the requested amount, a transaction. One
 //     that does not is no result: the operation stays SENT, and the log says so.
+//   - An answer says which operation it is about: kind, payment, amount, currency. So a ledger that
+//     was restored from a back-up, and uses a key again, does not take it for another operation's.
 //   - A message that an Idle operation was done all the same counts, unless its key is fenced: a
 //     repeat is then no second one. The log has an error.
 //   - A notification is repeated until the ledger takes it, also after a restart: in the first minute

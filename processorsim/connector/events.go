@@ -203,6 +203,7 @@ func (k *Connector) eventOperation(ctx context.Context, e Event) (found *book.Op
 // notice returns the notification of a result. Its id is that of the operation's end: repeats have
 // the same.
 func (k *Connector) notice(o *book.Operation, e Event, answer processor.Answer) book.Notice {
+	answer = about(o, answer)
 	answer.CardToken = ""
 	id := k.noticeID(strconv.FormatInt(o.Number, 10), e)
 	return book.Notice{ID: id, URL: o.NotifyURL, Body: server.Encode(protocol.Notification{

@@ -153,8 +153,9 @@ func entry(o *book.Operation) protocol.Entry {
 		Operation: o.Kind, IdempotencyKey: o.Key, Amount: o.Amount, Currency: o.Currency, State: processor.Pending,
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, ParentID: o.ParentID,
 	}, Final: o.Final}
-	e.Answer, e.ProcessorTransactionID = *o.Answer, o.Answer.ProcessorTransactionID
-	if newest := o.Newest(); newest.State != processor.ActionRequired {
+	newest := o.Newest()
+	e.Answer, e.ProcessorTransactionID = about(o, *newest), cmp.Or(newest.ProcessorTransactionID, o.Answer.ProcessorTransactionID)
+	if newest.State != processor.ActionRequired {
 		e.State = newest.State
 	}
 	return e

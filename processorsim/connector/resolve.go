@@ -74,7 +74,8 @@ func (k *Connector) state(ctx context.Context, key domain.OperationKey) (process
 func lookup(o *book.Operation) processor.Lookup {
 	switch o.Phase {
 	case book.Done:
-		return processor.Lookup{State: processor.Known, Answer: o.Newest()}
+		answer := about(o, *o.Newest())
+		return processor.Lookup{State: processor.Known, Answer: &answer}
 	case book.Idle:
 		return processor.Lookup{State: processor.Unseen}
 	default:

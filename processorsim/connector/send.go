@@ -90,7 +90,19 @@ func (k *Connector) send(ctx context.Context, op processor.Operation) (processor
 	if err != nil {
 		return processor.Answer{}, err
 	}
-	return *o.Answer, k.crash("before the answer leaves")
+	return about(o, *o.Answer), k.crash("before the answer leaves")
+}
+
+// about returns an answer of an operation with what it is about, which the vendor's result was
+// compared with. So the ledger sees that an answer under a key is of another operation than it
+// thinks, after it was restored from a back-up. An answer with which nothing moves has no amount; a
+// complete and a void concern the whole authorization.
+func about(o *book.Operation, a processor.Answer) processor.Answer {
+	a.Kind, a.Reference, a.Amount, a.Currency = o.Kind, o.Reference, nil, ""
+	if o.Kind != processor.Complete && o.Kind != processor.Void && !undone(a) {
+		a.Amount, a.Currency = &o.Amount, o.Currency
+	}
+	return a
 }
 
 // first records an operation that the book does not have, and sends it, unless the vendor's

@@ -2,6 +2,7 @@ package connector
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -152,10 +153,10 @@ func TestOverturned(t *testing.T) {
 		t.Errorf("%+v", l.Answer)
 	}
 	list, err := r.entries(protocol.Filter{Reference: "01p"})
-	if must(t, err); len(list) != 1 || list[0].State != processor.Failed {
+	if must(t, err); len(list) != 1 || list[0].State != processor.Failed || list[0].Answer.State != processor.Failed || list[0].ProcessorTransactionID == "" {
 		t.Errorf("%+v", list)
 	}
-	if a := r.sent(op); a != first {
+	if a := r.sent(op); !reflect.DeepEqual(a, first) {
 		t.Errorf("a repeat: %+v", a)
 	}
 	left, err := r.k.book.Undelivered(t.Context())
