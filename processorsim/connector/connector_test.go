@@ -338,6 +338,35 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
+// TestTransactionStays: a result with another transaction than the first answer, or a completion with
+// another than its authorization, is no result.
+func TestTransactionStays(t *testing.T) {
+	r := newRig(t, time.Hour)
+	op := authorization("01p.1", "4000000000003220")
+	first := r.sent(op).ProcessorTransactionID
+	right := r.vendor.ends(op.Key, processor.Answer{State: processor.Succeeded, At: r.now})
+	wrong := right
+	wrong.Answer.ProcessorTransactionID = "tx_other"
+	r.event(200, Event{ID: "e1", Key: op.Key, Result: &wrong})
+	r.vendor.effects[0].result = wrong
+	if l := r.lookup(op.Key); l.Answer.State != processor.Pending || l.Answer.ProcessorTransactionID != first {
+		t.Errorf("%+v", l.Answer)
+	}
+	r.event(200, Event{ID: "e2", Key: op.Key, Result: &right})
+	if l := r.lookup(op.Key); l.Answer.State != processor.Succeeded || l.Answer.ProcessorTransactionID != first {
+		t.Errorf("%+v", l.Answer)
+	}
+	waits := r.sent(authorization("01p.2", "4916994064252017")).ProcessorTransactionID
+	r.vendor.newID = processor.Complete
+	complete := following(processor.Complete, "01p.3", waits, 0)
+	if a, err := r.k.Send(t.Context(), complete); err == nil {
+		t.Errorf("%+v", a)
+	}
+	if l := r.lookup("01p.2"); l.Answer.State != processor.ActionRequired || l.Answer.ProcessorTransactionID != waits {
+		t.Errorf("%+v", l.Answer)
+	}
+}
+
 // TestFits: what fits, and what does not.
 func TestFits(t *testing.T) {
 	o := &book.Operation{Operation: authorization("k", "4242424242424242")}

@@ -68,8 +68,9 @@
 //   - The request is durable before the vendor gets it, the result before anybody sees it. A crash
 //     between two lines leaves SENT, which is resolved and never guessed.
 //   - One attempt of a key runs at a time. It goes on when the ledger's connection is cut.
-//   - A result must fit its request: the same currency, the requested amount, a transaction. One
-//     that does not is no result: the operation stays SENT, and the log says so.
+//   - A result must fit its request: the same currency, the requested amount, a transaction, which
+//     never changes. One that does not is no result: the operation stays SENT, or PENDING, and the
+//     log says so.
 //   - An answer says which operation it is about: kind, payment, amount, currency. So a ledger that
 //     was restored from a back-up, and uses a key again, does not take it for another operation's.
 //   - A message that an Idle operation was done all the same counts, unless its key is fenced: a

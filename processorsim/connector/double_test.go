@@ -50,6 +50,7 @@ type double struct {
 	cannot  []protocol.Lack
 	pends   processor.Kind // operations of this kind are PENDING
 	order   Order          // the newest that Send got
+	newID   processor.Kind // operations of this kind have a transaction of their own
 	oneID   bool           // captures have the transaction of their authorization
 	wrong   domain.Amount  // added to the amounts of results
 	calls   int
@@ -142,7 +143,7 @@ func (d *double) do(o Order) (Result, error) {
 	if o.Kind == processor.Complete && o.Parent != nil {
 		r.Amount, r.Currency = o.Parent.Amount+d.wrong, o.Parent.Currency
 	}
-	if o.Kind == processor.Void || o.Kind == processor.Complete || o.Kind == processor.Capture && d.oneID {
+	if o.Kind != d.newID && (o.Kind == processor.Void || o.Kind == processor.Complete || o.Kind == processor.Capture && d.oneID) {
 		r.Answer.ProcessorTransactionID = o.ParentID
 	}
 	if o.Kind == d.pends {

@@ -154,7 +154,7 @@ func entry(o *book.Operation) protocol.Entry {
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, ParentID: o.ParentID,
 	}, Final: o.Final}
 	newest := o.Newest()
-	e.Answer, e.ProcessorTransactionID = about(o, *newest), cmp.Or(newest.ProcessorTransactionID, o.Answer.ProcessorTransactionID)
+	e.Answer, e.ProcessorTransactionID = about(o, *newest), cmp.Or(o.Answer.ProcessorTransactionID, newest.ProcessorTransactionID)
 	if newest.State != processor.ActionRequired {
 		e.State = newest.State
 	}

@@ -312,6 +312,9 @@ func fits(o *book.Operation, parent *Parent, r Result) error {
 		if !plain(a.ProcessorTransactionID, 255) {
 			return fmt.Errorf("%s without a transaction of 1 to 255 visible ASCII characters", a.State)
 		}
+		if err := sameTransaction(o, a.ProcessorTransactionID); err != nil {
+			return err
+		}
 		if a.State == processor.ActionRequired && (o.Kind != processor.Authorize || a.ActionToken == "") {
 			return errors.New("an action of the customer that cannot be done")
 		}
@@ -333,6 +336,22 @@ func fits(o *book.Operation, parent *Parent, r Result) error {
 		}
 	default:
 		return fmt.Errorf("state %q", a.State)
+	}
+	return nil
+}
+
+// sameTransaction returns an error unless a transaction is that of the operation's first answer, and
+// that of a complete its authorization's: a transaction never changes.
+func sameTransaction(o *book.Operation, transaction string) error {
+	want := ""
+	switch {
+	case o.Kind == processor.Complete:
+		want = o.ParentID
+	case o.Phase == book.Done && o.Answer != nil:
+		want = o.Answer.ProcessorTransactionID
+	}
+	if want != "" && transaction != want {
+		return fmt.Errorf("the vendor names the transaction %q instead of %q", transaction, want)
 	}
 	return nil
 }

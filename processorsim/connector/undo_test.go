@@ -147,8 +147,11 @@ func TestOverturned(t *testing.T) {
 	if l := r.lookup(op.Key); l.Answer.State != processor.Succeeded {
 		t.Errorf("a contradiction: %+v", l.Answer)
 	}
-	e.Overturns = true
+	e.Overturns, done.Answer.ProcessorTransactionID = true, "tx_return"
 	r.event(200, e, e)
+	if o, err := r.k.book.ByTransaction(t.Context(), first.ProcessorTransactionID, processor.Capture); err != nil || o == nil {
+		t.Errorf("the capture is not found by its transaction any more: %v", err)
+	}
 	if l := r.lookup(op.Key); l.Answer.State != processor.Failed || l.Answer.Code != "returned" {
 		t.Errorf("%+v", l.Answer)
 	}

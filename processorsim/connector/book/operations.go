@@ -281,8 +281,8 @@ func (c Change) write(ctx context.Context, tx *sql.Tx, now time.Time) error {
 			return fmt.Errorf("book: %w", err)
 		}
 		err = exactlyOne(tx.ExecContext(ctx, `UPDATE operations SET phase = 'done', updated = MAX(?, created), `+column+
-			` = ?, transaction_id = CASE WHEN ? = '' THEN transaction_id ELSE ? END WHERE number = ?`,
-			now.UnixMicro(), string(text), answer.ProcessorTransactionID, answer.ProcessorTransactionID, c.Operation.Number))
+			` = ?, transaction_id = CASE WHEN transaction_id = '' THEN ? ELSE transaction_id END WHERE number = ?`, // it never changes
+			now.UnixMicro(), string(text), answer.ProcessorTransactionID, c.Operation.Number))
 		if err != nil {
 			return err
 		}
