@@ -30,7 +30,7 @@ type needs struct {
 func catalogue() []check {
 	return slices.Concat(
 		declarationChecks, errorChecks, lookupChecks, keyChecks, fenceChecks, authorizeChecks, amountChecks, captureChecks, refundChecks,
-		voidChecks, pendingChecks, disputeChecks, listChecks, tokenChecks, secretChecks,
+		voidChecks, pendingChecks, answerChecks, disputeChecks, listChecks, tokenChecks, secretChecks,
 	)
 }
 

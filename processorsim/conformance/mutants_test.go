@@ -29,7 +29,7 @@ func mutants() []mutant {
 	var all []mutant
 	for _, some := range [][]mutant{
 		declarationMutants(), errorMutants(), lookupMutants(), keyMutants(), fenceMutants(), authorizeMutants(), amountMutants(),
-		captureMutants(), refundMutants(), pendingMutants(), disputeMutants(), listMutants(), tokenMutants(), secretMutants(),
+		captureMutants(), refundMutants(), pendingMutants(), answerMutants(), disputeMutants(), listMutants(), tokenMutants(), secretMutants(),
 	} {
 		all = append(all, some...)
 	}
@@ -443,6 +443,63 @@ func pendingMutants() []mutant {
 			n++
 			return sign(r, []byte(strings.Replace(string(body), `"id":"nt_`, fmt.Sprintf(`"id":"nt_%d`, n), 1)))
 		}},
+	}
+}
+
+func answerMutants() []mutant {
+	in := func(path string, change func(map[string]any)) func(map[string]any) { // of an object that has an answer
+		return func(o map[string]any) {
+			if a, has := o[path].(map[string]any); has {
+				change(a)
+			}
+		}
+	}
+	set := func(field string, value any) func(map[string]any) { return func(a map[string]any) { a[field] = value } }
+	operations := func(change func(map[string]any)) func(map[string]any) {
+		return func(list map[string]any) {
+			all, _ := list["operations"].([]any)
+			for _, e := range all {
+				in("answer", change)(e.(map[string]any))
+			}
+		}
+	}
+	told := func(change func(map[string]any)) func(*http.Request, []byte) []byte {
+		return func(r *http.Request, body []byte) []byte {
+			var n map[string]any
+			if json.Unmarshal(body, &n) == nil {
+				in("answer", change)(n)
+				body, _ = json.Marshal(n)
+			}
+			r.Header.Set(protocol.HeaderSignature, protocol.Sign([]byte(secret), body))
+			return body
+		}
+	}
+	transaction := set("processorTransactionId", "other")
+	return []mutant{
+		{name: "answers are about captures", breaks: breaks("answer.about"), wrap: edited(posted(""), set("operation", "capture"))},
+		{name: "a look-up is about a void", breaks: breaks("answer.about"), wrap: edited(lookedUp, in("answer", set("operation", "void")))},
+		{name: "a look-up is about another payment", breaks: breaks("answer.about"), wrap: edited(lookedUp, in("answer", set("reference", "01other")))},
+		{name: "a list states another amount", breaks: breaks("answer.about"), wrap: edited(listed, operations(set("amount", 1)))},
+		{name: "the list by time states another currency", breaks: breaks("answer.about"), wrap: replaced(listedByTime, `"currency":"EUR","reference"`, `"currency":"USD","reference"`)},
+		{name: "a notification is about a refund", breaks: breaks("answer.about"), notify: told(set("operation", "refund"))},
+		{name: "a look-up has another transaction", breaks: breaks("answer.transaction"), wrap: edited(lookedUp, in("answer", transaction))},
+		{name: "a list has another transaction", breaks: breaks("answer.transaction"), wrap: edited(listed, operations(transaction))},
+		{name: "the list by time has another transaction", breaks: breaks("answer.transaction"), wrap: replaced(listedByTime, `"processorTransactionId":"`, `"processorTransactionId":"other`)},
+		{name: "a notification has another transaction", breaks: breaks("answer.transaction"), notify: told(transaction)},
+		{name: "a repeat has another transaction", breaks: breaks("answer.transaction"), wrap: func(next http.Handler) http.Handler {
+			var mu sync.Mutex
+			seen := map[string]bool{}
+			return answers(posted(""), func(a *answer) {
+				mu.Lock()
+				defer mu.Unlock()
+				key := a.request.Header.Get(protocol.HeaderIdempotencyKey)
+				if seen[key] {
+					a.body = strings.Replace(a.body, `"processorTransactionId":"`, `"processorTransactionId":"again_`, 1)
+				}
+				seen[key] = true
+			})(next)
+		}},
+		{name: "a complete has a transaction of its own", breaks: breaks("answer.transaction"), wrap: edited(posted(processor.Complete), transaction)},
 	}
 }
 

@@ -39,7 +39,7 @@ func TestPromises(t *testing.T) {
 					"declaration", "declaration.other", "token", "error.path", "error.method", "error.key", "error.body", "error.size", "error.unknown-field",
 					"lookup.unseen", "lookup.key-in-path", "lookup.during", "lookup.lost-answer", "key.repeat", "key.concurrent", "key.reused",
 					"fence.before", "fence.after", "fence.race", "authorize", "amount.largest", "capture", "dispute.cursor",
-					"list.unknown", "list.payment", "list.time-bounds", "list.time-wrong", "secret.error", "secret.answer",
+					"list.unknown", "list.payment", "list.time-bounds", "list.time-wrong", "secret.error", "secret.answer", "answer.about", "answer.transaction",
 				},
 			})
 			must(t, err)
