@@ -121,9 +121,9 @@ func (p *probe) everyAnswer(look func(where string, op processor.Operation, a pr
 			}
 		}
 	}
-	for _, d := range p.receiver.of(p.reference) {
+	for _, d := range p.receiver.Of(p.reference) {
 		var n processor.Notification
-		if json.Unmarshal(d.body, &n) == nil && n.Answer != nil {
+		if json.Unmarshal(d.Body, &n) == nil && n.Answer != nil {
 			if op, is := sent[n.Key]; is {
 				look("the notification", op, *n.Answer)
 			}

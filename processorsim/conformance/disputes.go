@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain/exactjson"
 	"payledger/domain/processor"
+	"payledger/processorsim/conformance/receiver"
 	"payledger/processorsim/protocol"
 )
 
@@ -82,8 +83,8 @@ func checkDispute(p *probe) {
 		p.broken("the dispute is about %d %s, want 1000 EUR", n.Dispute.Amount, n.Dispute.Currency)
 	}
 	all := p.disputes(url.Values{"reference": {string(p.reference)}}).Notifications
-	if len(all) != 1 || !sameJSON(all[0], came.body) {
-		p.broken("the list has %d notifications about the payment, or another body: %s", len(all), came.body)
+	if len(all) != 1 || !sameJSON(all[0], came.Body) {
+		p.broken("the list has %d notifications about the payment, or another body: %s", len(all), came.Body)
 	}
 	page, err := p.client.NotificationsSince(p.ctx, p.Processor, n.Dispute.At, "")
 	if err != nil {
@@ -102,7 +103,7 @@ func checkDispute(p *probe) {
 
 // disputeNotified waits for the first notification of a dispute of the probe's payment. Results of
 // pending operations may come before it.
-func (p *probe) disputeNotified() delivery {
+func (p *probe) disputeNotified() receiver.Delivery {
 	for n := 1; ; n++ {
 		came := p.notified(n)
 		for _, d := range came[n-1:] {

@@ -6,6 +6,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/processorsim/adapter"
+	"payledger/processorsim/conformance/receiver"
 	"payledger/processorsim/protocol"
 )
 
@@ -101,21 +102,21 @@ func (p *probe) later() (op processor.Operation, ok bool) {
 }
 
 // notified waits for n notifications about the probe's payment.
-func (p *probe) notified(n int) []delivery {
-	var came []delivery
+func (p *probe) notified(n int) []receiver.Delivery {
+	var came []receiver.Delivery
 	p.until(fmt.Sprintf("notification %d about the payment", n), func() bool {
-		came = p.receiver.of(p.reference)
+		came = p.receiver.Of(p.reference)
 		return len(came) >= n
 	})
 	for _, d := range came {
-		p.log.add(&Exchange{Method: "POST", Path: "(notification)", Request: p.recorder.masked(shown(d.body)), Status: d.status})
+		p.log.add(&Exchange{Method: "POST", Path: "(notification)", Request: p.recorder.masked(shown(d.Body)), Status: d.Status})
 	}
 	return came
 }
 
 // notification reads a signed notification as the ledger does.
-func (p *probe) notification(d delivery) processor.SignedNotification {
-	n, err := adapter.ParseNotification([]byte(p.Secret), p.Processor, d.header, d.body)
+func (p *probe) notification(d receiver.Delivery) processor.SignedNotification {
+	n, err := adapter.ParseNotification([]byte(p.Secret), p.Processor, d.Header, d.Body)
 	if err != nil {
 		p.broken("the ledger refuses a notification: %v", err)
 	}
@@ -138,14 +139,14 @@ func checkNotification(p *probe) {
 }
 
 func checkNotificationRepeat(p *probe) {
-	p.receiver.refuseNext(p.reference, 2)
+	p.receiver.RefuseNext(p.reference, 2)
 	if _, ok := p.later(); !ok {
 		p.untried("the connector declares no test card %q or %q", protocol.CardPending, protocol.CardCapturePending)
 	}
 	came := p.notified(3)
 	for _, d := range came[1:3] {
-		if string(d.body) != string(came[0].body) {
-			p.broken("a repeated notification has another body: %s, first %s", d.body, came[0].body)
+		if string(d.Body) != string(came[0].Body) {
+			p.broken("a repeated notification has another body: %s, first %s", d.Body, came[0].Body)
 		}
 		p.notification(d)
 	}

@@ -52,7 +52,7 @@ func (p *probe) authorize(card protocol.TestCase, amount domain.Amount) processo
 	}
 	return processor.Operation{
 		Kind: processor.Authorize, Key: p.key(), Processor: p.Processor, MerchantID: p.Merchant, Reference: p.reference,
-		Amount: amount, Currency: "EUR", NotifyURL: p.receiver.url,
+		Amount: amount, Currency: "EUR", NotifyURL: p.receiver.URL,
 		Card: &processor.Card{Number: number, CVV: plainCVV, ExpirationMonth: "12", ExpirationYear: "2035", CardholderName: "Ada Lovelace"},
 	}
 }
@@ -61,7 +61,7 @@ func (p *probe) authorize(card protocol.TestCase, amount domain.Amount) processo
 func (p *probe) on(parent processor.Answer, kind processor.Kind, amount domain.Amount) processor.Operation {
 	return processor.Operation{
 		Kind: kind, Key: p.key(), Processor: p.Processor, MerchantID: p.Merchant, Reference: p.reference,
-		ParentID: parent.ProcessorTransactionID, Amount: amount, Currency: "EUR", NotifyURL: p.receiver.url,
+		ParentID: parent.ProcessorTransactionID, Amount: amount, Currency: "EUR", NotifyURL: p.receiver.URL,
 	}
 }
 
@@ -233,7 +233,7 @@ func encoded(v any) string {
 // until waits until a condition is true, at most Config.Patience.
 func (p *probe) until(what string, met func() bool) {
 	end, pause := time.Now().Add(p.Patience), 20*time.Millisecond
-	for arrived := p.receiver.next(); !met(); arrived = p.receiver.next() {
+	for arrived := p.receiver.Next(); !met(); arrived = p.receiver.Next() {
 		if time.Now().After(end) {
 			p.broken("%s did not come within %s", what, p.Patience)
 		}

@@ -46,9 +46,9 @@ var secretChecks = []check{
 			if len(leaks) > 0 {
 				p.broken("%d answers have card data or the ledger's token, the first to %s", len(leaks), leaks[0])
 			}
-			for _, d := range p.receiver.all() {
-				if p.recorder.telling(string(d.body)) {
-					p.broken("the notification %s has card data or the ledger's token", notificationID(d.body))
+			for _, d := range p.receiver.All() {
+				if p.recorder.telling(string(d.Body)) {
+					p.broken("the notification %s has card data or the ledger's token", notificationID(d.Body))
 				}
 			}
 		},

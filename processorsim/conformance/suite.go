@@ -13,6 +13,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/adapter"
+	"payledger/processorsim/conformance/receiver"
 	"payledger/processorsim/protocol"
 )
 
@@ -108,7 +109,7 @@ type suite struct {
 	declared protocol.Declaration
 	client   *adapter.Adapter
 	recorder *recorder
-	receiver *receiver
+	receiver *receiver.Receiver
 	done     []done // operations of the run that have an answer
 }
 
@@ -178,11 +179,11 @@ func newSuite(ctx context.Context, c Config) (*suite, error) {
 	if s.client, err = adapter.New(c.URL, s.recorder.client()); err != nil {
 		return nil, err
 	}
-	s.receiver, err = newReceiver(ctx, c.Listen, c.NotifyURL, c.Processor)
+	s.receiver, err = receiver.New(ctx, c.Listen, c.NotifyURL, c.Processor)
 	return s, err
 }
 
 func (s *suite) close() {
-	s.receiver.close()
+	s.receiver.Close()
 	s.client.Close()
 }

@@ -338,8 +338,8 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestTransactionStays: a result with another transaction than the first answer, or a completion with
-// another than its authorization, is no result.
+// TestTransactionStays: a result with another transaction than the first answer is no result, nor
+// is a completion with another transaction than its authorization.
 func TestTransactionStays(t *testing.T) {
 	r := newRig(t, time.Hour)
 	op := authorization("01p.1", "4000000000003220")

@@ -69,14 +69,15 @@
 //     between two lines leaves SENT, which is resolved and never guessed.
 //   - One attempt of a key runs at a time. It goes on when the ledger's connection is cut.
 //   - A result must fit its request: the same currency, the requested amount, a transaction, which
-//     never changes. One that does not is no result: the operation stays SENT, or PENDING, and the
-//     log says so.
-//   - An answer says which operation it is about: kind, payment, amount, currency. So a ledger that
-//     was restored from a back-up, and uses a key again, does not take it for another operation's.
+//     never changes. A result that does not fit is none: the operation stays SENT, or PENDING, and
+//     the log has a warning.
+//   - An answer states the operation, payment, amount and currency that it is about. So a ledger
+//     that was restored from a back-up, and uses a key again, does not take the answer for that of
+//     another operation.
 //   - A message that an Idle operation was done all the same counts, unless its key is fenced: a
 //     repeat is then no second one. The log has an error.
-//   - A notification is repeated until the ledger takes it, also after a restart: in the first minute
-//     as the protocol has it, then in rounds whose pause grows to an hour.
+//   - A notification is repeated until the ledger takes it, also after a restart: in the first
+//     minute as the protocol has it, then in rounds whose pause grows to an hour.
 //   - Cards are not stored. An authorization whose outcome is not known is sent again only when the
 //     ledger repeats it with its card.
 //   - A new Order.Key is used only after the vendor said that it did nothing under the old one, and

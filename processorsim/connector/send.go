@@ -340,8 +340,8 @@ func fits(o *book.Operation, parent *Parent, r Result) error {
 	return nil
 }
 
-// sameTransaction returns an error unless a transaction is that of the operation's first answer, and
-// that of a complete its authorization's: a transaction never changes.
+// sameTransaction returns an error unless a transaction is that of the operation's first answer. A
+// complete has the transaction of its authorization. A transaction never changes.
 func sameTransaction(o *book.Operation, transaction string) error {
 	want := ""
 	switch {

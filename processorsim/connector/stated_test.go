@@ -25,8 +25,8 @@ func states(t *testing.T, where string, op processor.Operation, a processor.Answ
 	}
 }
 
-// TestStated: each answer, look-up, list and notification says which operation it is about, also
-// after a restart, and for an authorization that another operation ended.
+// TestStated: each answer, look-up, list and notification states its operation, also after a
+// restart, and for an authorization that another operation ended.
 func TestStated(t *testing.T) {
 	r := newRig(t, time.Hour)
 	adjusted := following(processor.Adjust, "01p.8", "tx_1", 2000)

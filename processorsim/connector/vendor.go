@@ -65,9 +65,9 @@ type Lister interface {
 	// returns an error. known are the transactions of the authorizations in the book if f names a
 	// payment; else it is empty. IdempotencyKey is the ledger's if the vendor kept it. The kit
 	// leaves out the operations of its book: they have that key, or the same kind and
-	// ProcessorTransactionID. ID is one of each operation, and never changes. Reference is that of the payment: if the vendor has only the
-	// transaction, look it up among known; an operation of no payment has its own transaction
-	// there.
+	// ProcessorTransactionID. ID is of one operation only, and never changes. Reference is that of
+	// the payment: if the vendor has only the transaction, look it up among known; an operation of
+	// no payment has its own transaction there.
 	List(ctx context.Context, f protocol.Filter, known []string, yield func(protocol.Entry) error) error
 }
 

@@ -123,9 +123,9 @@ func TestElsewhereLater(t *testing.T) {
 	}
 }
 
-// TestCanceledElsewhere: an authorization that was cancelled in Stripe's pages, or has expired, has a
-// void in each list, once. After an own void there is none beside it. One that held nothing has
-// none.
+// TestCanceledElsewhere: an authorization that was cancelled in Stripe's pages, or has expired, has
+// a void in each list, once. After an own void there is none beside it, and none after an
+// authorization that held nothing.
 func TestCanceledElsewhere(t *testing.T) {
 	for name, c := range map[string]struct {
 		number string

@@ -20,8 +20,8 @@ const pageSize = 100
 const heldAtMost = 32 * 24 * time.Hour
 
 // List returns authorizations, captures, releases and refunds at Stripe, by creation: of the
-// PaymentIntents known, or of all that were made between two times. A payment that the ledger did not make has the
-// id of its PaymentIntent as reference.
+// PaymentIntents known, or of all that were made between two times. A payment that the ledger did
+// not make has the id of its PaymentIntent as reference.
 func (s *Stripe) List(ctx context.Context, f protocol.Filter, known []string, yield func(protocol.Entry) error) error {
 	l := &listing{s: s, f: f, seen: map[string]bool{}, paired: map[string]bool{}}
 	var err error

@@ -109,8 +109,8 @@ type move struct {
 	hidden       bool // it is not shown yet
 }
 
-// HideMove hides the newest balance transaction, or shows all: Stripe may make them later than their
-// captures.
+// HideMove hides the newest balance transaction, or shows all: Stripe may make them later than
+// their captures.
 func (d *Double) HideMove(hidden bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

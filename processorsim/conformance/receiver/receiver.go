@@ -1,4 +1,4 @@
-package conformance
+package receiver
 
 import (
 	"context"
@@ -15,26 +15,28 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// delivery is a notification as it came.
-type delivery struct {
-	header http.Header
-	body   []byte
-	status int // the suite's answer
+// Delivery is a notification as it came.
+type Delivery struct {
+	Header http.Header
+	Body   []byte
+	Status int // the receiver's answer
 }
 
-// receiver is the ledger's notification address.
-type receiver struct {
-	url    string
+// Receiver is the ledger's notification address.
+type Receiver struct {
+	URL    string // as the connector reaches it
 	server *http.Server
 	ended  chan struct{}
 
 	mu      sync.Mutex
-	came    map[domain.PaymentID][]delivery
+	came    map[domain.PaymentID][]Delivery
 	refuse  map[domain.PaymentID]int // number of deliveries to answer with 503
 	arrived chan struct{}            // closed and replaced at each delivery
 }
 
-func newReceiver(ctx context.Context, address, url string, name processor.Name) (*receiver, error) {
+// New listens at an address for notifications of a processor; "" is a free port of 127.0.0.1. url
+// is the address as the connector reaches it; "" is http and the address.
+func New(ctx context.Context, address, url string, name processor.Name) (*Receiver, error) {
 	if address == "" {
 		address = "127.0.0.1:0"
 	}
@@ -45,19 +47,20 @@ func newReceiver(ctx context.Context, address, url string, name processor.Name) 
 	if url == "" {
 		url = "http://" + listener.Addr().String()
 	}
-	r := &receiver{
-		url: url + "/processors/" + string(name) + "/notifications", ended: make(chan struct{}),
-		came: map[domain.PaymentID][]delivery{}, refuse: map[domain.PaymentID]int{}, arrived: make(chan struct{}),
+	r := &Receiver{
+		URL: url + "/processors/" + string(name) + "/notifications", ended: make(chan struct{}),
+		came: map[domain.PaymentID][]Delivery{}, refuse: map[domain.PaymentID]int{}, arrived: make(chan struct{}),
 	}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(r.ended)
-		_ = r.server.Serve(listener) // ends with close
+		_ = r.server.Serve(listener) // ends with Close
 	}()
 	return r, nil
 }
 
-func (r *receiver) close() {
+// Close ends the server.
+func (r *Receiver) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if r.server.Shutdown(ctx) != nil {
@@ -67,7 +70,7 @@ func (r *receiver) close() {
 }
 
 // ServeHTTP takes a notification.
-func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(request.Body, 2*protocol.MaxBody))
 	if err != nil || request.Method != http.MethodPost {
 		w.WriteHeader(http.StatusBadRequest)
@@ -77,28 +80,28 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		Reference domain.PaymentID `json:"reference"`
 	}
 	_ = json.Unmarshal(body, &named) // a body without a reference is kept under ""
-	d := delivery{header: request.Header.Clone(), body: body, status: http.StatusOK}
+	d := Delivery{Header: request.Header.Clone(), Body: body, Status: http.StatusOK}
 	r.mu.Lock()
 	if r.refuse[named.Reference] > 0 {
 		r.refuse[named.Reference]--
-		d.status = http.StatusServiceUnavailable
+		d.Status = http.StatusServiceUnavailable
 	}
 	r.came[named.Reference] = append(r.came[named.Reference], d)
 	close(r.arrived)
 	r.arrived = make(chan struct{})
 	r.mu.Unlock()
-	w.WriteHeader(d.status)
+	w.WriteHeader(d.Status)
 }
 
-// of returns the notifications about a payment.
-func (r *receiver) of(reference domain.PaymentID) []delivery {
+// Of returns the notifications about a payment.
+func (r *Receiver) Of(reference domain.PaymentID) []Delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]delivery(nil), r.came[reference]...)
+	return append([]Delivery(nil), r.came[reference]...)
 }
 
-// all returns the notifications about all payments.
-func (r *receiver) all() (all []delivery) {
+// All returns the notifications about all payments.
+func (r *Receiver) All() (all []Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, of := range r.came {
@@ -107,15 +110,15 @@ func (r *receiver) all() (all []delivery) {
 	return all
 }
 
-// refuseNext answers the next n notifications about a payment with 503.
-func (r *receiver) refuseNext(reference domain.PaymentID, n int) {
+// RefuseNext answers the next n notifications about a payment with 503.
+func (r *Receiver) RefuseNext(reference domain.PaymentID, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refuse[reference] = n
 }
 
-// next is closed when the next notification arrives.
-func (r *receiver) next() <-chan struct{} {
+// Next is closed when the next notification arrives.
+func (r *Receiver) Next() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.arrived
