@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stripe/stripe-go/v84"
@@ -54,6 +55,9 @@ type listing struct {
 // payment lists the authorizations in known, with their captures and refunds.
 func (l *listing) payment(ctx context.Context, known []string) error {
 	for _, id := range known {
+		if strings.HasPrefix(id, "seti_") {
+			continue // a verification holds nothing, so nothing can be made elsewhere
+		}
 		intent, err := l.s.intent(ctx, id)
 		if err != nil {
 			return err

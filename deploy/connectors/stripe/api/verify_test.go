@@ -6,6 +6,7 @@ import (
 	"payledger/deploy/connectors/stripe/double"
 	"payledger/domain/processor"
 	"payledger/processorsim/connector"
+	"payledger/processorsim/protocol"
 )
 
 // TestVerify: an authorization of nothing asks the issuer, holds nothing, and is found again.
@@ -154,5 +155,17 @@ func TestVerifyEvents(t *testing.T) {
 		if err != nil || l.State != processor.Known || l.Answer.State != want || len(r.double.Calls()) != before {
 			t.Errorf("%+v %v", l.Answer, err)
 		}
+	}
+}
+
+// TestVerifyListed: the list of a payment that is a verification has it.
+func TestVerifyListed(t *testing.T) {
+	r := newRig(t)
+	op := authorization("4242424242424242").Operation
+	op.Amount = 0
+	a := r.do(op)
+	list, err := r.list(protocol.Filter{Reference: reference})
+	if err != nil || len(list) != 1 || list[0].IdempotencyKey != op.Key || list[0].ProcessorTransactionID != a.ProcessorTransactionID {
+		t.Errorf("%+v %v", list, err)
 	}
 }
