@@ -27,7 +27,7 @@ func (b *book) found(c payment.RecordOutOfBand) string {
 	if r.State != processor.Succeeded || r.Kind == processor.Authorize || r.Kind == processor.Complete {
 		return nothing
 	}
-	if r.Currency != b.currency && (r.Kind != processor.Void || r.Currency != "") || r.Processor != processor.Adyen || r.MerchantID != "m" {
+	if r.Answer.State != r.State || r.Currency != b.currency && (r.Kind != processor.Void || r.Currency != "") || r.Processor != processor.Adyen || r.MerchantID != "m" {
 		return foreign
 	}
 	b.recorded("", "")
@@ -149,6 +149,10 @@ func (m *machine) found(t *rapid.T) {
 	r.Amount = rest
 	if (r.Kind == processor.Capture || r.Kind == processor.Refund) && rest > 1 && rapid.Bool().Draw(t, "a part") {
 		r.Amount = domain.Amount(rapid.Int64Range(1, int64(rest)).Draw(t, "amount"))
+	}
+	r.Answer.State = r.State
+	if rapid.IntRange(0, 15).Draw(t, "contradiction") == 0 {
+		r.Answer.State = processor.Pending
 	}
 	c := payment.RecordOutOfBand{At: m.tick(t), EventID: fmt.Sprintf("event-%d", m.state.Revision+1), Record: r}
 	event, err := payment.DecideOutOfBand(m.state, c)

@@ -68,7 +68,7 @@ func (s State) foreign(r processor.Record) string {
 	case (r.Kind == processor.Capture || r.Kind == processor.Refund) && s.hasRequested(r.Answer.ProcessorTransactionID):
 		return "it has the transaction of an operation that was requested"
 	}
-	return ""
+	return r.Contradiction()
 }
 
 // hasRequested reports whether a capture or a refund that was requested has the transaction: each

@@ -157,5 +157,7 @@ func (s *story) outOfBand(t *testing.T, words []string, args arguments, r paymen
 	if args["state"] != "" {
 		c.Record.State = processor.State(args["state"])
 	}
+	c.Record.Answer.State = processor.State(cmp.Or(args["answer"], string(c.Record.State)))
+	c.Record.Answer.Amount = args.amount(t, "stated")
 	return c
 }

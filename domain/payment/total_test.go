@@ -92,7 +92,7 @@ func TestRulesAreTotal(t *testing.T) {
 			"time out": func() (payment.Event, error) { return payment.DecideTimeOut(s, payment.TimeOut{Request: revision}) },
 			"found": func() (payment.Event, error) {
 				return payment.DecideOutOfBand(s, payment.RecordOutOfBand{At: r.At, Record: processor.Record{
-					ID: "op-1", Kind: anyKind.Draw(t, "found kind"), State: state, Amount: total, ParentID: "t-1", Currency: s.Currency,
+					ID: "op-1", Kind: anyKind.Draw(t, "found kind"), State: state, Amount: total, ParentID: "t-1", Currency: s.Currency, Answer: processor.Answer{State: state},
 				}})
 			},
 			"answer": func() (payment.Event, error) {

@@ -1,5 +1,7 @@
 package processor
 
+import "strings"
+
 // Unfit returns the reason why an answer cannot be the answer to the operation: it is about another
 // payment, operation, currency or amount. "": it fits. An answer that does not fit is no fact: the
 // outcome is unknown.
@@ -38,10 +40,29 @@ func (op Operation) UnfitRecord(r Record) string {
 	if why := op.OtherRecord(r); why != "" {
 		return why
 	}
-	if r.State != Pending && r.State != r.Answer.State {
+	if r.State != Pending {
+		return r.Contradiction()
+	}
+	return ""
+}
+
+// Contradiction returns the reason why a record contradicts its own answer; "": it does not. An
+// authorization may have its first answer beside its result.
+func (r Record) Contradiction() string {
+	stated := Operation{Kind: r.Kind, Reference: r.Reference, Amount: r.Amount, Currency: r.Currency}
+	switch why := stated.Unfit(r.Answer); {
+	case why != "":
+		return "its answer" + strings.TrimPrefix(why, "it")
+	case r.State != r.Answer.State && !r.First():
 		return "its state contradicts its answer"
 	}
 	return ""
+}
+
+// First reports whether the record of an authorization has the answer from before its result: it
+// waited for the processor or for its customer.
+func (r Record) First() bool {
+	return r.Kind == Authorize && (r.Answer.State == Pending || r.Answer.State == ActionRequired)
 }
 
 // OtherRecord returns the reason why a record of the processor's books under the operation's key is

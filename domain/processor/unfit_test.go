@@ -45,6 +45,7 @@ func TestUnfit(t *testing.T) {
 func TestUnfitRecord(t *testing.T) {
 	capture := processor.Operation{Kind: processor.Capture, Reference: "01a", Amount: 500, Currency: "EUR"}
 	void := processor.Operation{Kind: processor.Void, Reference: "01a", Amount: 500, Currency: "EUR"}
+	authorize := processor.Operation{Kind: processor.Authorize, Reference: "01a", Amount: 500, Currency: "EUR"}
 	done, failed := processor.Answer{State: processor.Succeeded}, processor.Answer{State: processor.Failed, Code: "x"}
 	for _, row := range []struct {
 		name string
@@ -60,6 +61,9 @@ func TestUnfitRecord(t *testing.T) {
 		{"contradiction", capture, processor.Record{Kind: processor.Capture, State: processor.Failed, Amount: 500, Currency: "EUR", Answer: done}, false},
 		{"a refusal", capture, processor.Record{Kind: processor.Capture, State: processor.Failed, Answer: failed}, true},
 		{"pending", capture, processor.Record{Kind: processor.Capture, State: processor.Pending, Amount: 500, Currency: "EUR", Answer: processor.Answer{State: processor.Pending}}, true},
+		{"its answer's currency", capture, processor.Record{Kind: processor.Capture, State: processor.Succeeded, Amount: 500, Currency: "EUR", Answer: processor.Answer{State: processor.Succeeded, Currency: "USD"}}, false},
+		{"an authorization with its first answer", authorize, processor.Record{Kind: processor.Authorize, State: processor.Succeeded, Amount: 500, Currency: "EUR", Answer: processor.Answer{State: processor.ActionRequired}}, true},
+		{"an authorization that contradicts its answer", authorize, processor.Record{Kind: processor.Authorize, State: processor.Succeeded, Amount: 500, Currency: "EUR", Answer: failed}, false},
 		{"a void", void, processor.Record{Kind: processor.Void, State: processor.Succeeded, Answer: done}, true},
 	} {
 		if why := row.op.UnfitRecord(row.r); (why == "") != row.fits {

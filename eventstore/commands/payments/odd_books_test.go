@@ -32,12 +32,15 @@ func (o oddBooks) ByReference(ctx context.Context, name processor.Name, referenc
 }
 
 // refusedVoid makes a payment, captures all of it at the processor, and cancels it here. It returns
-// the payment and the refused void.
-func (r *rig) refusedVoid(odd func([]processor.Record) ([]processor.Record, error)) (payment.State, payment.Operation, *commandstest.Logbook) {
+// the payment, the refused void and the log. told gets the unfit answers.
+func (r *rig) refusedVoid(told *commandstest.Logbook, odd func([]processor.Record) ([]processor.Record, error)) (payment.State, payment.Operation, *commandstest.Logbook) {
 	r.T.Helper()
 	known, log := &atomic.Bool{}, &commandstest.Logbook{}
 	known.Store(true)
-	s := r.InboxService(known, func(c *commands.Config) { c.Processors, c.Logger = oddBooks{r.Sim, odd}, zerolog.New(log) })
+	s := r.InboxService(known, func(c *commands.Config) {
+		c.Processors, c.Logger = oddBooks{r.Sim, odd}, zerolog.New(log)
+		c.Unfit = func(name processor.Name, why string) { _, _ = fmt.Fprintf(told, "%s: %s\n", name, why) }
+	})
 	p := r.Pay(s, commandstest.ApprovedCard)
 	if _, err := r.Sim.Act(background, processor.Capture, p.ID, nil); err != nil {
 		r.T.Fatal(err)
@@ -73,7 +76,7 @@ func TestUnreadableBooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			p, void, log := r.refusedVoid(c.odd)
+			p, void, log := r.refusedVoid(&commandstest.Logbook{}, c.odd)
 			if void.State != payment.StateFailed || (p.Captured() == 2500) != c.found {
 				t.Errorf("the void is %s, %d captured", void.State, p.Captured())
 			}
@@ -129,22 +132,32 @@ func TestNotificationWithoutBooks(t *testing.T) {
 	r.Audit(p.ID)
 }
 
-// TestForeignBooks: an operation in the books that is of another currency or merchant account is no
-// fact about the payment, and is warned of (§6.3).
+// TestForeignBooks: an operation in the books that is of another currency or merchant account, or
+// contradicts its own answer, is no fact about the payment, and is warned of (§6.3). A
+// contradiction also counts as an unfit answer.
 func TestForeignBooks(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*processor.Record){
-		"currency":         func(r *processor.Record) { r.Currency = "JPY" },
-		"processor":        func(r *processor.Record) { r.Processor = processor.Stripe },
-		"merchant account": func(r *processor.Record) { r.MerchantID = "other" },
+	for name, c := range map[string]struct {
+		change func(*processor.Record)
+		unfit  string // "": it is only another one's
+	}{
+		"currency":           {func(r *processor.Record) { r.Currency, r.Answer.Currency = "JPY", "JPY" }, ""},
+		"processor":          {func(r *processor.Record) { r.Processor = processor.Stripe }, ""},
+		"merchant account":   {func(r *processor.Record) { r.MerchantID = "other" }, ""},
+		"answer's state":     {func(r *processor.Record) { r.Answer.State = processor.Failed }, "its state contradicts its answer"},
+		"answer's amount":    {func(r *processor.Record) { r.Answer.Amount = new(domain.Amount(25)) }, "another amount"},
+		"answer's currency":  {func(r *processor.Record) { r.Answer.Currency = "JPY" }, "another currency"},
+		"answer's payment":   {func(r *processor.Record) { r.Answer.Reference = "01other" }, "another payment"},
+		"answer's operation": {func(r *processor.Record) { r.Answer.Kind = processor.Refund }, "another operation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			p, void, log := r.refusedVoid(func(all []processor.Record) ([]processor.Record, error) {
+			told := &commandstest.Logbook{}
+			p, void, log := r.refusedVoid(told, func(all []processor.Record) ([]processor.Record, error) {
 				for i := range all {
 					if _, ours := (payment.State{ID: all[i].Reference}).RevisionOf(all[i].Key); !ours {
-						change(&all[i])
+						c.change(&all[i])
 					}
 				}
 				return all, nil
@@ -152,8 +165,11 @@ func TestForeignBooks(t *testing.T) {
 			if void.State != payment.StateFailed || p.Captured() != 0 || p.Status() != payment.StatusAuthorized {
 				t.Errorf("%s, the void is %s, %d captured", p.Status(), void.State, p.Captured())
 			}
-			if !log.Has(`"level":"warn"`, string(p.ID), "cannot be one of the payment") {
+			if !log.Has(`"level":"warn"`, string(p.ID), "cannot be one of the payment", c.unfit) {
 				t.Error("it is not warned of")
+			}
+			if told.Has("ADYEN: ") != (c.unfit != "") || c.unfit != "" && !told.Has("ADYEN: ", c.unfit) {
+				t.Error("it does not count as unfit, or another one does")
 			}
 		})
 	}

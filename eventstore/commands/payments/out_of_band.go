@@ -120,6 +120,9 @@ func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[pay
 	if errors.Is(err, payment.ErrForeign) {
 		s.Logger.Warn().Err(err).Str("payment", string(r.Reference)).Str("operation", r.ID).Str("kind", string(r.Kind)).Str("currency", string(r.Currency)).
 			Str("processor", string(r.Processor)).Str("merchantId", r.MerchantID).Msg("an operation in the processor's books cannot be one of the payment")
+		if why := r.Contradiction(); why != "" {
+			s.NoteUnfit(r.Processor, r.Key, why)
+		}
 	}
 	if err != nil || event == nil {
 		if err == nil {
@@ -138,7 +141,7 @@ func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[pay
 // outcome is missing here and the record fits. An out-of-band operation can depend on it, as a
 // refund depends on its capture.
 func (s *Payments) recordRequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
-	if !tip.State.Awaits(revision, r.Answer) || r.State == processor.Pending {
+	if !tip.State.Awaits(revision, r.Answer) || r.State == processor.Pending || r.First() {
 		return tip, nil
 	}
 	op, _ := tip.State.Operation(revision)
