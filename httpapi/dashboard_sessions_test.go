@@ -1,11 +1,14 @@
 package httpapi_test
 
 import (
+	"fmt"
+	"html"
 	"regexp"
 	"strings"
 	"testing"
 
 	"payledger/domain/account"
+	"payledger/eventstore/eventstoretest"
 )
 
 // TestSessionsPage checks that the page has every open session with the address of its browser,
@@ -73,4 +76,29 @@ func TestReadOnlyKey(t *testing.T) {
 	if reads, changes := strings.Index(s.now.text, `value="account:read"`), strings.Index(s.now.text, "<h3>Changing</h3>"); reads < 0 || changes < reads {
 		t.Errorf("the reading scopes are not before the changing ones: %d, %d", reads, changes)
 	}
+}
+
+// TestOrderOfLists: the page of API keys begins with the newest one, also of more keys than a page
+// of the API has. The endpoints begin with the oldest one, and the way on leads to newer ones.
+func TestOrderOfLists(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	s, r := newHookSite(t)
+	for i := range 101 {
+		s.want(s.manage("POST", "/api-keys", fmt.Sprintf(`{"name":"key %d","scopes":["events:read"]}`, i)), 200, "")
+	}
+	for i := range 21 {
+		s.want(s.manage("POST", "/webhook-endpoints", fmt.Sprintf(`{"url":"%s/%d","description":"endpoint %d"}`, r.inbox.url, i, i)), 200, "")
+	}
+	s.open("/dashboard/api-keys")
+	s.shows(200, "Actions key 100 ", " key 0 ")
+	s.lacks("Older entries")
+	s.open("/dashboard/endpoints")
+	s.shows(200, "endpoint 0 ", "endpoint 19 ", "Newer endpoints")
+	s.lacks("endpoint 20", "Older entries")
+	next := regexp.MustCompile(`href="([^"]*)" rel="next"`).FindStringSubmatch(s.now.text)
+	s.open(html.UnescapeString(next[1]))
+	s.shows(200, "endpoint 20 ")
 }

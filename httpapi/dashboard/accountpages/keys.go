@@ -66,7 +66,6 @@ type keysView struct {
 	Keys   []key
 	Groups []scopeGroup
 	Made   *key // just created
-	More   string
 	Change bool
 }
 
@@ -83,14 +82,12 @@ func newKey() frame.Form {
 }
 
 func showKeys(v *frame.Visit, out keysView) error {
-	var list frame.List[key]
-	if err := v.Get("/management/api-keys", frame.Query("limit", "100", "cursor", v.Value("cursor")), &list); err != nil {
+	all, err := frame.All[key](v, "/management/api-keys")
+	if err != nil {
 		return err
 	}
-	out.Keys, out.Change = list.Data, v.Admin()
-	slices.Reverse(out.Keys) // newest first
-	out.More = frame.At(pathKeys, nil, list.NextCursor)
-	out.Groups = scopeGroups()
+	slices.Reverse(all) // newest first
+	out.Keys, out.Change, out.Groups = all, v.Admin(), scopeGroups()
 	return v.Show(frame.Page{Name: "keys", Title: "API keys", Nav: pathKeys, Status: out.Status(), Data: out})
 }
 

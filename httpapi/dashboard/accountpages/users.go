@@ -36,7 +36,6 @@ type usersView struct {
 	Users  []member
 	Roles  []roleChoice
 	Made   *member // just added
-	More   string
 	Change bool
 	Me     string
 }
@@ -57,12 +56,11 @@ func roleChoices() (all []roleChoice) {
 }
 
 func showUsers(v *frame.Visit, out usersView) error {
-	var list frame.List[member]
-	if err := v.Get("/management/users", frame.Query("limit", "100", "cursor", v.Value("cursor")), &list); err != nil {
+	all, err := frame.All[member](v, "/management/users")
+	if err != nil {
 		return err
 	}
-	out.Users, out.Change, out.Me, out.Roles = list.Data, v.Admin(), string(v.User.ID), roleChoices()
-	out.More = frame.At(pathUsers, nil, list.NextCursor)
+	out.Users, out.Change, out.Me, out.Roles = all, v.Admin(), string(v.User.ID), roleChoices()
 	return v.Show(frame.Page{Name: "users", Title: "Users", Nav: pathUsers, Status: out.Status(), Data: out})
 }
 
