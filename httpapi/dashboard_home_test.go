@@ -130,3 +130,13 @@ func TestSearchSaysItsLimits(t *testing.T) {
 		t.Errorf("the list has %d payments", n)
 	}
 }
+
+// TestHomeHasFurtherDisputes: the start page shows five open disputes, and says that there are
+// others.
+func TestHomeHasFurtherDisputes(t *testing.T) {
+	t.Parallel()
+	s, r := newHookSite(t)
+	disputed(r.rig, 6)
+	s.open("/dashboard")
+	s.shows(200, "left, until", "There are further open disputes: show those with the nearest deadlines")
+}

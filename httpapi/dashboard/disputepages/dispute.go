@@ -24,7 +24,7 @@ const (
 
 // deadlineOf returns the deadline of an open dispute; the zero value for others, which need no
 // answer.
-func deadlineOf(d dispute, now time.Time) deadline {
+func deadlineOf(d Dispute, now time.Time) deadline {
 	if d.Status != processor.DisputeOpen {
 		return deadline{}
 	}
@@ -76,7 +76,7 @@ func (f fact) Judged() string {
 }
 
 type detail struct {
-	Dispute  dispute
+	Dispute  Dispute
 	History  []fact // newest first
 	Deadline deadline
 	Stage    string // what the stage means
@@ -102,14 +102,14 @@ var states = map[processor.DisputeStatus]string{
 
 func show(v *frame.Visit) error {
 	var found struct {
-		dispute
+		Dispute
 		History []fact
 	}
 	if err := v.Get(frame.Path("management", "disputes", v.Request.PathValue("id")), nil, &found); err != nil {
 		return err
 	}
 	out := detail{
-		Dispute: found.dispute, History: found.History, Deadline: deadlineOf(found.dispute, v.Now()), Stage: stages[found.Type], State: states[found.Status],
+		Dispute: found.Dispute, History: found.History, Deadline: deadlineOf(found.Dispute, v.Now()), Stage: stages[found.Type], State: states[found.Status],
 		Next: nextstep.Reader{Money: frame.Money}.OfDispute(nextstep.Dispute{
 			ID: found.ID, Type: found.Type, Status: found.Status, Amount: found.Amount, Currency: found.Currency, ChallengeRequiredBy: found.ChallengeRequiredBy,
 		}),

@@ -1,6 +1,7 @@
 package disputepages
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -9,7 +10,8 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-type dispute struct {
+// Dispute is a dispute as the API lists it.
+type Dispute struct {
 	ID            string
 	Type          processor.DisputeType
 	Status        processor.DisputeStatus
@@ -47,7 +49,7 @@ type listView struct {
 }
 
 type row struct {
-	dispute
+	Dispute
 	Deadline deadline
 }
 
@@ -66,7 +68,7 @@ func list(v *frame.Visit) error {
 	q := form.Filters(fields)
 	form.Days(q.Set)
 	out := listView{Filtered: len(q) > 0, Types: processor.DisputeTypes, Statuses: processor.DisputeStatuses, Processors: processor.Names, Views: frame.Views(form.Values, views...)}
-	var found frame.List[dispute]
+	var found frame.List[Dispute]
 	if err := v.Filtered(&form, apiDisputes, q, &found, "from", "to"); err != nil {
 		return err
 	}
@@ -88,22 +90,28 @@ const (
 	mostUrgent = 20
 )
 
-func (l *listView) urgent(v *frame.Visit) error {
-	open, more, err := frame.Some[dispute](v, apiDisputes, frame.Query("status", string(processor.DisputeOpen), "limit", "100"), mostOpen)
-	if err != nil {
-		return err
+// Open returns at most a number of open disputes: those whose deadlines end first, and after them
+// those without a deadline. more reports whether there are others.
+func Open(v *frame.Visit, most int) (open []Dispute, more bool, err error) {
+	open, more, err = frame.Some[Dispute](v, apiDisputes, frame.Query("status", string(processor.DisputeOpen), "limit", "100"), mostOpen)
+	never := time.Unix(1<<40, 0)
+	slices.SortStableFunc(open, func(a, b Dispute) int {
+		return cmp.Or(a.ChallengeRequiredBy, &never).Compare(*cmp.Or(b.ChallengeRequiredBy, &never))
+	})
+	if len(open) > most {
+		open, more = open[:most], true
 	}
-	l.MoreOpen = more
-	open = slices.DeleteFunc(open, func(d dispute) bool { return d.ChallengeRequiredBy == nil })
-	slices.SortStableFunc(open, func(a, b dispute) int { return a.ChallengeRequiredBy.Compare(*b.ChallengeRequiredBy) })
-	if len(open) > mostUrgent {
-		open, l.MoreOpen = open[:mostUrgent], true
-	}
-	l.Urgent = rows(open, v.Now())
-	return nil
+	return open, more, err
 }
 
-func rows(all []dispute, now time.Time) []row {
+func (l *listView) urgent(v *frame.Visit) error {
+	open, more, err := Open(v, mostUrgent)
+	l.MoreOpen = more
+	l.Urgent = rows(slices.DeleteFunc(open, func(d Dispute) bool { return d.ChallengeRequiredBy == nil }), v.Now())
+	return err
+}
+
+func rows(all []Dispute, now time.Time) []row {
 	out := make([]row, len(all))
 	for i, d := range all {
 		out[i] = row{d, deadlineOf(d, now)}

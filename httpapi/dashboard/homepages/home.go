@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"slices"
 	"time"
 
-	"payledger/domain"
+	"payledger/httpapi/dashboard/disputepages"
 	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/dashboard/webhookpages"
 )
@@ -25,9 +24,10 @@ type view struct {
 	Waiting    int                    // webhooks that wait for another attempt, at most some
 	MoreWait   bool                   // there are more than Waiting
 	Oldest     *delivery
-	GivenUp    []delivery // newest ones
-	Disputes   []dispute
-	Endpoint   bool // the account has a webhook endpoint
+	GivenUp    []delivery             // newest ones
+	Disputes   []disputepages.Dispute // open ones, the most urgent first
+	MoreOpen   bool                   // there are other open disputes
+	Endpoint   bool                   // the account has a webhook endpoint
 }
 
 type delivery struct {
@@ -43,15 +43,11 @@ type lag struct {
 	Ms     int64 // the age of the oldest event that is missing
 }
 
-type dispute struct {
-	ID, Type, Status    string
-	Amount              domain.Amount
-	Currency            domain.Currency
-	ChallengeRequiredBy *time.Time
-}
-
 // days is the number of days of the chart.
 const days = 14
+
+// mostUrgent is the number of open disputes that are shown.
+const mostUrgent = 5
 
 func home(v *frame.Visit) error {
 	out := view{Count: days}
@@ -61,11 +57,10 @@ func home(v *frame.Visit) error {
 	if err := out.webhooks(v); err != nil {
 		return err
 	}
-	var open struct{ Data []dispute }
-	if err := v.Get("/management/disputes", url.Values{"status": {"OPEN"}, "limit": {"100"}}, &open); err != nil {
+	var err error
+	if out.Disputes, out.MoreOpen, err = disputepages.Open(v, mostUrgent); err != nil {
 		return err
 	}
-	out.Disputes = mostUrgent(open.Data)
 	return v.Show(frame.Page{Name: "home", Title: "Home", Nav: pathHome, Live: true, Charts: true, Data: &out})
 }
 
@@ -129,14 +124,4 @@ func (w *view) webhooks(v *frame.Visit) error {
 		w.GivenUp = append(w.GivenUp, d)
 	}
 	return nil
-}
-
-// mostUrgent returns the five disputes whose deadlines end first. Those without a deadline come
-// last.
-func mostUrgent(open []dispute) []dispute {
-	never := time.Unix(1<<40, 0)
-	slices.SortStableFunc(open, func(a, b dispute) int {
-		return cmp.Or(a.ChallengeRequiredBy, &never).Compare(*cmp.Or(b.ChallengeRequiredBy, &never))
-	})
-	return open[:min(5, len(open))]
 }
