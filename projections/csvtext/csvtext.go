@@ -1,26 +1,64 @@
 // Package csvtext keeps spreadsheets from taking texts of merchants, customers and processors in
 // CSV files for formulas.
 //
-// Rules: a text that a spreadsheet could take for a formula gets an apostrophe before it, and so
-// does a text that begins with an apostrophe. A program that reads the file removes one apostrophe
-// from the begin of a text, and has the text as it was.
+// Rules:
+//
+//   - A text that begins with a character of a formula, a tab, a line break or an apostrophe gets an
+//     apostrophe before it.
+//   - A spreadsheet whose separator is a semicolon or a tab divides a text there, and at a line break:
+//     in its eyes the quotes around a field of this file are no quotes. So an apostrophe stands behind
+//     each semicolon, tab and line break that a character of a formula or an apostrophe follows, also
+//     after blanks and quotes.
+//   - A program that reads the file removes one apostrophe from the begin of a text, and one that
+//     stands directly behind a semicolon, tab or line break, and has the text as it was.
 //
 // The package must not know: what the texts are.
 package csvtext
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// beginnings are the characters with which a formula begins in some spreadsheet, their full-width
-// twins, and the apostrophe.
-const beginnings = "=+-@\t\r\n＝＋－＠'"
+const (
+	// formulas are the characters with which a formula begins in some spreadsheet, their full-width
+	// twins, and the apostrophe.
+	formulas = "=+-@＝＋－＠'"
+	// dividers are the characters at which some spreadsheet divides a text.
+	dividers = ";\t\r\n"
+	// beginnings are the characters at the begin of a text that get an apostrophe.
+	beginnings = formulas + "\t\r\n"
+)
 
 // Escape returns a text as a spreadsheet shows it, and never runs it.
 func Escape(text string) string {
-	if first, size := utf8.DecodeRuneInString(text); size > 0 && strings.ContainsRune(beginnings, first) {
-		return "'" + text
+	if beginsWith(text, beginnings) {
+		text = "'" + text
 	}
-	return text
+	if !strings.ContainsAny(text, dividers) {
+		return text
+	}
+	var out strings.Builder
+	for {
+		at := strings.IndexAny(text, dividers)
+		if at < 0 {
+			out.WriteString(text)
+			return out.String()
+		}
+		out.WriteString(text[:at+1])
+		if text = text[at+1:]; beginsWith(strings.TrimLeftFunc(text, skipped), formulas) {
+			out.WriteByte('\'')
+		}
+	}
+}
+
+func beginsWith(text, characters string) bool {
+	first, size := utf8.DecodeRuneInString(text)
+	return size > 0 && strings.ContainsRune(characters, first)
+}
+
+// skipped reports whether a spreadsheet may skip a character before a formula.
+func skipped(r rune) bool {
+	return r == '"' || unicode.IsSpace(r) && !strings.ContainsRune(dividers, r)
 }
