@@ -334,12 +334,20 @@ func routingOf(table []route) *routing {
 }
 
 // match returns the route for the path of a request and a method. A trailing slash is ignored,
-// without a redirect (D1).
+// without a redirect (D1), unless it may belong to a merchant's text at the end of the path.
 func (a *API) match(r *http.Request, method string) (route, map[string]string, bool) {
 	path := r.URL.Path
 	if len(path) > 1 {
 		path = strings.TrimSuffix(path, "/")
 	}
+	found, vars, ok := a.find(path, method)
+	if path != r.URL.Path && (!ok || strings.HasSuffix(found.path, "{customerId}")) {
+		return a.find(r.URL.Path, method)
+	}
+	return found, vars, ok
+}
+
+func (a *API) find(path, method string) (route, map[string]string, bool) {
 	router := a.routing.routers[firstSegment(path)]
 	if router == nil {
 		return route{}, nil, false

@@ -48,6 +48,41 @@ func TestCustomerPages(t *testing.T) {
 	s.eraseInTwoTabs(t)
 }
 
+// TestCustomerWhoseIDEndsInASlash: a customer's id is taken as it is, also if it ends in a slash:
+// neither the API nor the dashboard reads or erases the customer without it.
+func TestCustomerWhoseIDEndsInASlash(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	payments := map[string]string{}
+	for _, id := range []string{"a", "a/", "a//"} {
+		payments[id] = s.want(s.pay(payWith(s.cardOf(s.session(zenobiaSession(id))))), 200, "").text1("id")
+	}
+	for id := range payments {
+		if got := s.want(s.manage("GET", "/customers/"+url.PathEscape(id), ""), 200, "").text1("customerId"); got != id {
+			t.Errorf("%q is answered with %q", id, got)
+		}
+		s.open("/dashboard/customers?customer=" + url.QueryEscape(id))
+		if want := "/dashboard/customers/one?id=" + url.QueryEscape(id); s.now.at != want {
+			t.Errorf("%q leads to %s", id, s.now.at)
+		}
+	}
+	for _, unknown := range []string{"a///", "b/", "/", ""} {
+		s.open("/dashboard/customers/one?id=" + url.QueryEscape(unknown))
+		s.shows(404, "The account has no such customer.")
+	}
+	s.want(s.manage("GET", "/customers/", ""), 200, "").field("data") // the list
+	const at = "/dashboard/customers/erase?id=a%2F"
+	s.open(at)
+	s.submit(at, "seen", s.value("seen"), "confirm", "a/")
+	s.shows(200, "The personal data is erased.")
+	for id, payment := range payments {
+		if erased := len(showsHer(s.get("/payments/"+payment).text)) == 0; erased != (id == "a/") {
+			t.Errorf("%q is erased: %t", id, erased)
+		}
+	}
+}
+
 // eraseInTwoTabs erases the customer zen from a tab, and lets another tab, which was opened before,
 // send its form after the customer has come back.
 func (s *site) eraseInTwoTabs(t *testing.T) {

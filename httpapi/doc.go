@@ -22,7 +22,8 @@
 //
 // Design notes:
 //   - A path matches with and without a trailing slash, because the slash is removed before
-//     matching: a redirect would turn a POST into a GET (D1). An unknown path is guarded like a
+//     matching: a redirect would turn a POST into a GET (D1). At the end of a customer's id, which
+//     may have slashes, the slash belongs to the id. An unknown path is guarded like a
 //     merchant's call, so that only a valid key learns which paths exist; a known path with another
 //     method is guarded like the path's own calls.
 //   - A processor's notification is not validated with openapi.yaml: its fields are those of the

@@ -136,8 +136,8 @@ func inSample(operation string, status int, body []byte) bool {
 // call.
 func (d *document) checkOperation(r *http.Request, answer *http.Response, body []byte) error {
 	plain := r.Clone(r.Context())
-	if len(plain.URL.Path) > 1 {
-		plain.URL.Path = strings.TrimSuffix(plain.URL.Path, "/")
+	if strings.HasSuffix(plain.URL.EscapedPath(), "/") && len(plain.URL.Path) > 1 { // an escaped one belongs to a parameter
+		plain.URL.Path, plain.URL.RawPath = strings.TrimSuffix(plain.URL.Path, "/"), strings.TrimSuffix(plain.URL.RawPath, "/")
 	}
 	route, vars, err := d.router.FindRoute(plain)
 	if errors.Is(err, routers.ErrPathNotFound) || errors.Is(err, routers.ErrMethodNotAllowed) {

@@ -49,15 +49,13 @@ type listView struct {
 func list(v *frame.Visit) error {
 	out := listView{Form: frame.Form{Values: v.Request.URL.Query()}, First: v.Value("cursor") == ""}
 	if wanted := out.Text("customer"); wanted != "" {
-		c := customer{CustomerID: wanted}
-		switch err := v.Get(apiCustomers+"/"+wanted, nil, &c); frame.StatusOf(err) {
-		case http.StatusNotFound, http.StatusUnprocessableEntity:
-			out.Fault("customer", "There is no customer with exactly this id.")
-		default:
-			if err != nil {
-				return err
-			}
+		switch c, there, err := find(v, wanted); {
+		case err != nil:
+			return err
+		case there:
 			return v.Redirect(c.Address(), "")
+		default:
+			out.Fault("customer", "There is no customer with exactly this id.")
 		}
 	}
 	var found frame.List[customer]
@@ -74,12 +72,20 @@ func list(v *frame.Visit) error {
 }
 
 func open(v *frame.Visit) (customer, error) {
-	var c customer
-	err := v.Get(apiCustomers+"/"+v.Request.URL.Query().Get("id"), nil, &c)
-	if s := frame.StatusOf(err); s == http.StatusNotFound || s == http.StatusUnprocessableEntity {
+	c, there, err := find(v, v.Request.URL.Query().Get("id"))
+	if err == nil && !there {
 		err = frame.Missing("The account has no such customer.", "The id has to be exactly that of the client session.")
 	}
 	return c, err
+}
+
+// find returns the customer with an id; false: there is none.
+func find(v *frame.Visit, id string) (c customer, there bool, err error) {
+	err = v.Get(apiCustomers+"/"+id, nil, &c)
+	if s := frame.StatusOf(err); s == http.StatusNotFound || s == http.StatusUnprocessableEntity {
+		return c, false, nil
+	}
+	return c, err == nil && id != "" && c.CustomerID == id, err
 }
 
 type detail struct {
