@@ -92,6 +92,8 @@ func (s *site) eraseInTwoTabs(t *testing.T) {
 	s.shows(200, "Destroyed for ever:", "saved card")
 	seen := s.value("seen")
 	before := s.events()
+	s.submit(at, "seen", "2026-03-14T09:30:00.000000Z", "confirm", "zen")
+	s.shows(409, "Nothing was done.", "The form names an erasure that is not known here.")
 	s.submit(at, "seen", seen, "confirm", "ben")
 	s.shows(422, "Write the customer's id exactly as above.")
 	s.holds(`value="ben"`)

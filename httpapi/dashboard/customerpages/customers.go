@@ -122,6 +122,18 @@ func ask(v *frame.Visit, c customer) error {
 	return v.Show(frame.Page{Name: "erase", Title: "Erase a customer", Nav: pathCustomers, Data: out})
 }
 
+// changed refuses a form that was shown before another erasure than the newest one that is known
+// here.
+func (c customer) changed() frame.Refusal {
+	if c.ErasedAt == nil { // the form is of another page, or this node is behind it
+		return frame.Refusal{Text: "The form names an erasure that is not known here.", Advice: "Open the customer's page again, and look at it."}
+	}
+	return frame.Refusal{
+		Text:   "The customer was erased since you opened this page: " + frame.When(*c.ErasedAt) + ".",
+		Advice: "Erase again only if the customer came back after that.",
+	}
+}
+
 func erase(v *frame.Visit, c customer, form frame.Form) error {
 	out, err := read(v, c)
 	if err != nil {
@@ -130,10 +142,7 @@ func erase(v *frame.Visit, c customer, form frame.Form) error {
 	switch {
 	case form.Review:
 	case form.Values.Get("seen") != out.Seen:
-		form.Refusal = frame.Refusal{
-			Text:   "The customer was erased since you opened this page: " + frame.When(*c.ErasedAt) + ".",
-			Advice: "Erase again only if the customer came back after that.",
-		}
+		form.Refusal = c.changed()
 	case strings.TrimSpace(form.Values.Get("confirm")) != strings.TrimSpace(c.CustomerID):
 		form.Fault("confirm", "Write the customer's id exactly as above.")
 	}
