@@ -19,6 +19,32 @@ var wildcard = regexp.MustCompile(`\{[a-z]+\}`)
 // administrators.
 var forAllRoles = []string{"/dashboard/users", "/dashboard/api-keys", "/dashboard/settings", "/dashboard/reconciliation"}
 
+// TestSignInAfterAForm: who sends a form without a session comes, after the sign-in, to a page of
+// the dashboard, also if nothing but the form is at its address and no input is kept.
+func TestSignInAfterAForm(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for at, page := range map[string]string{
+		"/dashboard/me/password": "/dashboard/me", "/dashboard/me/factor": "/dashboard/me", "/dashboard/me/factor/confirm": "/dashboard/me",
+		"/dashboard/me/factor/disable": "/dashboard/me", "/dashboard/approvals/x/abort": "/dashboard/approvals/x", "/dashboard/sessions": "/dashboard/sessions",
+		"/dashboard/users": "/dashboard/users", "/dashboard/customers/erase?id=a": "/dashboard/customers/erase?id=a",
+	} {
+		b := s.browserOf()
+		b.submit(at, "code", "123456", "old", "secret")
+		b.shows(401, "Nothing was done.")
+		b.lacks("your input is shown again")
+		b.submit("/dashboard/login", "email", s.account.DashboardUser, "password", s.account.DashboardPassword, "next", b.value("next"))
+		if b.now.at != page {
+			t.Errorf("%s leads to %s with %d, not to %s", at, b.now.at, b.now.status, page)
+		}
+	}
+	s.signIn()
+	for _, nowhere := range []string{"/dashboard/nothing", "/dashboard/me/nothing", "/dashboard/approvals/x/nothing"} {
+		s.open(nowhere)
+		s.shows(404, "The dashboard has no page at this address.")
+	}
+}
+
 // TestFormsCheckTheRoleFirst: the role is checked before ids and fields. An auditor gets 403 for
 // every form of the dashboard: when it opens it, and when it sends it without fields, with fields
 // that are out of date, or again after a sign-in. An operator gets 403 where only an administrator

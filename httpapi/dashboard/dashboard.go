@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
+	"path"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -123,8 +125,33 @@ func New(c Config) (*Dashboard, error) {
 		}
 	}
 	d.personalRoutes()
-	d.inside("GET /dashboard/", func(*frame.Visit) error { return frame.NotFound() })
+	d.inside(noPage, d.elsewhere)
 	return d, nil
+}
+
+// noPage is the pattern of the addresses that are no page.
+const noPage = "GET " + Path + "/"
+
+// elsewhere leads from an address that takes forms only to the page above it: a sign-in after such
+// a form comes there.
+func (d *Dashboard) elsewhere(v *frame.Visit) error {
+	at := v.Request.URL.Path
+	if d.pattern(http.MethodPost, at) == "" {
+		return frame.NotFound()
+	}
+	for at != Path {
+		at = path.Dir(at)
+		if found := d.pattern(http.MethodGet, at); found != "" && found != noPage {
+			break
+		}
+	}
+	return v.Redirect(at, "")
+}
+
+// pattern returns the pattern that answers a method at a path; "" for none.
+func (d *Dashboard) pattern(method, at string) string {
+	_, found := d.mux.Handler(&http.Request{Method: method, URL: &url.URL{Path: at}})
+	return found
 }
 
 // Served is what is logged about an answer.

@@ -134,8 +134,8 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) error {
 // secretFields are the fields whose input is never written into a page.
 var secretFields = []string{"password", "old", "new", "again", "code"}
 
-// encodeInput returns the input of a form for a hidden field, without secrets; "" for the forms of
-// a user's own account.
+// encodeInput returns the input of a form for a hidden field, without secrets; "" for a form
+// without further input, and for those of a user's own account.
 func encodeInput(path string, values url.Values) string {
 	if strings.HasPrefix(path, pathMe) {
 		return ""
@@ -145,6 +145,9 @@ func encodeInput(path string, values url.Values) string {
 		if !slices.Contains(secretFields, name) {
 			kept[name] = all
 		}
+	}
+	if len(kept) == 0 {
+		return ""
 	}
 	text, _ := json.Marshal(kept) // texts only
 	return base64.RawURLEncoding.EncodeToString(text)
