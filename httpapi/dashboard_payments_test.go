@@ -219,8 +219,11 @@ func TestRefundOfDisputed(t *testing.T) {
 	o = s.form(form)
 	s.want(s.manage("PATCH", "/settings", `{"refuseRefundOfDisputed":true}`), 200, "")
 	s.send(o, "amount", "2.00")
-	s.shows(422, "Nothing was done. Your account refuses the refund of a payment that has a dispute that is open or lost", "This refund will be refused.")
-	s.lacks("is settled, and cannot be refunded")
+	s.shows(422, "Nothing was done. Your account refuses the refund of a payment that has a dispute that is open or lost", "This refund will be refused.",
+		"An administrator can switch this off on the page Settings: “Refuse refunds of payments with a dispute that is open or lost”.")
+	s.lacks("is settled, and cannot be refunded", "through the API")
+	s.open("/dashboard/settings")
+	s.shows(200, "Refuse refunds of payments with a dispute that is open or lost")
 	s.open(form)
 	s.shows(200, "This refund will be refused. Your account refuses refunds of payments with a dispute that is open or lost.")
 }

@@ -28,7 +28,7 @@ func (f *form) explain(err error) {
 	case domain.ReasonInvalidPaymentStatus:
 		if frame.StatusOf(err) == http.StatusConflict { // a dispute forbids it (D22.2)
 			f.Refusal.Text = "Your account refuses the refund of a payment that has a dispute that is open or lost: the customer may get the money twice."
-			f.Refusal.Advice = "Wait until the dispute is won or withdrawn. An administrator can switch the setting refuseRefundOfDisputed off, through the API."
+			f.Refusal.Advice = "Wait until the dispute is won or withdrawn. An administrator can switch this off on the page Settings: “Refuse refunds of payments with a dispute that is open or lost”."
 			return
 		}
 		f.Refusal.Text = "The payment is " + plainStatus(f.Payment) + ", and cannot be " + past[f.Name] + "."
