@@ -10,7 +10,7 @@ import (
 // outdated is a form whose page shows something that somebody else changes before it is sent.
 type outdated struct {
 	page   string   // of the form
-	mark   string   // the hidden field that says what the page showed
+	mark   string   // the hidden field that identifies the state that the page showed
 	method string   // of the other change
 	path   string   // below /management
 	body   string   // "": none
@@ -20,9 +20,9 @@ type outdated struct {
 	saved  string   // at the second sending
 }
 
-// TestOutdatedForms: a form that was opened before somebody else's change does not undo it: the page
-// shows what applies now, and keeps the input. Sent again from there, the form has its effect; a
-// repeat has none.
+// TestOutdatedForms: a form that was opened before somebody else's change does not undo it: the
+// page shows the present settings, and keeps the input. Sent again from there, the form has its
+// effect; a repeat has none.
 func TestOutdatedForms(t *testing.T) {
 	t.Parallel()
 	if eventstoretest.LeftToWholeRun(t) {

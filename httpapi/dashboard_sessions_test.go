@@ -52,7 +52,7 @@ func TestSessionsPage(t *testing.T) {
 }
 
 // TestReadOnlyKey: the page of keys ticks exactly the reading scopes at a link, and has them apart
-// from the changing ones. It says which of them read personal data.
+// from the changing ones. The words name the scopes that read personal data.
 func TestReadOnlyKey(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -17,9 +17,9 @@
 //   - Every page has a content security policy without inline code. Templates escape all text.
 //   - A form that changes money carries an idempotency key from the page that showed it: a double
 //     click, a second tab or the back button repeats the same request (D9).
-//   - A form that replaces what others may have changed meanwhile carries a mark of what its page
-//     showed. If that has changed, nothing is done: the form comes back with its input and with what
-//     applies now.
+//   - A form that replaces settings carries a mark of those that its page showed. If others have
+//     changed them meanwhile, nothing is done: the form comes back with its input and with the
+//     settings that apply now.
 //   - After a refusal, the form comes back with its input and the reasons.
 //   - Secrets are shown once, in the answer to the request that made them, and are not stored by
 //     the browser (no-store).

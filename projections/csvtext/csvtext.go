@@ -3,14 +3,15 @@
 //
 // Rules:
 //
-//   - A text that begins with a character of a formula, a tab, a line break or an apostrophe gets an
-//     apostrophe before it.
-//   - A spreadsheet whose separator is a semicolon or a tab divides a text there, and at a line break:
-//     in its eyes the quotes around a field of this file are no quotes. So an apostrophe stands behind
-//     each semicolon, tab and line break that a character of a formula or an apostrophe follows, also
-//     after blanks and quotes.
-//   - A program that reads the file removes one apostrophe from the begin of a text, and one that
-//     stands directly behind a semicolon, tab or line break, and has the text as it was.
+//   - A text that begins with a character of a formula, a tab, a line break or an apostrophe gets
+//     an apostrophe before it.
+//   - A spreadsheet whose separator is a semicolon or a tab divides a text there, and at a line
+//     break: it does not take the quotes around a field of this file for quotes. So an apostrophe
+//     stands behind each semicolon, tab and line break that a character of a formula or an
+//     apostrophe follows, also after blanks and quotes.
+//   - A program that reads the file removes one apostrophe from the begin of a text, and each
+//     apostrophe that stands directly behind a semicolon, tab or line break. Then it has the text
+//     as it was.
 //
 // The package must not know: what the texts are.
 package csvtext

@@ -144,8 +144,8 @@ func (v view) Endpoint(id string) endpoint {
 func (e endpoint) Name() string { return cmp.Or(e.Description, e.URL) }
 
 // show serves a payment's page. With the parameter at it shows the payment after that revision, or
-// at that time; until is the last revision of an earlier part of the history. Without at the page is
-// of now, with the newest part.
+// at that time; until is the last revision of an earlier part of the history. Without at the page
+// is of now, with the newest part.
 func show(v *frame.Visit) error {
 	id := v.Request.PathValue("id")
 	var out view

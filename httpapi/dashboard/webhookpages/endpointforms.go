@@ -128,7 +128,7 @@ func (e endpoint) changes(wanted map[string]any, enabled bool) map[string]any {
 	return wanted
 }
 
-// facts says what applies to the endpoint.
+// facts returns the settings of the endpoint that apply.
 func (e endpoint) facts() []frame.Fact {
 	return []frame.Fact{
 		{Name: "URL", Text: e.URL}, {Name: "Description", Text: cmp.Or(e.Description, "none")},
