@@ -100,8 +100,8 @@ func (k *Connector) outside(ctx context.Context, f protocol.Filter) (list []prot
 		return nil, fmt.Errorf("the vendor's list: %w", err)
 	}
 	// The book has each operation of this connector that the vendor lists, because it records the
-	// request first. It has the transactions of all of them when no outcome is unknown. The vendor's
-	// list has none that began after the time of the list.
+	// request first. It has the transactions of all of them when no outcome is unknown. No list of
+	// the vendor has an operation that began after its time.
 	var until time.Time
 	if !f.To.IsZero() {
 		until = f.To.Add(vendorBehind)
