@@ -32,6 +32,8 @@
 //     operations are not reported as missing there: one of them may be the entry that cannot be
 //     read. The comparison goes on. A list by time with an entry whose payment cannot be read is an
 //     error: it may be anybody's.
+//   - An operation that stands in the list by time alone, and not in the list of its payment, is
+//     compared as it stands there.
 //   - A difference is reported after both sides were read once more and still differ, because a
 //     running service changes between two reads.
 //   - An operation in the books belongs to the account if its reference is a payment of the

@@ -104,6 +104,13 @@ func (r *run) compareRecord(ctx context.Context, there processor.Record, known p
 		return err
 	}
 	records, err := r.Books.ByReference(ctx, r.Processor, there.Reference)
+	if err == nil && !slices.ContainsFunc(records, func(now processor.Record) bool { return now.ID == there.ID }) {
+		if there.Unreadable {
+			err = processor.ErrUnreadable
+		} else {
+			records = append(slices.Clone(records), there)
+		}
+	}
 	if err = r.unread(there.Reference, err); err != nil {
 		return err
 	}
