@@ -183,7 +183,8 @@ func TestBodyIsKeptClean(t *testing.T) {
 
 // TestNotificationsSinceReadsWhatItCan checks that a notification without a payment is counted,
 // that one with an unreadable dispute is returned, that neither hides later ones, and that an
-// unreadable answer is unknown.
+// unreadable answer is unknown. The whole lists have all that can be read, and say that some
+// cannot.
 func TestNotificationsSinceReadsWhatItCan(t *testing.T) {
 	unknown := strings.NewReplacer(`"nt_1"`, `"nt_2"`, `"open"`, `"reopened"`).Replace(disputeOfBraintree)
 	c, _ := answering(t, 200, `{"notifications":[{"id":"x"},`+unknown+`,`+disputeOfBraintree+`,`+captured+`],"next":"nt_9","more":true}`)
@@ -192,15 +193,22 @@ func TestNotificationsSinceReadsWhatItCan(t *testing.T) {
 		page.Notifications[0].ID != "nt_2" || page.Notifications[0].Unreadable == "" {
 		t.Errorf("%+v %v", page, err)
 	}
-	for _, all := range []func() error{
-		func() error { _, err := c.DisputesOf(t.Context(), processor.Braintree, "01abc"); return err },
-		func() error {
-			return c.DisputesReported(t.Context(), processor.Braintree, since, time.Time{}, func(processor.Notification) error { return nil })
-		},
-	} {
-		if err := all(); !errors.Is(err, processor.ErrUnknown) {
-			t.Errorf("the list of all disputes hides that some cannot be read: %v", err)
-		}
+	c, _ = answering(t, 200, `{"notifications":[{"id":"x"},`+unknown+`,`+disputeOfBraintree+`,`+captured+`],"next":"nt_9","more":false}`)
+	of, err := c.DisputesOf(t.Context(), processor.Braintree, "01abc")
+	if !errors.Is(err, processor.ErrUnreadable) || len(of) != 1 || of[0].ID != "nt_1" {
+		t.Errorf("of a payment: %+v %v", of, err)
+	}
+	var all []processor.Notification
+	err = c.DisputesReported(t.Context(), processor.Braintree, since, time.Time{}, func(n processor.Notification) error {
+		all = append(all, n)
+		return nil
+	})
+	if !errors.Is(err, processor.ErrUnreadable) || len(all) != 2 || all[0].Dispute != nil || all[0].Reference != "01abc" || all[1].Dispute == nil {
+		t.Errorf("by time: %+v %v", all, err)
+	}
+	c, _ = answering(t, 200, `{"notifications":[`+unknown+`],"next":"nt_9","more":false}`)
+	if err = c.DisputesReported(t.Context(), processor.Braintree, since, time.Time{}, func(processor.Notification) error { return nil }); err != nil {
+		t.Errorf("each names its payment: %v", err)
 	}
 	for _, bad := range []string{"<html>", `{"notifications":1}`} {
 		c, _ := answering(t, 200, bad)

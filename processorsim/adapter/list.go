@@ -58,22 +58,26 @@ func readEntry(text []byte, name processor.Name) (processor.Record, error) {
 
 // Operations calls handle with each operation that a processor created between two times, both
 // included, in order of creation. A zero time is no limit. An operation that cannot be read is
-// Unreadable if its payment can be read, else an error. After an error the list may be incomplete.
+// Unreadable if its payment can be read. If some name no payment, the error is ErrUnreadable after
+// all others. After another error the list may be incomplete.
 func (c *Adapter) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
 	q := url.Values{}
 	setRange(q, from, to)
 	what := fmt.Sprintf("operations of %s", name)
-	return readList(ctx, c, protocol.OperationsPath(name)+"?"+q.Encode(), what, func(text json.RawMessage) error {
+	var nameless error
+	err := readList(ctx, c, protocol.OperationsPath(name)+"?"+q.Encode(), what, func(text json.RawMessage) error {
 		text = withoutControls(text)
 		record, err := readEntry(text, name)
 		if err != nil {
 			var named bool
 			if record, named = unreadableEntry(text, name); !named {
-				return unknown("%s: an operation: %w", what, err)
+				nameless = unreadable("%s: an operation that names no payment: %w", what, err)
+				return nil
 			}
 		}
 		return handle(record)
 	})
+	return cmp.Or(err, nameless)
 }
 
 // unreadableEntry returns what names an entry that cannot be read otherwise; false if its payment
@@ -162,44 +166,46 @@ func (b *boundedReader) Read(into []byte) (int, error) {
 }
 
 // DisputesOf returns all notifications of a processor about disputes of a payment, oldest first.
+// For unreadable ones the error is ErrUnreadable, and the result has the others.
 func (c *Adapter) DisputesOf(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error) {
 	page, err := c.disputes(ctx, name, url.Values{"reference": {string(reference)}}, protocol.MaxEntries)
-	if err == nil && page.Unreadable > 0 {
-		err = unknown("disputes of a payment at %s: %d notifications cannot be read", name, page.Unreadable)
-	}
 	if err != nil {
 		return nil, err
 	}
-	notifications := make([]processor.Notification, 0, len(page.Notifications))
+	notifications, bad := make([]processor.Notification, 0, len(page.Notifications)), error(nil)
+	if page.Unreadable > 0 {
+		bad = fmt.Errorf("%d notifications name no payment, or no id of their own", page.Unreadable)
+	}
 	for _, t := range page.Notifications {
-		if t.Unreadable != "" {
-			return nil, unreadable("disputes of a payment at %s: notification %q: %s", name, t.ID, t.Unreadable)
+		switch {
+		case t.Unreadable != "":
+			bad = fmt.Errorf("notification %q: %s", t.ID, t.Unreadable)
+		case t.Reference != reference:
+			bad = fmt.Errorf("notification %q: it is of another payment", t.ID)
+		default:
+			notifications = append(notifications, t.Notification)
 		}
-		if t.Reference != reference {
-			return nil, unknown("disputes of a payment at %s: notification %q: it is of another payment", name, t.ID)
-		}
-		notifications = append(notifications, t.Notification)
+	}
+	if bad != nil {
+		return notifications, unreadable("disputes of a payment at %s: %w", name, bad)
 	}
 	return notifications, nil
 }
 
 // DisputesReported calls handle with each dispute notification of a processor between two of its
-// times, both included, delivered or not. A zero time is no limit. After an error the list may be
-// incomplete.
+// times, both included, delivered or not. A zero time is no limit. A notification whose dispute
+// cannot be read has none, and no time. If some name no payment, or no id of their own, the error
+// is ErrUnreadable after all others. After another error the list may be incomplete.
 func (c *Adapter) DisputesReported(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
-	for cursor := ""; ; {
+	nameless := 0
+	for cursor, more := "", true; more; {
 		page, err := c.NotificationsSince(ctx, name, from, cursor)
-		if err == nil && page.Unreadable > 0 {
-			err = unknown("disputes of %s: %d notifications cannot be read", name, page.Unreadable)
-		}
 		if err != nil {
 			return err
 		}
+		nameless += page.Unreadable
 		for _, t := range page.Notifications {
-			if t.Unreadable != "" {
-				return unreadable("disputes of %s: notification %q: %s", name, t.ID, t.Unreadable)
-			}
-			if at := t.Dispute.At; at.Before(from) || !to.IsZero() && at.After(to) {
+			if t.Dispute != nil && (t.Dispute.At.Before(from) || !to.IsZero() && t.Dispute.At.After(to)) {
 				continue
 			}
 			if err := handle(t.Notification); err != nil {
@@ -209,10 +215,12 @@ func (c *Adapter) DisputesReported(ctx context.Context, name processor.Name, fro
 		if page.More && (page.Next == cursor || page.Next == "") {
 			return unreadable("disputes of %s: a page says that another one follows, and its cursor does not lead there", name)
 		}
-		if cursor = page.Next; !page.More {
-			return nil
-		}
+		cursor, more = page.Next, page.More
 	}
+	if nameless > 0 {
+		return unreadable("disputes of %s: %d notifications name no payment, or no id of their own", name, nameless)
+	}
+	return nil
 }
 
 // states are the states of listed operations (D14.16).

@@ -50,7 +50,7 @@ func TestByReferenceReadsWhatItCan(t *testing.T) {
 }
 
 // TestOperationsReadsWhatItCan: an operation in a list by time that cannot be read is named with
-// its payment, and does not hide the others. Without its payment the list is an error.
+// its payment, and does not hide the others. Without its payment the list ends with an error.
 func TestOperationsReadsWhatItCan(t *testing.T) {
 	other := func(old, new string) string { return strings.Replace(capturedEntry, old, new, 1) }
 	list := func(bad string) (records []processor.Record, err error) {
@@ -71,11 +71,14 @@ func TestOperationsReadsWhatItCan(t *testing.T) {
 		}
 	}
 	for name, bad := range map[string]string{
-		"no payment": strings.Replace(other("01abc", ""), "EUR", "EURO", 1), "no object": `7`, "a name twice": other(`{`, `{"id":"op-2",`), "half": `{"id":`,
+		"no payment": strings.Replace(other("01abc", ""), "EUR", "EURO", 1), "no object": `7`, "a name twice": other(`{`, `{"id":"op-2",`),
 	} {
-		if records, err := list(bad); !errors.Is(err, processor.ErrUnknown) || len(records) > 0 {
+		if records, err := list(bad); !errors.Is(err, processor.ErrUnreadable) || len(records) != 1 {
 			t.Errorf("%s: %+v %v", name, records, err)
 		}
+	}
+	if records, err := list(`{"id":`); !errors.Is(err, processor.ErrUnknown) || len(records) > 0 {
+		t.Errorf("half: %+v %v", records, err)
 	}
 }
 

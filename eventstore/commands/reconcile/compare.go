@@ -27,7 +27,8 @@ const (
 	// the ledger takes it for none.
 	UnfitAnswer Kind = "UNFIT_ANSWER"
 	// Unreadable is a payment whose operations in the books cannot all be read. It stands once for
-	// the payment, without an operation.
+	// the payment, without an operation; with the operation dispute it is a payment with a
+	// notification that cannot be read.
 	Unreadable Kind = "UNREADABLE"
 )
 

@@ -32,8 +32,8 @@ func (r *run) dispute(ctx context.Context, newest *eventstore.Recorded) error {
 		return err
 	}
 	notifications, err := r.Books.DisputesOf(ctx, r.Processor, d.Subject.Payment)
-	if err != nil {
-		return err
+	if err != nil { // if some cannot be read: one of them may be the one that seems to be missing
+		return r.unreadPart(unread{d.Subject.Payment, processor.Dispute}, err)
 	}
 	var found []Difference
 	for _, fact := range d.Facts {
@@ -51,6 +51,9 @@ func (r *run) dispute(ctx context.Context, newest *eventstore.Recorded) error {
 }
 
 func (r *run) disputeThere(ctx context.Context, n processor.Notification) error {
+	if n.Dispute == nil {
+		return r.unreadDispute(ctx, n.Reference)
+	}
 	d, err := r.disputeOf(ctx, n, eventstore.Applied)
 	if err != nil {
 		return err
@@ -80,6 +83,21 @@ func (r *run) disputeThere(ctx context.Context, n processor.Notification) error 
 		}
 	}
 	return r.found(found)
+}
+
+// unreadDispute takes a notification about a payment whose dispute cannot be read. It names no
+// merchant account: if no account of this ledger has the payment, each account with one at the
+// processor reports it.
+func (r *run) unreadDispute(ctx context.Context, reference domain.PaymentID) error {
+	ours, err := r.has(ctx, r.Account, reference)
+	if err == nil && !ours && len(r.merchants) > 0 {
+		ours, err = r.nobodys(ctx, reference)
+	}
+	if err != nil || !ours {
+		return err
+	}
+	r.tell(func(c *Progress) { c.Disputes++ })
+	return r.unreadPart(unread{reference, processor.Dispute}, processor.ErrUnreadable)
 }
 
 func (r *run) disputeOf(ctx context.Context, n processor.Notification, consistency eventstore.Consistency) (dispute.State, error) {

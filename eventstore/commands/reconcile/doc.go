@@ -31,7 +31,8 @@
 //   - A payment whose operations in the books cannot all be read is a difference of its own. Its
 //     operations are not reported as missing there: one of them may be the entry that cannot be
 //     read. The comparison goes on. A list by time with an entry whose payment cannot be read is an
-//     error: it may be anybody's.
+//     error: it may be anybody's. The same holds for the notifications about its disputes, which
+//     are a difference of their own.
 //   - An operation that stands in the list by time alone, and not in the list of its payment, is
 //     compared as it stands there.
 //   - A difference is reported after both sides were read once more and still differ, because a

@@ -85,6 +85,17 @@ func (r *run) claims(ctx context.Context, reference domain.PaymentID, merchant s
 	return true, nil
 }
 
+// nobodys reports whether no account of the ledger has the payment.
+func (r *run) nobodys(ctx context.Context, reference domain.PaymentID) (bool, error) {
+	all, err := Accounts(ctx, r.Store)
+	for _, id := range all {
+		if theirs, err := r.has(ctx, id, reference); theirs || err != nil {
+			return false, err
+		}
+	}
+	return err == nil, err
+}
+
 func (r *run) has(ctx context.Context, id domain.AccountID, reference domain.PaymentID) (bool, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(id, string(reference)), eventstore.Applied)
 	return tip.State.Exists(), err

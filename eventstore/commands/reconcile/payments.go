@@ -25,10 +25,10 @@ func (r *run) books(ctx context.Context) error {
 	err := workers.Pool(ctx, atOnce, func(ctx context.Context, submit func(processor.Record) error) error {
 		return r.Books.Operations(ctx, r.Processor, r.From, r.To, submit)
 	}, r.record)
-	if err != nil {
+	if err != nil && !errors.Is(err, processor.ErrUnreadable) {
 		return err
 	}
-	return r.settle(ctx, r.verified.doubtful)
+	return errors.Join(err, r.settle(ctx, r.verified.doubtful))
 }
 
 func (r *run) payment(ctx context.Context, newest *eventstore.Recorded) error {

@@ -18,13 +18,15 @@ type Books interface {
 	// of them, or all, cannot be read.
 	ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error)
 	// Operations yields the operations created between two times, both included, in order of
-	// creation. Some may be Unreadable.
+	// creation. Some may be Unreadable. The error is processor.ErrUnreadable, after all others, if
+	// some name no payment.
 	Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error
 	// DisputesOf returns all of the processor's notifications about a payment's disputes, whether
-	// or not they arrived.
+	// or not they arrived. The error is processor.ErrUnreadable if some of them cannot be read.
 	DisputesOf(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error)
 	// DisputesReported yields the processor's dispute notifications between two times, both
-	// included, oldest first.
+	// included, oldest first. A notification that cannot be read has no Dispute. The error is as of
+	// Operations.
 	DisputesReported(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error
 }
 
@@ -78,7 +80,7 @@ type run struct {
 
 	mu         sync.Mutex
 	last       Progress
-	unreadable map[domain.PaymentID]bool // reported
+	unreadable map[unread]bool // reported
 }
 
 // Run compares, calls report with every difference, and calls progress from time to time, each from
@@ -91,7 +93,7 @@ func (r Reconciler) Run(ctx context.Context, q Scope, report func(Difference) er
 	if err != nil {
 		return Counts{}, err
 	}
-	one := &run{Reconciler: r, Scope: q, verified: newVerifications(), merchants: merchants, report: report, progress: progress, unreadable: map[domain.PaymentID]bool{}}
+	one := &run{Reconciler: r, Scope: q, verified: newVerifications(), merchants: merchants, report: report, progress: progress, unreadable: map[unread]bool{}}
 	one.sharing = sync.OnceValues(func() ([]domain.AccountID, error) { return one.sharers(ctx) })
 	if err := one.ledger(ctx); err != nil {
 		return one.last.Counts, err
@@ -100,8 +102,9 @@ func (r Reconciler) Run(ctx context.Context, q Scope, report func(Difference) er
 		return one.last.Counts, err
 	}
 	one.tell(func(p *Progress) { p.Books, p.Total = true, 0 })
-	if err = one.books(ctx); err == nil {
-		err = one.disputes(ctx)
+	err = one.books(ctx)
+	if err == nil || errors.Is(err, processor.ErrUnreadable) { // some name no payment, and all others are compared
+		err = errors.Join(err, one.disputes(ctx))
 	}
 	return one.last.Counts, err
 }
@@ -113,20 +116,31 @@ func (r *run) tell(change func(*Progress)) {
 	r.progress(r.last)
 }
 
+// unread is a part of the books that cannot all be read: the operations of a payment, or its
+// disputes (processor.Dispute).
+type unread struct {
+	payment domain.PaymentID
+	of      processor.Kind
+}
+
 // unread takes the error of a payment's operations in the books. If some of them cannot be read, it
 // reports the payment, once, and returns nil.
 func (r *run) unread(reference domain.PaymentID, err error) error {
+	return r.unreadPart(unread{payment: reference}, err)
+}
+
+func (r *run) unreadPart(part unread, err error) error {
 	if !errors.Is(err, processor.ErrUnreadable) {
 		return err
 	}
 	r.mu.Lock()
-	reported := r.unreadable[reference]
-	r.unreadable[reference] = true
+	reported := r.unreadable[part]
+	r.unreadable[part] = true
 	r.mu.Unlock()
 	if reported {
 		return nil
 	}
-	return r.found([]Difference{{Kind: Unreadable, Payment: reference}})
+	return r.found([]Difference{{Kind: Unreadable, Payment: part.payment, Operation: part.of}})
 }
 
 // found reports the differences of one operation or notification that are old enough to judge.

@@ -98,6 +98,9 @@ var kinds = map[reconcile.Kind]string{
 
 // Text returns the kind of the difference in words.
 func (d difference) Text() string {
+	if d.Kind == reconcile.Unreadable && d.Operation == processor.Dispute {
+		return "A dispute that cannot be read"
+	}
 	if text := kinds[d.Kind]; text != "" {
 		return text
 	}

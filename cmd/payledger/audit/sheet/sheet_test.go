@@ -45,7 +45,9 @@ UNFIT_ANSWER       01payment                       capture    01payment.9       
   → The ledger takes no answer about another payment, operation, currency or amount, so the outcome of 01payment.9 stays as it is here. Ask the processor what really moved, and have its connector mended: the service looks the outcome up again by itself.
 UNREADABLE         01payment                                                                      -                           -
   → The processor's list of the operations of this payment has an entry that breaks the protocol, so the payment is not compared. Have the processor's connector mended (GET …/operations?reference=01payment shows the entry), then compare again.
-8 differences. Compared with STRIPE: 7 payments of the ledger with 6 operations there, 5 entries of its books, and 4 notifications about disputes; 3 have no answer yet, 2 were too fresh to judge.
+UNREADABLE         01payment                       dispute                                        -                           -
+  → The processor's list of disputes has a notification about this payment that breaks the protocol, so its disputes are not compared. Have the processor's connector mended (GET …/disputes?reference=01payment shows the notification), then compare again. Read the dispute at the processor now, for its deadline.
+9 differences. Compared with STRIPE: 7 payments of the ledger with 6 operations there, 5 entries of its books, and 4 notifications about disputes; 3 have no answer yet, 2 were too fresh to judge.
 `
 
 // TestSheetTable: each kind of difference shows the compared values of both sides, with the decimal
@@ -68,13 +70,14 @@ func TestSheetTable(t *testing.T) {
 		{Kind: reconcile.OtherMerchant, Operation: "void", Key: "01payment.8", ID: "op_8", Here: euros, There: yen},
 		{Kind: reconcile.UnfitAnswer, Operation: "capture", Key: "01payment.9", ID: "op_9", Here: euros, There: yen},
 		{Kind: reconcile.Unreadable},
+		{Kind: reconcile.Unreadable, Operation: "dispute"},
 	} {
 		d.Payment = "01payment"
 		if err := s.add(d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := s.end(reconcile.Counts{Payments: 7, Operations: 6, Records: 5, Disputes: 4, Open: 3, Fresh: 2, Differences: 8})
+	err := s.end(reconcile.Counts{Payments: 7, Operations: 6, Records: 5, Disputes: 4, Open: 3, Fresh: 2, Differences: 9})
 	if got := "\n" + out.String(); err != nil || got != sheetTable {
 		t.Errorf("%v%s\nwant%s", err, got, sheetTable)
 	}

@@ -58,6 +58,10 @@ func otherStateStep(d reconcile.Difference, name string) string {
 }
 
 func disputeStep(d reconcile.Difference) string {
+	if d.Kind == reconcile.Unreadable {
+		return "The processor's list of disputes has a notification about this payment that breaks the protocol, so its disputes are not compared. " +
+			"Have the processor's connector mended (GET …/disputes?reference=" + string(d.Payment) + " shows the notification), then compare again. Read the dispute at the processor now, for its deadline."
+	}
 	if d.Kind == reconcile.MissingThere {
 		return "Ask the processor about dispute " + d.Dispute + ": the ledger has a notification that the processor does not list."
 	}
