@@ -294,6 +294,31 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
+// TestManyNames: a name is noted to find it again, up to a limit. A body with more names is refused,
+// also if most of them are null and count as absent: else a repeated one behind them would be
+// stored.
+func TestManyNames(t *testing.T) {
+	a := testAPI(t)
+	many := ""
+	for n := range 4096 {
+		many += fmt.Sprintf(`"k%d":null,`, n)
+	}
+	for _, c := range []struct{ operation, before, after, at string }{
+		{"createClientSession", `{"orderId":"o","paymentMethod":{"options":{`, `}}}`, "$.paymentMethod.options"},
+		{"createClientSession", `{"orderId":"o","paymentMethod":{"options":{"list":[{`, `}]}}}`, "$.paymentMethod.options"},
+		{"createPayment", `{"paymentMethodToken":"t","metadata":{`, `}}`, "$.metadata"},
+		{"createPayment", `{"paymentMethodToken":"t",`, `}`, "$"},
+	} {
+		err := a.postCall(c.operation, c.before+many+`"x":1,"x":2`+c.after).accept()
+		if got := faults(t, err); !slices.Contains(got, c.at+" has too many fields") {
+			t.Errorf("%s: %q", c.before, got)
+		}
+		if err := a.postCall(c.operation, c.before+`"x":1,"x":2`+c.after).accept(); domain.ReasonOf(err) != domain.ReasonMalformedJSON {
+			t.Errorf("%s: %v", c.before, err)
+		}
+	}
+}
+
 // TestCards: D12, at 14 March 2026.
 func TestCards(t *testing.T) {
 	a := testAPI(t)

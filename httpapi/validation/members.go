@@ -86,15 +86,14 @@ func (r *reader) object(s *shape, depth int) (any, error) {
 
 type objectReader struct {
 	*reader
-	shape   *shape
-	depth   int
-	tree    map[string]any
-	gaps    gaps
-	seen    uint64 // known fields, but for null fields that count as absent
-	named   uint64 // known fields
-	names   names  // of other fields
-	others  int
-	unknown bool // too many unknown fields were null
+	shape  *shape
+	depth  int
+	tree   map[string]any
+	gaps   gaps
+	seen   uint64 // known fields, but for null fields that count as absent
+	named  uint64 // known fields
+	names  names  // of other fields
+	others int
 }
 
 func (o *objectReader) above() bool { return o.shape.most > 0 && o.others > o.shape.most }
@@ -124,10 +123,6 @@ func (o *objectReader) member(start int) error {
 	switch of := o.shape.others; {
 	case o.next() == 'n' && (o.dropsNulls() || o.shape.dropsNulls):
 		o.gaps.drop()
-		if !known && of == nil && o.noted > mostNoted && !o.unknown {
-			o.unknown = true
-			o.fault("has too many fields that are not known")
-		}
 		return o.word("null")
 	case known:
 		o.seen |= 1 << i
@@ -173,12 +168,13 @@ func (r *reader) dropsNulls() bool {
 }
 
 // repeated notes a name, and reports whether the object has it already. It notes no names above the
-// limit of a body.
+// limit of a body, which is refused for them: a repeated one among them would be seen by nobody.
 func (r *reader) repeated(of *names, name string) bool {
-	if r.noted++; r.noted > mostNoted {
-		return false
+	r.noted++
+	if r.noted == mostNoted+1 {
+		r.fault("has too many fields")
 	}
-	return of.note(name)
+	return r.noted <= mostNoted && of.note(name)
 }
 
 // members reads an object, and calls each at the begin of each name.
