@@ -241,6 +241,46 @@ func TestProverPayment(t *testing.T) {
 	}
 }
 
+// interrupted is a store that calls meanwhile once, while a proof is made.
+type interrupted struct {
+	*engine.Store
+	meanwhile func()
+}
+
+func (s *interrupted) Load(ctx context.Context, key eventstore.Key, c eventstore.Consistency) (*eventstore.Recorded, error) {
+	if do := s.meanwhile; do != nil {
+		s.meanwhile = nil
+		do()
+	}
+	return s.Store.Load(ctx, key, c)
+}
+
+// TestProverOvertaken: checkpoints are written while a proof is made, which holds for an earlier
+// one. The stored hashes stay.
+func TestProverOvertaken(t *testing.T) {
+	r := newRig(t)
+	id := r.paid(0)
+	r.proves(r.prover, id)
+	store, size := &interrupted{Store: r.store}, int64(0)
+	p := prover.New(prover.Config{Store: store, Signer: r.signer, Key: r.key, File: r.file + "2", Wait: 30 * time.Second, Logger: zerolog.Nop()})
+	defer p.Close()
+	store.meanwhile = func() {
+		for n := range 100 {
+			r.paid(1 + n)
+		}
+		r.proves(p, domain.PaymentID(fmt.Sprintf("01%025d", 100)))
+		info, err := os.Stat(r.file + "2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		size = info.Size()
+	}
+	r.proves(p, id)
+	if info, err := os.Stat(r.file + "2"); err != nil || size == 0 || info.Size() < size {
+		t.Errorf("the file has %d bytes of %d: %v", info.Size(), size, err)
+	}
+}
+
 // TestProverSince: a proof shows that the log begins with the log of each older checkpoint; a log
 // that is longer is refused.
 func TestProverSince(t *testing.T) {

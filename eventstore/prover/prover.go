@@ -100,9 +100,15 @@ func (p *Prover) extend(ctx context.Context, order checkpointlog.Order) error {
 // extendLocked is extend with the tree's lock held.
 func (p *Prover) extendLocked(ctx context.Context, order checkpointlog.Order) error {
 	t := p.hashes
-	if t.size() > int64(order.Size()) && t.tiles*tile > int64(order.Size()) { // of another log
-		if err := t.reset(); err != nil {
+	if t.tiles*tile > int64(order.Size()) { // a checkpoint since then, or another log
+		newest, err := p.Store.Checkpoints().Order(ctx)
+		if err != nil {
 			return err
+		}
+		if t.tiles*tile > int64(newest.Size()) {
+			if err := t.reset(); err != nil {
+				return err
+			}
 		}
 	}
 	if t.size() >= int64(order.Size()) {
