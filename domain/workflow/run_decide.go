@@ -82,6 +82,19 @@ func DecideRequest(s RunState, at time.Time, step int) (RunEvent, error) {
 	return ActionRequested{At: at, Step: int64(step)}, nil
 }
 
+// DecideTakeover records an action once more that was requested and has no outcome: another node
+// performs it. It records nothing if the run has changed since a revision: one of several nodes
+// takes the action over.
+func DecideTakeover(s RunState, at time.Time, step int, since uint64) (RunEvent, error) {
+	if err := s.expects(step); err != nil {
+		return nil, err
+	}
+	if s.Revision != since {
+		return nil, nil
+	}
+	return ActionRequested{At: at, Step: int64(step)}, nil
+}
+
 // DecideSuccess records that an action succeeded.
 func DecideSuccess(s RunState, at time.Time, step int, r Result) (RunEvent, error) {
 	if err := s.expects(step); err != nil {

@@ -34,10 +34,8 @@ const (
 // it, or it must wait for long.
 type activeRun struct {
 	OpenRun
-	due     due.Time      // of its first action
-	adopt   bool          // no other node drives its requested action
-	command string        // id of the command that requested the last action
-	wake    chan struct{} // holds one signal to repeat the action now
+	due  due.Time      // of its first action
+	wake chan struct{} // holds one signal to repeat the action now
 }
 
 type activeRuns struct {
@@ -94,9 +92,9 @@ func (e *Engine) activate(run OpenRun) bool {
 	if !fs.room(run, l) {
 		return false
 	}
-	f := &activeRun{OpenRun: run, due: run.due(e.Now()), adopt: e.Alone || run.Running && !run.doubtful, wake: make(chan struct{}, 1)}
-	if fs.parked.remove(run.ID) {
-		f.due = due.Time{} // the parked run has waited already
+	f := &activeRun{OpenRun: run, due: run.due(e.Now()), wake: make(chan struct{}, 1)}
+	if parked := fs.parked.remove(run.ID); parked != nil {
+		f.due, f.command = due.Time{}, parked.command // the parked run has waited already
 	}
 	fs.quotas[run.Workflow] = l
 	l.active++

@@ -40,7 +40,7 @@ func (e *Engine) park(f *activeRun) bool {
 	}
 	now := e.Now()
 	run := f.OpenRun
-	run.Running, run.doubtful = true, false // an action was requested, on this node or another one; if not, the sweep reads the run again
+	run.Running = true // an action was requested, on this node or another one; if not, the sweep reads the run again
 	fs.parked.add(&parkedRun{run, due.In(now, min(max(now.Sub(f.Updated)/10, retryMost), parkMost))})
 	return true
 }
@@ -71,16 +71,17 @@ func (p *parked) waitsLonger(id domain.RunID, now time.Time) bool {
 	return run != nil && !run.until.Over(now)
 }
 
-func (p *parked) remove(id domain.RunID) bool {
+// remove removes a run, and returns it; nil: it is not parked.
+func (p *parked) remove(id domain.RunID) *parkedRun {
 	run := p.byID[id]
 	if run == nil {
-		return false
+		return nil
 	}
 	delete(p.byID, id)
 	if delete(p.byPayment[run.Payment], id); len(p.byPayment[run.Payment]) == 0 {
 		delete(p.byPayment, run.Payment)
 	}
-	return true
+	return run
 }
 
 func (p *parked) removeOf(payment domain.PaymentID) (runs []OpenRun) {

@@ -70,24 +70,36 @@ func (e *Engine) retryLater(f *activeRun, p progress, err error) progress {
 }
 
 // request records that an action is about to be performed. drivenElsewhere reports whether another
-// node recorded it, and may perform it.
+// node recorded it, and may perform it. If that node has left, or the run has not changed for long,
+// this node takes the action over. Several nodes may do so at the same time: an operation on the
+// payment is found by its key. An HTTP request belongs to the node that records the action once
+// more.
 func (e *Engine) request(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], drivenElsewhere bool, err error) {
-	if tip.State.Steps[step].State == workflow.StepRequested {
-		f.adopt = f.adopt || tip.Recorded.CommandID == f.command // this node recorded the request, and the answer to the write was lost
-		f.adopt = f.adopt || e.Left != nil && e.Left(tip.Recorded.CommandID)
-		return tip, !f.adopt && e.Now().Sub(tip.State.UpdatedAt).Abs() < abandonedAfter, nil
-	}
-	requested, err = e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
+	decide := func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		return workflow.DecideRequest(s, at, step)
-	})
-	if err == nil && requested.Appended {
-		f.adopt = true // also if the action or a later write fails
 	}
-	return requested, err == nil && !requested.Appended && !f.adopt, err
+	if s := tip.State; s.Steps[step].State == workflow.StepRequested {
+		by := tip.Recorded.CommandID
+		left := e.Left != nil && e.Left(by) || e.Now().Sub(s.UpdatedAt).Abs() >= abandonedAfter
+		switch {
+		case e.Alone || by == f.command: // this node recorded it, and perhaps the answer to the write was lost
+			return tip, false, nil
+		case !left:
+			return tip, true, nil
+		case s.Steps[step].Action.Type != workflow.HTTPRequest:
+			return tip, false, nil
+		}
+		decide = func(now workflow.RunState, at time.Time) (workflow.RunEvent, error) {
+			return workflow.DecideTakeover(now, at, step, s.Revision)
+		}
+	}
+	requested, command, err := e.append(ctx, f, tip, decide)
+	f.command = command
+	return requested, err == nil && !requested.Appended, err
 }
 
 func (e *Engine) record(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], step int, result workflow.Result, failure string) error {
-	_, err := e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
+	_, _, err := e.append(ctx, f, tip, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		if failure != "" {
 			return workflow.DecideFailure(s, at, step, failure)
 		}
@@ -96,14 +108,17 @@ func (e *Engine) record(ctx context.Context, f *activeRun, tip eventstore.Tip[wo
 	return err
 }
 
-func (e *Engine) append(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], step int, decide func(workflow.RunState, time.Time) (workflow.RunEvent, error)) (eventstore.Tip[workflow.RunState], error) {
+// append records the next event of a run. It returns the id of its command, too.
+func (e *Engine) append(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], decide func(workflow.RunState, time.Time) (workflow.RunEvent, error)) (next eventstore.Tip[workflow.RunState], command string, err error) {
+	step, _ := tip.State.Next()
 	meta, err := e.Store.NewMeta(actor(tip.State), tip.State.Diagnostics(step))
 	if err != nil {
-		return tip, err
+		return tip, "", err
 	}
-	f.command, f.Updated = meta.CommandID, meta.At
-	return eventstore.ExecuteFrom(ctx, e.Store, eventstore.WorkflowRuns, tip, meta,
+	f.Updated = meta.At
+	next, err = eventstore.ExecuteFrom(ctx, e.Store, eventstore.WorkflowRuns, tip, meta,
 		func(s workflow.RunState) (workflow.RunEvent, error) { return decide(s, meta.At) })
+	return next, meta.CommandID, err
 }
 
 func actor(s workflow.RunState) string { return "workflow:" + string(s.Workflow.ID) }

@@ -64,7 +64,7 @@ type OpenRun struct {
 	Running  bool      // an action was requested
 	Updated  time.Time
 	Since    time.Time // its place in the order of OpenRuns
-	doubtful bool      // another node may drive it: the command id of its last event names the node
+	command  string    // of this process, which requested the run's newest action; "": none
 }
 
 // OpenRunOf returns the OpenRun of a run's state.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/domain/workflow"
 )
 
 const (
@@ -87,7 +86,7 @@ func (e *Engine) sweepAhead(ctx context.Context) error {
 			return err
 		}
 		for _, state := range ahead {
-			run, now := e.openRun(state), e.Now()
+			run, now := OpenRunOf(state), e.Now()
 			switch {
 			case e.drivenElsewhere(run):
 			case run.due(now).Left(now) > horizon:
@@ -114,12 +113,6 @@ func (e *Engine) drivenElsewhere(run OpenRun) bool {
 
 func (e *Engine) young(run OpenRun) bool { return e.Now().Sub(run.Updated).Abs() <= abandonedAfter }
 
-func (e *Engine) openRun(s workflow.RunState) OpenRun {
-	run := OpenRunOf(s)
-	run.doubtful = run.Running && e.sweepsAll && e.young(run)
-	return run
-}
-
 // sweepPlace is the place of the last open run that was read.
 type sweepPlace struct {
 	at time.Time
@@ -137,7 +130,7 @@ func (e *Engine) sweepOne(ctx context.Context, id domain.WorkflowID, due time.Ti
 			return err
 		}
 		for _, state := range open {
-			run := e.openRun(state)
+			run := OpenRunOf(state)
 			if !e.drivenElsewhere(run) && !e.activate(run) {
 				return nil
 			}
