@@ -36,8 +36,25 @@ func unmarshal(text []byte, into any, strict bool) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(exact, into)
+	if err := json.Unmarshal(exact, into); err != nil {
+		return silent{err}
+	}
+	return nil
 }
+
+// silent is an error of encoding/json, or of a type that decodes itself, without the value that it
+// repeats.
+type silent struct{ err error }
+
+func (s silent) Error() string {
+	if wrong, is := errors.AsType[*json.UnmarshalTypeError](s.err); is && wrong.Field != "" {
+		return fmt.Sprintf("the value of %q is of another type, or out of its range", wrong.Field)
+	}
+	return "a value cannot be read"
+}
+
+// Unwrap returns an error whose text must not be shown.
+func (s silent) Unwrap() error { return s.err }
 
 // walk checks a text, and returns it with other names in the place of those that only resemble
 // fields of a type.

@@ -29,6 +29,7 @@ type value struct {
 	Raw    json.RawMessage   `json:"raw,omitempty"`
 	Any    any               `json:"any,omitempty"`
 	Texts  map[string]string `json:"texts,omitempty"`
+	Count  int8              `json:"count,omitempty"`
 	Hidden string            `json:"-"`
 	Plain  int
 }
@@ -92,8 +93,23 @@ func same(err, want error) bool {
 
 // TestSilent: no error repeats a name or a value of the text, which may be a card number.
 func TestSilent(t *testing.T) {
-	for _, text := range []string{`{"4111111111111111":1,"4111111111111111":2}`, `{"4111111111111111":1}`, `{"texts":{"4111111111111111":"","4111111111111111":""}}`} {
-		if err := exactjson.UnmarshalStrict([]byte(text), &value{}); err == nil || strings.Contains(err.Error(), "4111") {
+	for text, has := range map[string]string{
+		`{"4111111111111111":1,"4111111111111111":2}`:               "no field",
+		`{"4111111111111111":1}`:                                    "no field",
+		`{"texts":{"4111111111111111":"","4111111111111111":""}}`:   "twice",
+		`{"texts":{"4111111111111111":4111111111111111}}`:           `"texts"`,
+		`{"byName":{"4111111111111111":{"name":4111111111111111}}}`: `"byName.name"`,
+		`{"at":"4111 1111 1111 1111"}`:                              "cannot be read",
+		`{"state":4111111111111111}`:                                `"state"`,
+		`{"Plain":"4111111111111111"}`:                              `"Plain"`,
+		`{"Plain":4111111111111111411111111111111}`:                 `"Plain"`,
+		`{"one":4111111111111111}`:                                  `"one"`,
+		`{"count":4111111111111111}`:                                `"count"`,
+		`[4111111111111111]`:                                        "cannot be read",
+		`{"state":"4111111111111111"`:                               "end of JSON",
+		`{"state":"b"} 4111111111111111`:                            "after top-level value",
+	} {
+		if err := exactjson.UnmarshalStrict([]byte(text), &value{}); err == nil || strings.Contains(err.Error(), "411") || !strings.Contains(err.Error(), has) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

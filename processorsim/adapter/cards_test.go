@@ -61,3 +61,22 @@ func TestCardsInErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestCardsInUnreadable: the reason why an answer cannot be read has no value of it: operators see
+// it in the log and in /readyz.
+func TestCardsInUnreadable(t *testing.T) {
+	for _, body := range []string{
+		`{"state":"SUCCEEDED","processorTransactionId":"t","at":"4242 4242 4242 4242"}`, `{"state":4242424242424242}`,
+		`{"state":"KNOWN","answer":{"at":"4242424242424242"}}`, `{"protocol":"4242424242424242"}`, `{"protocol":1,"processor":"4242 4242 4242 4242"}`,
+	} {
+		a, _ := answering(t, 200, body)
+		_, sent := a.Send(t.Context(), op)
+		_, found := a.Lookup(t.Context(), op.Processor, op.Key)
+		_, declared := a.Declaration(t.Context(), op.Processor)
+		for _, err := range []error{sent, found, declared} {
+			if err == nil || strings.Contains(err.Error(), "4242") {
+				t.Errorf("%s: %v", body, err)
+			}
+		}
+	}
+}

@@ -56,7 +56,7 @@ func (c *Adapter) Declaration(ctx context.Context, name processor.Name) (d proto
 		return protocol.Declaration{}, err
 	}
 	if d.Protocol < protocol.Version || d.Processor != name {
-		return protocol.Declaration{}, unknown("%s declares protocol %d of processor %q", name, d.Protocol, d.Processor)
+		return protocol.Declaration{}, unknown("%s declares protocol %d of processor %q", name, d.Protocol, domain.Beginning(withoutCard(string(d.Processor)), 64))
 	}
 	return d, nil
 }
