@@ -52,7 +52,7 @@ func readEntry(text []byte, name processor.Name) (processor.Record, error) {
 	if exactjson.Unmarshal(text, &e) != nil {
 		return processor.Record{}, errors.New("it cannot be parsed")
 	}
-	e.Answer = withoutOddFacts(withoutCards(e.Answer))
+	e.Answer = withoutOdd(withoutCards(e.Answer), "")
 	return e.Record(), checkEntry(e, name)
 }
 

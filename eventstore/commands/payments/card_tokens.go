@@ -2,6 +2,9 @@ package payments
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"strings"
 
 	"payledger/domain/payment"
 	"payledger/domain/processor"
@@ -48,6 +51,49 @@ func (s *Payments) keepCardToken(ctx context.Context, p payment.State, revision 
 	}
 }
 
+// approved reports whether an answer approved a card, and was recorded: only such an answer gives a
+// token of the card.
+func approved(p payment.State, revision uint64, answer processor.Answer) bool {
+	op, _ := p.Operation(revision)
+	return (op.Kind == processor.Authorize || op.Kind == processor.Complete) &&
+		answer.State == processor.Succeeded && op.State == payment.StateSucceeded
+}
+
+// refusesToken reports whether the processor does not know the token of the card, or no longer.
+func refusesToken(answer processor.Answer) bool {
+	return answer.State == processor.Failed && answer.Code == processor.CodeNoToken
+}
+
+// withoutCardToken removes the token with which the payment was authorized from the texts of an
+// answer, which are stored. The adapter knows only the token of the request that it sends; an
+// answer may also come from a look-up, a list or a notification. Without the token that may stand
+// there, the texts are not stored.
+func (s *Payments) withoutCardToken(ctx context.Context, p payment.State, answer processor.Answer) processor.Answer {
+	if !p.Method.Vaulted && p.Method.Processor == "" || answer.Message == "" && answer.RawAnswer == nil {
+		return answer
+	}
+	token, err := s.paidToken(ctx, p)
+	switch {
+	case token != "":
+		return withoutSecret(answer, token)
+	case err != nil && !errors.Is(err, secrets.ErrGone), refusesToken(answer):
+		answer.Message, answer.RawAnswer = "", nil
+	}
+	return answer
+}
+
+// paidToken returns the token with which the newest authorization was requested, if it is still
+// known: the one that the processor gave, else the one that the customer's form gave.
+func (s *Payments) paidToken(ctx context.Context, p payment.State) (string, error) {
+	at := p.Authorization().Target
+	token, err := s.Secrets.CardToken(ctx, cardOf(p), at.Processor, at.MerchantID)
+	if token != "" || p.Method.Processor == "" {
+		return token, err
+	}
+	card, err := s.Secrets.Card(ctx, cardOf(p), p.CreatedAt)
+	return card.Token, err
+}
+
 // forgetCardToken destroys a token that its processor does not know, or no longer.
 func (s *Payments) forgetCardToken(ctx context.Context, p payment.State, revision uint64) {
 	op, _ := p.Operation(revision)
@@ -55,4 +101,37 @@ func (s *Payments) forgetCardToken(ctx context.Context, p payment.State, revisio
 	err := s.Secrets.ForgetCardToken(context.WithoutCancel(ctx), cardOf(p), owner, op.Target.Processor, op.Target.MerchantID)
 	s.Logger.Info().AnErr("error", err).Str("payment", string(p.ID)).Str("processor", string(op.Target.Processor)).
 		Msg("the processor does not know its token of the card; the next payment sends the card's number")
+}
+
+// removedText stands in the place of a secret.
+const removedText = "(removed)"
+
+// withoutSecret returns the answer without a secret in its texts for people and in its body.
+func withoutSecret(a processor.Answer, secret string) processor.Answer {
+	quoted, _ := json.Marshal(secret) // a text always encodes
+	escaped := string(quoted[1 : len(quoted)-1])
+	clean := func(text string) string { return without(without(text, secret), escaped) }
+	a.Message = without(a.Message, secret)
+	if raw := a.RawAnswer; raw != nil {
+		body, additional := clean(raw.Body), clean(raw.Additional)
+		if body != raw.Body || additional != raw.Additional {
+			a.RawAnswer = &processor.RawAnswer{Body: body, Additional: additional, Sealed: raw.Sealed, Redacted: true, Cut: raw.Cut}
+		}
+	}
+	return a
+}
+
+// shortestBeginning is the length of the shortest beginning of a secret that is removed.
+const shortestBeginning = 6
+
+// without removes a secret from a text, also its beginning at the end of the text, which may be cut
+// there.
+func without(text, secret string) string {
+	text = strings.ReplaceAll(text, secret, removedText)
+	for n := min(len(secret)-1, len(text)); n >= shortestBeginning; n-- {
+		if strings.HasSuffix(text, secret[:n]) {
+			return text[:len(text)-n] + removedText
+		}
+	}
+	return text
 }

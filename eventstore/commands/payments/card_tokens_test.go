@@ -117,19 +117,7 @@ func TestFewerNumbersTravel(t *testing.T) {
 		t.Errorf("kept %q of %q", kept, port.given)
 	}
 	for _, p := range []payment.State{first, second} {
-		tip, err := r.Store.Load(background, eventstore.Payments.Key(r.By.Account, string(p.ID)), eventstore.Latest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		events, err := r.Store.Since(background, tip, 1)
-		if err != nil || len(events) == 0 {
-			t.Fatal(err)
-		}
-		for _, e := range events {
-			if strings.Contains(string(e.Body), kept) || strings.Contains(fmt.Sprintf("%+v", e), kept) {
-				t.Errorf("%s has the token", e.Type)
-			}
-		}
+		r.nowhere(p, kept)
 	}
 	if _, err := s.DeleteInstrument(background, r.By, token); err != nil {
 		t.Fatal(err)
@@ -236,5 +224,141 @@ func TestTokenCrashes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// telltale is a processor whose answers to authorizations are lost, and whose look-ups repeat the
+// token of the card. Its answers give tokens where none belongs.
+type telltale struct {
+	processor.Port
+	mu        sync.Mutex
+	lose      bool
+	change    func(processor.Kind, *processor.Answer)
+	sent      string
+	forgotten bool
+}
+
+func (p *telltale) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	answer, err := p.Port.Send(ctx, op)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if op.Card != nil {
+		p.sent = op.Card.Token
+	}
+	if p.change != nil {
+		p.change(op.Kind, &answer)
+	}
+	if p.lose && op.Kind == processor.Authorize {
+		return processor.Answer{}, processor.ErrUnknown
+	}
+	return answer, err
+}
+
+func (p *telltale) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	l, err := p.Port.Lookup(ctx, name, key)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l.Answer != nil && p.sent != "" {
+		l.Answer.Message = "paid with " + p.sent
+		l.Answer.RawAnswer = &processor.RawAnswer{Body: `{"message":"paid with ` + p.sent + `"}`, Additional: `{"card":"` + p.sent + `"}`}
+		if p.forgotten {
+			l.Answer.State, l.Answer.Code = processor.Failed, processor.CodeNoToken
+		}
+	}
+	return l, err
+}
+
+// TestLookupRepeatsToken: the token with which a payment was authorized is in no event, although a
+// look-up's answer repeats it.
+func TestLookupRepeatsToken(t *testing.T) {
+	t.Parallel()
+	for _, forgotten := range []bool{false, true} {
+		r := newRig(t)
+		port := &telltale{Port: r.Sim, forgotten: forgotten}
+		s := r.Service(port)
+		token, _ := r.savedBy(s, commandstest.ApprovedCard)
+		port.lose = true
+		p, err := r.PayAgain(s, token)
+		want := payment.StatusAuthorized
+		if forgotten {
+			want = payment.StatusFailed
+		}
+		commandstest.HasStatus(t, p, err, want)
+		if port.sent == "" || !strings.HasPrefix(port.sent, "tok_") {
+			t.Fatalf("the card was sent as %q", port.sent)
+		}
+		r.nowhere(p, port.sent)
+		if answer := p.Authorization().Answer(); !forgotten && answer.Message != "paid with (removed)" {
+			t.Errorf("%q", answer.Message)
+		}
+	}
+}
+
+// nowhere checks that no event of a payment has a text.
+func (r *rig) nowhere(p payment.State, text string) {
+	r.T.Helper()
+	tip, err := r.Store.Load(background, eventstore.Payments.Key(r.By.Account, string(p.ID)), eventstore.Latest)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	events, err := r.Store.Since(background, tip, 1)
+	if err != nil || len(events) == 0 {
+		r.T.Fatal(err)
+	}
+	for _, e := range events {
+		if strings.Contains(string(e.Body), text) || strings.Contains(fmt.Sprintf("%+v", e), text) {
+			r.T.Errorf("%s has the token", e.Type)
+		}
+	}
+}
+
+// TestOnlyApprovalsGiveTokens: a token in any answer but the approval of a card is not kept, and no
+// such answer destroys one.
+func TestOnlyApprovalsGiveTokens(t *testing.T) {
+	t.Parallel()
+	const strange = "tok_strange"
+	for name, change := range map[string]func(processor.Kind, *processor.Answer){
+		"a decline": func(k processor.Kind, a *processor.Answer) {
+			if k == processor.Authorize {
+				a.State, a.Code, a.CardToken = processor.Declined, "41", strange
+			}
+		},
+		"a failure": func(k processor.Kind, a *processor.Answer) {
+			if k == processor.Authorize {
+				a.State, a.Code, a.CardToken = processor.Failed, "gateway_rejected", strange
+			}
+		},
+		"a capture": func(k processor.Kind, a *processor.Answer) {
+			if k == processor.Capture {
+				a.CardToken = strange
+			}
+		},
+		"a capture that names the token": func(k processor.Kind, a *processor.Answer) {
+			if k == processor.Capture {
+				a.State, a.Code = processor.Failed, processor.CodeNoToken
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			port := &telltale{Port: r.Sim}
+			s := r.Service(port)
+			token, _ := r.savedBy(s, commandstest.ApprovedCard)
+			kept := r.cardToken(token, processor.Adyen)
+			port.mu.Lock()
+			port.change = change
+			port.mu.Unlock()
+			p, err := r.PayAgain(s, token)
+			if err == nil && p.Status() == payment.StatusAuthorized {
+				_, err = s.Capture(background, r.By, p.ID, payment.Capture{Final: true})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.cardToken(token, processor.Adyen); got != kept || kept == "" {
+				t.Errorf("the token is %q, was %q", got, kept)
+			}
+		})
 	}
 }

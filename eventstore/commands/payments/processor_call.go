@@ -256,8 +256,9 @@ func (s *Payments) RecordNotified(ctx context.Context, tip eventstore.Tip[paymen
 // appendAnswer is recordAnswer without the look-up of out-of-band operations.
 func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	wasUnauthorized := tip.State.Status() == payment.StatusPending
+	answer = s.withoutCardToken(ctx, tip.State, answer)
 	answer.RawAnswer = s.sealedAnswer(ctx, tip.State, answer.RawAnswer)
-	if answer.Code == processor.CodeNoToken {
+	if op, _ := tip.State.Operation(revision); op.Kind == processor.Authorize && refusesToken(answer) {
 		s.forgetCardToken(ctx, tip.State, revision) // first: if it is recorded, the next payment sends the number
 	}
 	next, err := s.appendEvent(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
@@ -278,7 +279,7 @@ func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.
 	if paid := next.State; err == nil && wasUnauthorized && paid.Status() != payment.StatusPending {
 		s.vaultOrDestroyCard(ctx, paid) // the authorization is over
 	}
-	if err == nil && answer.CardToken != "" {
+	if err == nil && answer.CardToken != "" && approved(next.State, revision, answer) {
 		s.keepCardToken(ctx, next.State, revision, answer.CardToken)
 	}
 	return next, err
