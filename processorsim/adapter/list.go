@@ -228,8 +228,10 @@ var states = []processor.State{processor.Pending, processor.Succeeded, processor
 
 func checkEntry(e protocol.Entry, name processor.Name) error {
 	switch {
-	case e.ID == "":
-		return errors.New("it has no id")
+	case !plainText(e.ID, maxTransactionID):
+		return fmt.Errorf("its id is not 1 to %d visible ASCII characters", maxTransactionID)
+	case !optionalID(e.ParentID):
+		return fmt.Errorf("the id of its parent is not 1 to %d visible ASCII characters", maxTransactionID)
 	case e.Processor != name:
 		return fmt.Errorf("it is not of %s", name)
 	case !slices.Contains(protocol.Kinds, e.Operation):

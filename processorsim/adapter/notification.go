@@ -13,7 +13,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// Maximum lengths in bytes of a processor's ids of events and disputes, and of transactions.
+// Maximum lengths in bytes of a processor's ids of notifications and disputes, and of its other
+// ids.
 const (
 	maxNotificationID = 128
 	maxTransactionID  = 255
@@ -95,6 +96,8 @@ func checkNotification(w protocol.Notification, name processor.Name) error {
 		return errors.New("it has no idempotencyKey")
 	case w.Answer == nil || check(*w.Answer) != nil:
 		return errors.New("its answer is missing or not valid")
+	case !optionalID(w.Answer.ProcessorEventID):
+		return fmt.Errorf("the processorEventId of its answer is not 1 to %d visible ASCII characters", maxTransactionID)
 	}
 	return nil
 }

@@ -23,5 +23,5 @@ func withoutOdd(a processor.Answer, sent string) processor.Answer {
 	if !a.CardTokenType.Known() {
 		a.CardTokenType = ""
 	}
-	return a
+	return withoutExcess(a)
 }

@@ -26,6 +26,13 @@ const (
 	MaxEntries = 8 << 20
 )
 
+// Limits of an answer's texts in bytes: of the message, and of each other text. The ledger cuts
+// longer ones.
+const (
+	MaxMessage = 1000
+	MaxText    = 255
+)
+
 // OperationsPath returns the path of a processor's operations.
 func OperationsPath(name processor.Name) string {
 	return "/v1/processors/" + url.PathEscape(string(name)) + "/operations"
