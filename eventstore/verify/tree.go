@@ -22,7 +22,8 @@ type forest struct {
 	ahead  []leaves // of each shard: the group that was received last and is not covered yet
 	events []uint64 // of each shard, that are covered
 	tree   *checkpoint.Tree
-	wrong  bool // a fault was reported: all later roots differ, too
+	wrong  bool // the events of a checkpoint are others: so are those of all later ones
+	other  int  // reported faults of checkpoints whose events are right
 
 	last   checkpoint.Checkpoint
 	number uint64
@@ -40,7 +41,12 @@ func (f *forest) check(ctx context.Context, checkpoints <-chan numbered) error {
 		f.last, f.number = c.Checkpoint, f.number+1
 	}
 	for _, rest := range f.shards {
-		for range rest { // events that no checkpoint covers yet
+		for more := true; more; { // events that no checkpoint covers yet
+			select {
+			case _, more = <-rest:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
 		}
 	}
 	return context.Cause(ctx)
@@ -75,21 +81,34 @@ func (f *forest) covers(ctx context.Context, c numbered) error {
 	case string(root[:]) != string(c.Root):
 		difference = "the events that it covers have another root"
 	case len(c.Edge) > 0 && !reflect.DeepEqual(c.Edge, f.tree.Edge()):
-		difference = "its edge is not that of the events"
+		return f.otherFault(c, "its edge is not that of the events")
 	default:
-		difference = f.unsigned(c)
-	}
-	if difference == "" {
+		if why := f.unsigned(c); why != "" {
+			return f.otherFault(c, why)
+		}
 		return nil
 	}
 	return f.fault(c, difference)
 }
 
+// fault reports that the events of a checkpoint are others.
 func (f *forest) fault(c numbered, difference string) error {
 	if f.wrong {
 		return nil
 	}
 	f.wrong = true
+	return f.report(Fault{Stream: c.stream, Sequence: c.Number, Difference: difference})
+}
+
+// mostOther bounds the faults of checkpoints that are reported: with the key of another ledger, all
+// have one.
+const mostOther = 100
+
+// otherFault reports a fault of a checkpoint whose events are right.
+func (f *forest) otherFault(c numbered, difference string) error {
+	if f.other++; f.wrong || f.other > mostOther {
+		return nil
+	}
 	return f.report(Fault{Stream: c.stream, Sequence: c.Number, Difference: difference})
 }
 

@@ -292,20 +292,22 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 	return r.sum(chains, f)
 }
 
-func (c *chain) read(ctx context.Context) error {
-	if c.hashes != nil {
-		defer close(c.hashes)
-	}
+// read reads a shard. After an error the hashes do not end: they are not all of the shard.
+func (c *chain) read(ctx context.Context) (err error) {
+	defer func() {
+		if c.hashes != nil && err == nil {
+			close(c.hashes)
+		}
+	}()
 	if err := c.readTail(ctx); err != nil {
 		return err
 	}
 	if c.list != nil && streams.IsEvents(c.shard) {
-		var err error
 		if c.newestTips, err = c.list.of(c.shard); err != nil {
 			return err
 		}
 	}
-	err := c.Archive.Groups(ctx, c.shard, 0, c.damaged, func(stream string, g *format.Group) error { return c.group(ctx, stream, g) })
+	err = c.Archive.Groups(ctx, c.shard, 0, c.damaged, func(stream string, g *format.Group) error { return c.group(ctx, stream, g) })
 	if err == nil {
 		err = c.finish(ctx)
 	}
