@@ -78,8 +78,11 @@
 // processor time, which includes the log's server and all else that runs in the process.
 //
 // Each of several nodes plans every event; the compare-and-swap on a run's first event lets one
-// node continue. The other nodes keep no place for that run. When a node is lost, the other nodes
-// take its runs over: the last event of a run names the node that requested the action. A run that
-// has not changed for two minutes is taken over in any case. A node that is alone takes the open
-// runs at its start.
+// node continue. The other nodes keep no place for that run. The last event of a run names the node
+// that requested the action: it performs it, and the other nodes leave it. When that node is lost,
+// the other nodes take the run over, and in any case when it has not changed for two minutes.
+// Several nodes may do so at once: an operation on the payment has its key, and an HTTP request is
+// performed by the node that records the action once more, with a compare-and-swap. So each action
+// has one node, also if two nodes have looked after the run meanwhile. A node that is alone takes
+// the open runs at its start.
 package workflows
