@@ -67,8 +67,23 @@ func (s State) foreign(r processor.Record) string {
 		return "it has another currency"
 	case (r.Kind == processor.Capture || r.Kind == processor.Refund) && s.hasRequested(r.Answer.ProcessorTransactionID):
 		return "it has the transaction of an operation that was requested"
+	case r.Amount < 0 || r.Amount > domain.MaxAmount-s.moved(r.Kind):
+		return "its amount, with those of its kind, is above the largest amount"
 	}
 	return r.Contradiction()
+}
+
+// moved returns the amount that was captured or refunded, or may be: the sum of an operation's
+// kind. Other kinds have none.
+func (s State) moved(kind processor.Kind) domain.Amount {
+	switch kind {
+	case processor.Capture:
+		return s.Captured() + s.sum(kind, open)
+	case processor.Refund:
+		return s.Refunded() + s.sum(kind, open)
+	default:
+		return 0
+	}
 }
 
 // hasRequested reports whether a capture or a refund that was requested has the transaction: each
