@@ -14,7 +14,7 @@ type Resume struct {
 	Request
 	Action  uint64 // revision of the authorization that required the action; 0 if the resume token is unreadable
 	Outcome processor.Outcome
-	Expired bool // resume only if the action has expired (D7)
+	Expired bool // resume only if the action has expired (D7), and does not rest after failed completions
 	Overdue bool // the action has expired although At is earlier: the clock was set back
 }
 
@@ -38,6 +38,8 @@ func DecideResume(s State, c Resume) (Event, error) {
 		return nil, s.notIn("resumed")
 	case c.Action != action.Revision || c.Outcome == "":
 		return nil, domain.InvalidAt("PaymentResume", "$.resumeToken", "must be the token of the payment's current action")
+	case c.Expired && s.completedLately(c):
+		return nil, nil // later
 	}
 	outcome := c.Outcome
 	if c.Overdue || !c.At.Before(action.ExpiresAt) {
@@ -48,6 +50,27 @@ func DecideResume(s State, c Resume) (Event, error) {
 	return Resumed{
 		At: c.At, EventID: c.EventID, Action: c.Action, Outcome: outcome, KeyHash: c.keyHash(s),
 	}, nil
+}
+
+// completionRest returns how long an expired action rests after n completions of it failed. A
+// temporary failure ends within seconds; at a processor that never completes the action, one a day
+// is enough.
+func completionRest(n int) time.Duration {
+	const first, longest = 100 * time.Millisecond, 24 * time.Hour
+	return min(longest, first<<(3*min(n, 7)))
+}
+
+// completedLately reports whether completions of the action have failed, the newest of them so
+// lately that the expired action rests: each completion adds to the payment's events and to its
+// state.
+func (s State) completedLately(c Resume) bool {
+	n, newest := 0, time.Time{}
+	for _, op := range s.Operations { // a failed completion stays while its action is required
+		if op.Kind == processor.Complete && op.Parent == c.Action && op.State == StateFailed {
+			n, newest = n+1, op.RequestedAt
+		}
+	}
+	return n > 0 && c.At.Sub(newest).Abs() < completionRest(n)
 }
 
 // RequiredAction is the action that the customer must take. Revision names the authorization that

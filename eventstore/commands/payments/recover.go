@@ -79,7 +79,8 @@ func (s *Payments) loadUnfinished(ctx context.Context, account domain.AccountID,
 }
 
 // failExpiredAction completes an expired action as failed (D7). It asks the processor first: the
-// customer may have passed the check and closed the tab (D8). overdue is as in isAbandoned.
+// customer may have passed the check and closed the tab (D8). After completions that failed it only
+// asks, until the action has rested (payment.DecideResume). overdue is as in isAbandoned.
 func (s *Payments) failExpiredAction(ctx context.Context, tip eventstore.Tip[payment.State], overdue bool) error {
 	by := commands.Caller{Account: tip.State.Account, Actor: "process:expiry", RequestID: tip.Recorded.CorrelationID}
 	action := tip.State.RequiredAction()
