@@ -143,6 +143,9 @@ func (c *call) pass() (result any, err error) {
 		return nil, err
 	}
 	defer c.place.Leave()
+	if err := c.checkKeyAgain(); err != nil {
+		return nil, err
+	}
 	return c.route.handle(c)
 }
 

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"strings"
 	"time"
 
 	"payledger/domain"
@@ -25,4 +26,14 @@ func DecideRevokeAPIKey(s State, c RevokeAPIKey) (Event, error) {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no API key of this id. It may have been revoked.")
 	}
 	return APIKeyRevoked(c), nil
+}
+
+// CheckActor returns an error for the API key of a request if the key was revoked before the
+// decision: nothing that it changes of the account comes after its end.
+func (s State) CheckActor(actor string) error {
+	id, isKey := strings.CutPrefix(actor, "api_key:")
+	if _, known := s.Key(domain.APIKeyID(id)); isKey && !known {
+		return domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The API key of this request was revoked.")
+	}
+	return nil
 }

@@ -29,3 +29,16 @@ func TestRevokeAPIKey(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckActor: a revoked key is refused, and a caller that is no key is not looked for.
+func TestCheckActor(t *testing.T) {
+	s := account.Evolve(account.State{}, created())
+	for _, actor := range []string{"api_key:key-1", "cli:init", "user:key-2"} {
+		if err := s.CheckActor(actor); err != nil {
+			t.Errorf("%s: %v", actor, err)
+		}
+	}
+	if err := account.Evolve(s, account.APIKeyRevoked{At: at, ID: "key-1"}).CheckActor("api_key:key-1"); domain.ReasonOf(err) != domain.ReasonUnauthorized {
+		t.Errorf("a revoked key: %v", err)
+	}
+}

@@ -96,7 +96,7 @@ func (s *staff) state() account.State {
 }
 
 func (s *staff) by() commands.Caller {
-	return commands.Caller{Account: s.owner, Actor: "api_key:test", RequestID: "request"}
+	return commands.Caller{Account: s.owner, Actor: "cli:test", RequestID: "request"}
 }
 
 // signIn begins a session of the admin, with a code if one is needed.

@@ -60,7 +60,12 @@ func (s *Accounts) change(ctx context.Context, by commands.Caller, decide func(a
 // changeShown is change for a result that is shown once: the caller gets it even if a node has not
 // confirmed the event (elsewhere).
 func (s *Accounts) changeShown(ctx context.Context, by commands.Caller, decide func(account.State, time.Time) (account.Event, error)) (now account.State, elsewhere, err error) {
-	tip, err := commands.Request(ctx, s.Base, by, s.Log.Accounts.Execute, by.Account, decide)
+	tip, err := commands.Request(ctx, s.Base, by, s.Log.Accounts.Execute, by.Account, func(state account.State, at time.Time) (account.Event, error) {
+		if err := state.CheckActor(by.Actor); err != nil {
+			return nil, err
+		}
+		return decide(state, at)
+	})
 	gone := domain.ReasonOf(err) == domain.ReasonEntityNotFound // an earlier try may have deleted it, and may not have been confirmed
 	if err == nil || gone {
 		elsewhere = s.AppliedEverywhere(context.WithoutCancel(ctx), tip.Recorded) // an event of an earlier try counts, too

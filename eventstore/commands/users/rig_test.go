@@ -115,7 +115,7 @@ func (n *node) user(name string) account.User {
 }
 
 func (r *rig) by() commands.Caller {
-	return commands.Caller{Account: r.made.AccountID, Actor: "api_key:test", RequestID: "request"}
+	return commands.Caller{Account: r.made.AccountID, Actor: "cli:test", RequestID: "request"}
 }
 
 // address returns a client address that only this test uses.
