@@ -294,9 +294,9 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestManyNames: a name is noted to find it again, up to a limit. A body with more names is refused,
-// also if most of them are null and count as absent: else a repeated one behind them would be
-// stored.
+// TestManyNames: a name is noted to find it again, up to a limit. A body with more names is
+// refused, also if most of them are null and count as absent: else a repeated one behind them would
+// be stored.
 func TestManyNames(t *testing.T) {
 	a := testAPI(t)
 	many := ""

@@ -50,8 +50,11 @@ func answerWith(a processor.Answer) move {
 // answerTo is the processor's to the request at a revision.
 func answerTo(request uint64, a processor.Answer) move {
 	return func(s payment.State, r payment.Request) (payment.Event, error) {
-		if a.ProcessorTransactionID == "" {
-			a.ProcessorTransactionID = fmt.Sprintf("ptx-%d", request)
+		if of := request; a.ProcessorTransactionID == "" {
+			if op, _ := s.Operation(request); op.Kind == processor.Complete { // the transaction of its authorization
+				of = op.Parent
+			}
+			a.ProcessorTransactionID = fmt.Sprintf("ptx-%d", of)
 		}
 		return payment.DecideAnswer(s, payment.RecordAnswer{
 			At: r.At, EventID: r.EventID, Request: request, Answer: a, ActionExpiresAt: r.At.Add(24 * time.Hour),

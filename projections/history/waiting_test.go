@@ -49,9 +49,13 @@ func create(s payment.State, r payment.Request) (payment.Event, error) {
 // answer returns the move with the processor's answer to the request at a revision.
 func answer(revision uint64, state processor.State) move {
 	return func(s payment.State, r payment.Request) (payment.Event, error) {
+		of := revision
+		if op, _ := s.Operation(revision); op.Kind == processor.Complete { // the transaction of its authorization
+			of = op.Parent
+		}
 		return payment.DecideAnswer(s, payment.RecordAnswer{
 			At: r.At, EventID: r.EventID, Request: revision, ActionExpiresAt: r.At.Add(24 * time.Hour),
-			Answer: processor.Answer{State: state, ProcessorTransactionID: fmt.Sprintf("ptx-%d", revision), Message: "as the processor says"},
+			Answer: processor.Answer{State: state, ProcessorTransactionID: fmt.Sprintf("ptx-%d", of), Message: "as the processor says"},
 		})
 	}
 }

@@ -98,6 +98,9 @@ func (l *life) fail(code, message string) *life {
 
 func (l *life) answerOf(state processor.State, code, message string) processor.Answer {
 	n := len(l.state.Whole().Operations)
+	if of := l.state.NewestRequest(); of.Kind == processor.Complete { // the transaction of its authorization
+		n = 1
+	}
 	return processor.Answer{
 		State: state, ProcessorTransactionID: fmt.Sprintf("ptx-%d", n),
 		ProcessorEventID: fmt.Sprintf("pev-%d", len(l.events)+1), Code: code, Message: message,
