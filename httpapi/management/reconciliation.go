@@ -43,7 +43,16 @@ func (h *Handlers) GetReconciliation(c *request.Call) (any, error) {
 	}
 	q.From, _ = validation.ParseTime(query.Get("from")) // the validation has refused other texts
 	q.To, _ = validation.ParseTime(query.Get("to"))
+	leave, err := h.Runs.enter(q.Account)
+	if err != nil {
+		return nil, err
+	}
+	unused := context.AfterFunc(c.Ctx, leave) // an answer that is refused before its first line
 	return request.Stream(func(line func(any) error) error {
+		defer leave()
+		if !unused() {
+			return c.Ctx.Err()
+		}
 		var reported time.Time
 		report := func(d reconcile.Difference) error { return line(reconcileLine{Difference: &d}) }
 		counts, err := h.Reconciler.Run(c.Ctx, q, report, func(p reconcile.Progress) {

@@ -19,7 +19,7 @@ import (
 const (
 	runsKept        = 50  // of an account
 	differencesKept = 500 // of a run
-	runsAtOnce      = 2   // of an account
+	runsAtOnce      = 2   // of an account, with those whose caller reads along
 )
 
 // ReconciliationState is the state of a run.
@@ -31,11 +31,13 @@ const (
 	ReconciliationFailed  ReconciliationState = "FAILED" // incomplete
 )
 
-// ReconciliationRuns are the comparisons that this node made in the background since its start. A
-// comparison changes nothing and can be made again, so that its result is kept in memory only.
+// ReconciliationRuns are the comparisons that this node made in the background since its start, and
+// the number of those that it makes while their caller reads along. A comparison changes nothing
+// and can be made again, so that its result is kept in memory only.
 type ReconciliationRuns struct {
 	mu        sync.Mutex
 	byAccount map[domain.AccountID][]*reconciliationRun // the oldest first
+	followed  map[domain.AccountID]int                  // comparisons whose caller reads along (GetReconciliation)
 	running   sync.WaitGroup
 }
 
@@ -88,17 +90,14 @@ func (h *Handlers) StartReconciliation(c *request.Call, body reconciliationReque
 func (r *ReconciliationRuns) begin(account domain.AccountID, run reconciliationRun) (kept *reconciliationRun, begun bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all, running := r.byAccount[account], 0
+	all := r.byAccount[account]
 	for _, o := range all {
-		if o.State != ReconciliationRunning {
-			continue
-		}
-		if running++; o.Processor == run.Processor && sameTime(o.From, run.From) && sameTime(o.To, run.To) {
+		if o.State == ReconciliationRunning && o.Processor == run.Processor && sameTime(o.From, run.From) && sameTime(o.To, run.To) {
 			return o, false, nil
 		}
 	}
-	if running >= runsAtOnce {
-		return &reconciliationRun{}, false, domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "%d comparisons of the account are running.", running)
+	if err := r.room(account); err != nil {
+		return &reconciliationRun{}, false, err
 	}
 	if len(all) >= runsKept {
 		i := slices.IndexFunc(all, func(o *reconciliationRun) bool { return o.State != ReconciliationRunning })
@@ -109,6 +108,41 @@ func (r *ReconciliationRuns) begin(account domain.AccountID, run reconciliationR
 	}
 	r.byAccount[account] = append(all, &run)
 	return &run, true, nil
+}
+
+// room refuses a comparison of an account beyond runsAtOnce. The caller holds the lock.
+func (r *ReconciliationRuns) room(account domain.AccountID) error {
+	running := r.followed[account]
+	for _, o := range r.byAccount[account] {
+		if o.State == ReconciliationRunning {
+			running++
+		}
+	}
+	if running >= runsAtOnce {
+		return domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "%d comparisons of the account are running.", running)
+	}
+	return nil
+}
+
+// enter counts a comparison whose caller reads along, until leave is called. A repeated call of
+// leave does nothing.
+func (r *ReconciliationRuns) enter(account domain.AccountID) (leave func(), err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.room(account); err != nil {
+		return nil, err
+	}
+	if r.followed == nil {
+		r.followed = map[domain.AccountID]int{}
+	}
+	r.followed[account]++
+	return sync.OnceFunc(func() {
+		r.change(func() {
+			if r.followed[account]--; r.followed[account] == 0 {
+				delete(r.followed, account)
+			}
+		})
+	}), nil
 }
 
 func sameTime(a, b *paymentjson.Time) bool {

@@ -1,6 +1,7 @@
 package management_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -113,4 +114,44 @@ func TestReconciliationOfNoProcessor(t *testing.T) {
 		r.invalid("QueryString", "$.processor", "is required")(r.h.GetReconciliation(r.query(query)))
 	}
 	r.made()
+}
+
+// TestReconciliationsAtOnce checks that two comparisons of an account run at once, those in the
+// background counted, and that a third is refused until one has ended. A comparison whose
+// caller has gone before its first line leaves its place.
+func TestReconciliationsAtOnce(t *testing.T) {
+	r := newRig(t)
+	begun, end := make(chan struct{}), make(chan struct{})
+	r.reconciles = func(func(reconcile.Difference) error, func(reconcile.Progress)) (reconcile.Counts, error) {
+		begun <- struct{}{}
+		<-end
+		return reconcile.Counts{}, nil
+	}
+	r.start(`{"processor":"STRIPE"}`)
+	<-begun
+	ended := make(chan error)
+	go func() {
+		_, err := r.reconciled("processor=ADYEN", takesAll)
+		ended <- err
+	}()
+	<-begun
+	third := func() (any, error) { return r.h.GetReconciliation(r.query("processor=ADYEN")) }
+	r.refused(domain.ReasonRateLimitExceeded, "2 comparisons of the account are running.")(third())
+	_, err := request.WithBody(r.h.StartReconciliation)(r.body(`{"processor":"WORLDPAY"}`))
+	r.refused(domain.ReasonRateLimitExceeded)(nil, err)
+	end <- struct{}{}
+	end <- struct{}{}
+	must(t, <-ended)
+	r.h.Runs.Wait()
+	for range 3 {
+		c := r.query("processor=ADYEN")
+		ctx, leave := context.WithCancel(c.Ctx)
+		c.Ctx = ctx
+		answer, err := r.h.GetReconciliation(c)
+		must(t, err)
+		leave()
+		if err := answer.(request.Stream)(func(any) error { return nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("a comparison for a caller who had gone: %v", err)
+		}
+	}
 }
