@@ -46,6 +46,12 @@ type outcome struct {
 
 func (c *call) answer() outcome {
 	result, err := c.pass()
+	switch result.(type) {
+	case request.Listing, request.Text: // their work comes now
+		defer c.place.Leave()
+	default:
+		c.place.Leave()
+	}
 	switch {
 	case err != nil && c.route.access == byPage:
 		return c.failPage(err)
@@ -105,7 +111,7 @@ func recovered(err *error) {
 }
 
 // pass runs the guards in the order that is part of the contract (D3), then the handler. A panic
-// becomes an error.
+// becomes an error. The caller must leave the place in the gate.
 func (c *call) pass() (result any, err error) {
 	defer recovered(&err)
 	if c.fromBrowser() {
@@ -142,7 +148,6 @@ func (c *call) pass() (result any, err error) {
 	if err := c.enter(); err != nil {
 		return nil, err
 	}
-	defer c.place.Leave()
 	if err := c.checkKeyAgain(); err != nil {
 		return nil, err
 	}

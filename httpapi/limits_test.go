@@ -1,14 +1,18 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
 	"payledger/httpapi"
+	feeds "payledger/httpapi/events"
 	"payledger/httpapi/intake"
+	"payledger/projections/eventjson"
 )
 
 // limited returns a rig and the tally that counts its refusals.
@@ -87,5 +91,45 @@ func TestBodyMemory(t *testing.T) {
 		if late.header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}
+	}
+}
+
+// heldEvents is a source whose pages begin when begun is received, and end with end.
+type heldEvents struct {
+	feeds.Source
+	begun, end chan struct{}
+}
+
+func (h heldEvents) Page(context.Context, eventjson.Filter, uint64, int, func(eventjson.Event) error) (uint64, error) {
+	h.begun <- struct{}{}
+	<-h.end
+	return 0, nil
+}
+
+// TestListsInTheGate: lists that are being made take places in the gate; a list beyond them waits
+// (D1).
+func TestListsInTheGate(t *testing.T) {
+	t.Parallel()
+	gate := intake.NewGate(2, 8)
+	held := heldEvents{begun: make(chan struct{}), end: make(chan struct{})}
+	r := newRig(t, func(c *httpapi.Config) { c.Intake.Gate, held.Source, c.Events = gate, c.Events, &held })
+	answers := make(chan answer)
+	for range 3 {
+		go func() { answers <- r.get("/events") }()
+	}
+	<-held.begun
+	<-held.begun
+	for gate.Waiting() == 0 {
+		select {
+		case <-held.begun:
+			t.Fatal("three lists are made at once")
+		default:
+			runtime.Gosched()
+		}
+	}
+	close(held.end)
+	<-held.begun
+	for range 3 {
+		r.want(<-answers, 200, "")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/httpapi/intake"
 )
 
 // TestListingFails: a list that cannot be read from its first element on is answered as any other
@@ -32,3 +33,52 @@ func TestListingFails(t *testing.T) {
 		}
 	}
 }
+
+// TestListingPlace: a list has its place in the gate while its elements are made, and none while
+// they are written: a client that reads slowly keeps no other request out.
+func TestListingPlace(t *testing.T) {
+	t.Parallel()
+	gate := intake.NewGate(1, 1)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	free := func() bool { // an ended context waits for no place
+		other, ok := gate.Enter(ended, intake.Owner{Name: "other"})
+		other.Leave()
+		return ok
+	}
+	c := testAPI(t).postCall("createPayment", "")
+	c.place, _ = gate.Enter(t.Context(), intake.Owner{Name: "shop"})
+	written := 0
+	c.w = watchedWriter{c.w, func() {
+		if written++; !free() {
+			t.Error("a list has a place while it is written")
+		}
+	}}
+	done := c.list(func(element func(any) error) (uint64, error) {
+		for range 100 {
+			if free() {
+				t.Error("a list has no place while an element is made")
+			}
+			if err := element(make([]byte, listBuffer/10)); err != nil {
+				return 0, err
+			}
+		}
+		return 0, nil
+	})
+	if done.status != http.StatusOK || done.abort || written < 2 {
+		t.Errorf("%+v after %d writes", done, written)
+	}
+}
+
+// watchedWriter calls seen before each write.
+type watchedWriter struct {
+	http.ResponseWriter
+	seen func()
+}
+
+func (w watchedWriter) Write(piece []byte) (int, error) {
+	w.seen()
+	return w.ResponseWriter.Write(piece)
+}
+
+func (w watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

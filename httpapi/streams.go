@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,10 +14,13 @@ import (
 )
 
 func (c *call) list(elements request.Listing) outcome {
-	w := &listWriter{call: c, control: http.NewResponseController(c.w)}
+	w := c.listWriter()
 	next, err := w.fill(elements)
 	if err == nil {
 		err = w.end(next)
+	}
+	if err == nil {
+		err = w.flush()
 	}
 	return w.outcome(err, "a list ended before its end; the connection is cut")
 }
@@ -34,9 +38,29 @@ func (w *listWriter) outcome(err error, problem string) outcome {
 	return w.failed(err)
 }
 
+// asideWriter writes without the place in the gate: a client that reads slowly keeps nobody from
+// the gate.
+type asideWriter struct{ *call }
+
+func (w asideWriter) Write(piece []byte) (int, error) {
+	w.place.Leave()
+	defer w.place.Return(w.Ctx)
+	return w.w.Write(piece)
+}
+
+// listBuffer is the size in bytes of the pieces in which a list is written.
+const listBuffer = 32 << 10
+
+func (c *call) listWriter() *listWriter {
+	return &listWriter{call: c, control: http.NewResponseController(c.w), buffer: bufio.NewWriterSize(asideWriter{c}, listBuffer)}
+}
+
+// listWriter writes an answer while it is made. The call has a place in the gate meanwhile, but for
+// the writes.
 type listWriter struct {
 	*call
 	control *http.ResponseController
+	buffer  *bufio.Writer
 	begun   bool
 	flushed time.Time
 	gone    error // the error of a write: the caller went away
@@ -61,8 +85,18 @@ func (w *listWriter) element(v any) error {
 	}
 	if now := w.api.Now(); now.Sub(w.flushed) >= flushEvery {
 		w.flushed = now
+		if err := w.flush(); err != nil {
+			return err
+		}
+		w.place.Leave()
 		w.gone = w.control.Flush()
+		w.place.Return(w.Ctx)
 	}
+	return w.gone
+}
+
+func (w *listWriter) flush() error {
+	w.gone = w.buffer.Flush()
 	return w.gone
 }
 
@@ -106,7 +140,7 @@ func (w *listWriter) end(next uint64) error {
 
 func (w *listWriter) text(parts ...[]byte) error {
 	for _, part := range parts {
-		if _, w.gone = w.w.Write(part); w.gone != nil {
+		if _, w.gone = w.buffer.Write(part); w.gone != nil {
 			return w.gone
 		}
 	}
@@ -114,8 +148,12 @@ func (w *listWriter) text(parts ...[]byte) error {
 }
 
 func (c *call) text(pieces request.Text) outcome {
-	w := &listWriter{call: c, control: http.NewResponseController(c.w)}
-	return w.outcome(pieces(w), "an answer ended before its end; the connection is cut")
+	w := c.listWriter()
+	err := pieces(w)
+	if err == nil {
+		err = w.flush()
+	}
+	return w.outcome(err, "an answer ended before its end; the connection is cut")
 }
 
 func (w *listWriter) Write(piece []byte) (int, error) {
