@@ -36,9 +36,10 @@
 //     cut, as on any node.
 //   - A body that the client did not send whole is not whole at the other node either: half of a
 //     form could look like a whole one.
-//   - At most maxPassed requests are under way. Further ones are refused, so that slow lists take
-//     no memory from commands. Bodies have a share of the memory for bodies until another node has
-//     them.
+//   - At most maxPassed requests are under way, a quarter of them for one client address: the
+//     credential is not known here. Further ones are refused, so that slow lists take no memory
+//     from commands, and one client does not keep others out. Bodies have the share of their
+//     client's address of the memory for bodies until another node has them.
 //   - The 503s of this package are pages where the call has pages (Refuse).
 //
 // # Why over NATS and not over HTTP

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +17,9 @@ import (
 )
 
 const (
-	// maxPassed bounds the requests that are under way to other nodes.
-	maxPassed = 256
+	// maxPassed bounds the requests that are under way to other nodes, and maxOfAddress those of
+	// one client address.
+	maxPassed, maxOfAddress = 256, maxPassed / 4
 	// maxBody is the size in bytes up to which a body is read: one byte above the limit of the API,
 	// which refuses it then.
 	maxBody = 1<<20 + 1
@@ -47,10 +49,12 @@ type Door struct {
 	NewID  func() string
 	// Bodies bounds the memory of bodies; nil: it is not bound.
 	Bodies *intake.Budget
-	Tally  *intake.Tally
-	Logger zerolog.Logger
+	// Clients finds the client address of a request; nil: the address of the connection counts.
+	Clients *intake.Clients
+	Tally   *intake.Tally
+	Logger  zerolog.Logger
 
-	places        chan struct{}
+	places        *intake.Shares[netip.Addr] // of client addresses: the credential is not known here
 	refused, gone atomic.Uint64
 }
 
@@ -87,7 +91,10 @@ const (
 
 // NewDoor returns a door.
 func NewDoor(d *Door) *Door {
-	d.places = make(chan struct{}, maxPassed)
+	d.places = intake.NewShares[netip.Addr](maxPassed, maxOfAddress)
+	if d.Clients == nil {
+		d.Clients = intake.NewClients(nil, 0)
+	}
 	return d
 }
 
@@ -142,20 +149,19 @@ func (d *Door) full(w http.ResponseWriter, r *http.Request, id string, done *out
 }
 
 func (d *Door) pass(w http.ResponseWriter, r *http.Request, id string, done *outcome) {
-	b, err := d.read(r)
-	give := sync.OnceFunc(func() { d.Bodies.Give(passed, b.reserved) })
+	who, _ := d.Clients.Of(r)
+	b, err := d.read(r, who)
+	give := sync.OnceFunc(func() { d.Bodies.Give(who.String(), b.reserved) })
 	defer give()
 	if err != nil {
 		d.full(w, r, id, done, intake.Memory)
 		return
 	}
-	select { // after the body: a slow client has no place
-	case d.places <- struct{}{}:
-		defer func() { <-d.places }()
-	default:
+	if !d.places.Take(who, 1) { // after the body: a slow client has no place
 		d.full(w, r, id, done, intake.Requests)
 		return
 	}
+	defer d.places.Give(who, 1)
 	text, err := envelope{
 		Method: r.Method, Target: r.RequestURI, Host: r.Host, Proto: r.Proto, Peer: r.RemoteAddr, TLS: r.TLS != nil, Header: r.Header, ID: id, Seen: d.Seen(),
 		Cut: b.cut,
@@ -219,9 +225,10 @@ type body struct {
 	reserved int64 // bytes of memory, until the other node has the body
 }
 
-// read returns up to maxBody bytes of a request's body. The other node refuses a body that is
+// read returns up to maxBody bytes of a request's body. Its memory counts for the client's address,
+// as that of other requests whose account is not known. The other node refuses a body that is
 // longer, or that ended too early.
-func (d *Door) read(r *http.Request) (b body, err error) {
+func (d *Door) read(r *http.Request, who netip.Addr) (b body, err error) {
 	if r.ContentLength == 0 {
 		return b, nil
 	}
@@ -229,7 +236,7 @@ func (d *Door) read(r *http.Request) (b body, err error) {
 		if size < 0 || size > maxBody {
 			size = maxBody
 		}
-		if !d.Bodies.Take(passed, bodyCopies*size) {
+		if !d.Bodies.Take(who.String(), bodyCopies*size) {
 			return b, errNoMemory
 		}
 		b.reserved = bodyCopies * size
@@ -239,8 +246,7 @@ func (d *Door) read(r *http.Request) (b body, err error) {
 	return b, nil
 }
 
-// passed is the owner of the memory of passed bodies, and bodyCopies the number of copies of a
-// body: as it was read, and with what goes before it.
-const passed, bodyCopies = "passed on", 3
+// bodyCopies is the number of copies of a body: as it was read, and with what goes before it.
+const bodyCopies = 3
 
 var errNoMemory = errors.New("passing: no memory for a body")

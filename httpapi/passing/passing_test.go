@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"payledger/httpapi/intake"
 )
 
 // pipe is the way between two nodes.
@@ -45,10 +47,11 @@ type idKey struct{}
 
 // rig is a node without views, and one with views whose API is api.
 type rig struct {
-	door  *httptest.Server
-	seen  []uint64
-	shown func(position []uint64) error
-	call  error // of the way between the nodes
+	door    *httptest.Server
+	passing *Door // behind door
+	seen    []uint64
+	shown   func(position []uint64) error
+	call    error // of the way between the nodes
 }
 
 func newRig(t *testing.T, api http.HandlerFunc) *rig {
@@ -63,7 +66,7 @@ func newRig(t *testing.T, api http.HandlerFunc) *rig {
 		API: api, Refuse: refuse, Shown: func(_ context.Context, position []uint64) error { return r.shown(position) },
 		WithID: func(ctx context.Context, id string) context.Context { return context.WithValue(ctx, idKey{}, id) },
 	}
-	r.door = httptest.NewServer(NewDoor(&Door{
+	r.passing = NewDoor(&Door{
 		Own:    http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "own") }),
 		Seen:   func() []uint64 { return r.seen },
 		Refuse: refuse, NewID: func() string { return "id-1" }, Logger: zerolog.Nop(),
@@ -86,7 +89,8 @@ func newRig(t *testing.T, api http.HandlerFunc) *rig {
 			}()
 			return p, nil
 		},
-	}))
+	})
+	r.door = httptest.NewServer(r.passing)
 	t.Cleanup(r.door.Close)
 	return r
 }
@@ -364,27 +368,58 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
+// TestManyPassed: calls beyond the places of all clients are refused. One client address, with all
+// its hanging calls, has a quarter of the places and its own share of the memory for bodies: a call
+// from another address is passed on.
 func TestManyPassed(t *testing.T) {
 	t.Parallel()
 	free, working := make(chan struct{}), make(chan struct{}, maxPassed)
 	r := newRig(t, func(http.ResponseWriter, *http.Request) { working <- struct{}{}; <-free })
-	done := make(chan answer, maxPassed)
+	r.passing.Bodies = intake.NewBudget(2 * bodyCopies * 100_000)
+	done := make(chan *httptest.ResponseRecorder)
+	from := func(address string, body int) *httptest.ResponseRecorder {
+		q := httptest.NewRequest(http.MethodGet, "/payments", strings.NewReader(strings.Repeat("x", body)))
+		q.RemoteAddr = address + ":4711"
+		w := httptest.NewRecorder()
+		r.passing.ServeHTTP(w, q.WithContext(t.Context()))
+		return w
+	}
+	hang := func(address string, calls int) {
+		for range calls {
+			go func() { done <- from(address, 0) }()
+		}
+		for range calls {
+			<-working
+		}
+	}
+	refused := func(why string, w *httptest.ResponseRecorder) {
+		t.Helper()
+		if w.Code != http.StatusServiceUnavailable || !strings.HasPrefix(w.Body.String(), many) {
+			t.Errorf("%s: %d %q", why, w.Code, w.Body)
+		}
+	}
+	hang("192.0.2.1", maxOfAddress)
 	for range maxPassed {
-		go func() { done <- r.do(t, "GET", "/payments", "", nil) }()
+		refused("one address", from("192.0.2.1", 0))
 	}
-	for range maxPassed {
-		<-working
-	}
-	if a := r.do(t, "GET", "/payments", "", nil); a.StatusCode != http.StatusServiceUnavailable || !strings.HasPrefix(a.text, many) {
-		t.Errorf("%v %q", a.Status, a.text)
-	}
+	hang("192.0.2.2", maxOfAddress)
+	hang("192.0.2.3", maxOfAddress)
+	hang("192.0.2.4", maxOfAddress)
+	refused("all places", from("192.0.2.5", 0))
 	if a := r.do(t, "GET", "/payments/x", "", nil); a.text != "own" {
 		t.Errorf("a read of one payment: %v %q", a.Status, a.text)
 	}
 	close(free)
 	for range maxPassed {
-		if a := <-done; a.err != nil || a.StatusCode != http.StatusOK {
-			t.Fatal(a.err, a.Status)
+		if w := <-done; w.Code != http.StatusOK {
+			t.Fatal(w.Code, w.Body)
 		}
+	}
+	if !r.passing.Bodies.Take("192.0.2.1", bodyCopies*100_000) {
+		t.Fatal("no memory for one body")
+	}
+	refused("the memory of an address", from("192.0.2.1", 100_000))
+	if w := from("192.0.2.6", 40_000); w.Code != http.StatusOK {
+		t.Errorf("a body from another address: %d %q", w.Code, w.Body)
 	}
 }

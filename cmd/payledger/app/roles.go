@@ -45,7 +45,7 @@ func (a *App) connectNodes(api *httpapi.API) (http.Handler, error) {
 	}
 	if !a.keepsViews() {
 		door := passing.NewDoor(&passing.Door{
-			Own: api, Seen: a.acknowledged, Refuse: api.Unavailable, NewID: a.requestID, Bodies: a.Intake.Bodies, Tally: a.Intake.Tally, Logger: a.log,
+			Own: api, Seen: a.acknowledged, Refuse: api.Unavailable, NewID: a.requestID, Bodies: a.Intake.Bodies, Clients: a.Intake.Clients, Tally: a.Intake.Tally, Logger: a.log,
 			Call: func(ctx context.Context, request []byte) (passing.Answer, error) {
 				return a.call(ctx, callRequest, request)
 			},
