@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -68,8 +69,9 @@ func (s overNATS) read(ctx context.Context, after uint64, handle func(jetstream.
 	if err != nil {
 		return broken(err)
 	}
-	if first := stream.CachedInfo().State.FirstSeq; first > after+1 {
-		return fmt.Errorf("feed: the stream %s begins at position %d: read the events behind position %d over HTTP", streamName, first, after)
+	r := &retained{stream: stream, conn: conn, last: after}
+	if err := r.note(stream.CachedInfo(), time.Now()); err != nil {
+		return err
 	}
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
@@ -84,7 +86,10 @@ func (s overNATS) read(ctx context.Context, after uint64, handle func(jetstream.
 	defer messages.Stop()
 	return handle(consumer, func() (jetstream.Msg, error) {
 		m, err := messages.Next(jetstream.NextContext(ctx))
-		return m, broken(err)
+		if err != nil {
+			return nil, broken(err)
+		}
+		return m, r.check(ctx, m)
 	})
 }
 
