@@ -6,6 +6,9 @@ import (
 	"payledger/eventstore/codec"
 )
 
+// PassedEvery is passedEvery.
+const PassedEvery = passedEvery
+
 // For tests.
 var (
 	Credentials = credentials

@@ -63,16 +63,25 @@ func (f *Feed) Page(ctx context.Context, filter Filter, after uint64, limit int,
 	return 0, err
 }
 
+// passedEvery is the number of events that are not selected after which Follow calls passed: a
+// reader whose connection breaks often goes on near the place where it was.
+const passedEvery = 1000
+
 // Follow calls emit with the selected events after a position, and then with new ones, until ctx
 // ends or emit returns an error. It calls passed with each position up to which it has emitted all
 // selected events, also if none was selected.
 func (f *Feed) Follow(ctx context.Context, filter Filter, after uint64, emit func(Event) error, passed func(position uint64) error) error {
 	for {
+		looked := 0
 		through, err := f.read(ctx, filter, after, func(e ordered.Event) error {
-			if !filter.holds(e) {
-				return nil
+			if filter.holds(e) {
+				looked = 0
+				return f.emit(ctx, e, emit)
 			}
-			return f.emit(ctx, e, emit)
+			if looked++; looked%passedEvery == 0 {
+				return passed(e.Position)
+			}
+			return nil
 		})
 		if err != nil {
 			return err
