@@ -276,14 +276,20 @@ func (c *call) openPayment(s session.State) (payment.State, error) {
 	return c.api.Reader.Payment(c.Ctx, s.Account, listed.Data[0].ID)
 }
 
+// offers reports whether the session's customer can pay with a saved card: the session takes its
+// network, and it has not expired.
+func (c *call) offers(s session.State) func(instrument.State) bool {
+	now := c.api.Now()
+	return func(i instrument.State) bool {
+		return s.Method.Takes(i.Card.Network) && !domain.CardExpired(i.Card.ExpirationMonth, i.Card.ExpirationYear, now)
+	}
+}
+
 func (c *call) savedCards(s session.State) ([]checkout.SavedCard, error) {
 	if s.CustomerID == "" {
 		return nil, nil
 	}
-	month := c.api.Now().UTC().Format("2006-01")
-	found, _, err := c.api.Reader.NewestInstruments(c.Ctx, s.Account, s.CustomerID, payments.ShownCards, func(i instrument.State) bool {
-		return s.Method.Takes(i.Card.Network) && i.Card.ExpirationYear+"-"+i.Card.ExpirationMonth >= month
-	})
+	found, _, err := c.api.Reader.NewestInstruments(c.Ctx, s.Account, s.CustomerID, payments.ShownCards, c.offers(s))
 	if err != nil {
 		return nil, err
 	}
