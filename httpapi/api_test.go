@@ -59,7 +59,10 @@ func TestPaymentPath(t *testing.T) {
 	if len(first) != 1 {
 		t.Errorf("history at 1: %v", first)
 	}
-	r.want(r.do(request{method: "GET", path: "/payments/" + id + "/events?at=3"}), 404, "EntityNotFound")
+	for _, at := range []string{"3", "0001-01-01T00:00:00Z", "2020-01-01t00:00:00z"} {
+		r.want(r.do(request{method: "GET", path: "/payments/" + id + "/events?at=" + at}), 404, "EntityNotFound")
+	}
+	r.want(r.get("/payments/"+id+"/events?at=9999-01-01t00:00:00z"), 200, "")
 	bad := r.want(r.do(request{method: "GET", path: "/payments/" + id + "/events?at=soon&order=desc"}), 422, "RequestValidationError")
 	if !slices.Equal(bad.faults(), []string{"QueryString $.at must be a revision from 1, or a time such as 2026-03-14T09:00:00Z", "QueryString $.order is not a known parameter"}) {
 		t.Errorf("faults %q", bad.faults())

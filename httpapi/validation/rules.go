@@ -51,8 +51,10 @@ func (v *Violations) Metadata(tree map[string]any) {
 // outside.
 const lastYear = 9999
 
-// ParseTime parses a date. A date without an offset is in UTC (D1).
+// ParseTime parses a date. A date without an offset is in UTC (D1), and its letters may be lower
+// case.
 func ParseTime(text string) (time.Time, error) {
+	text = strings.ToUpper(text)
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		t, err = time.Parse("2006-01-02T15:04:05.999999999", text)

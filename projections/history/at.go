@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -14,11 +15,11 @@ var ErrNotThere = errors.New("the payment has no such revision")
 // the newest event.
 type At struct {
 	Revision uint64
-	Time     time.Time
+	Time     *time.Time
 }
 
-// ParseAt reads a revision ("3") or a date: RFC 3339 with any offset, or in UTC without one (D1).
-// "" gives the zero value.
+// ParseAt reads a revision ("3") or a date: RFC 3339 with any offset, or in UTC without one (D1);
+// the letters T and Z may be lower case (D22.8). "" gives the zero value.
 func ParseAt(text string) (At, error) {
 	if text == "" {
 		return At{}, nil
@@ -30,8 +31,8 @@ func ParseAt(text string) (At, error) {
 		return At{Revision: revision}, nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return At{Time: t}, nil
+		if t, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
+			return At{Time: &t}, nil
 		}
 	}
 	return At{}, fmt.Errorf("%q is neither a revision from 1 nor a time such as 2026-03-14T09:00:00Z", text)
@@ -44,11 +45,11 @@ func (at At) end(times []time.Time) (uint64, error) {
 		return 0, fmt.Errorf("%w: %d; the newest is %d", ErrNotThere, at.Revision, len(times))
 	case at.Revision > 0:
 		return at.Revision, nil
-	case at.Time.IsZero():
+	case at.Time == nil:
 		return uint64(len(times)), nil
 	}
 	n := 0
-	for n < len(times) && !times[n].After(at.Time) {
+	for n < len(times) && !times[n].After(*at.Time) {
 		n++
 	}
 	if n == 0 {
