@@ -4,10 +4,14 @@ import (
 	"database/sql"
 	"encoding/json"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
 	"payledger/projections/export"
 	"payledger/projections/paymentjson"
 )
@@ -66,6 +70,31 @@ func TestDetails(t *testing.T) {
 		if value, there := row[name]; there {
 			t.Errorf("%s of a plain payment is %v", name, value)
 		}
+	}
+}
+
+// TestAuthorizedAt: a payment of amount 0 is authorized without a hold (D5.9), and has the time of
+// its authorization also after later events.
+func TestAuthorizedAt(t *testing.T) {
+	f := newFeed(1)
+	at := func(minute int) paymentjson.Time {
+		return paymentjson.Time{Time: start.Add(time.Duration(minute) * time.Minute)}
+	}
+	p := &paymentjson.Payment{
+		ID: "payment-0", Date: at(0), DateUpdated: at(0), CurrencyCode: "EUR",
+		Processor: &paymentjson.PaymentProcessor{Name: processor.Adyen, ProcessorMerchantID: "north"},
+	}
+	for i, status := range []payment.Status{payment.StatusPending, payment.StatusAuthorized, payment.StatusCancelled} {
+		p.Status = status
+		e := export.Event{Position: uint64(i + 1), ID: strconv.Itoa(i), Time: at(i), Account: "acct", Revision: uint64(i + 1), Hash: "00", Fact: json.RawMessage(`{}`)}
+		f.show(&e, "payment.changed", p)
+		f.all = append(f.all, e)
+	}
+	out := target(t, export.SQLite)
+	run(t, export.Config{Source: f, Format: export.SQLite, Out: out})
+	row := readBack(t, export.SQLite, out, "payments")[0]
+	if got, is := row["authorized_at"].(string); !is || !strings.Contains(got, "00:01:00") || row["captured_at"] != nil {
+		t.Errorf("authorized at %v, captured at %v", row["authorized_at"], row["captured_at"])
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/dispute"
+	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/projections/paymentjson"
 )
@@ -72,7 +73,8 @@ func (e Event) paymentRow(before PaymentRow) (PaymentRow, error) {
 		row.AmountCaptured, row.AmountRefunded = int64(of.AmountCaptured), int64(of.AmountRefunded)
 	}
 	row.AmountHeld = int64(e.AmountHeld)
-	if row.AuthorizedAt.IsZero() && row.AmountHeld+row.AmountCaptured > 0 {
+	authorized := row.AmountHeld+row.AmountCaptured > 0 || p.Status == payment.StatusAuthorized // an amount of 0 is authorized without a hold (D5.9)
+	if row.AuthorizedAt.IsZero() && authorized {
 		row.AuthorizedAt = e.Time.Time
 	}
 	if row.CapturedAt.IsZero() && row.AmountCaptured > 0 {
