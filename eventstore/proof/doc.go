@@ -57,9 +57,10 @@
 // # A witness's file
 //
 // `payledger checkpoints --out FILE` writes each signed checkpoint, one a line. Every line is
-// evidence. CheckOld finds two lines that contradict each other: two roots of one size, or a later
-// number with fewer events. CheckSince compares a proof with the newest line that it covers; the
-// lines before that one are checked against each other only.
+// evidence. CheckOld finds two lines that contradict each other: two roots of one size. The number
+// of a line is not signed: if a later number has fewer events, the numbers in the file are wrong.
+// CheckSince compares a proof with the newest line that it covers; the lines before that one are
+// checked against each other only.
 //
 // # What a checked proof says
 //

@@ -95,7 +95,8 @@ func treeOf(signed string) (Tree, error) {
 var ErrEquivocation = errors.New("the ledger signed two different logs; keep the file, it is the evidence")
 
 // CheckOld checks that the key signed each checkpoint, and that no two of them contradict each
-// other.
+// other. Numbers in another order than the sizes are an error, but no ErrEquivocation: no signature
+// covers them.
 func CheckOld(all []Old, key string) error {
 	verifier, err := parseKey(key)
 	if err != nil {
@@ -117,8 +118,8 @@ func CheckOld(all []Old, key string) error {
 			return fmt.Errorf("%w: the checkpoints in the lines %d and %d are of %d events, and have the roots %s and %s",
 				ErrEquivocation, a.Line, b.Line, a.Size, root(a.Root[:]), root(b.Root[:]))
 		case a.Size < b.Size && a.Number >= b.Number && b.Number > 0:
-			return fmt.Errorf("%w: checkpoint %d in line %d is of %d events, and checkpoint %d in line %d of %d",
-				ErrEquivocation, a.Number, a.Line, a.Size, b.Number, b.Line, b.Size)
+			return fmt.Errorf("the numbers in the file are wrong, they are not signed: checkpoint %d in line %d is of %d events, and checkpoint %d in line %d of %d",
+				a.Number, a.Line, a.Size, b.Number, b.Line, b.Size)
 		}
 	}
 	return nil

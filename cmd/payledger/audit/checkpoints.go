@@ -203,8 +203,12 @@ func (w *witness) next(one proof.Checkpoint) error {
 		base64 := base64.StdEncoding.EncodeToString
 		w.failed = fmt.Errorf("checkpoint %d has size %d and root %s now; it had size %d and root %s: the log was rewritten",
 			one.Number, one.Size, base64(one.Root), w.last.Size, base64(w.last.Root))
-		if w.key != "" {
+		switch {
+		case w.key == "":
+		case one.Size == w.last.Size:
 			w.failed = errors.Join(fmt.Errorf("%w: %w", proof.ErrEquivocation, w.failed), w.emit(one))
+		default:
+			w.failed = errors.Join(fmt.Errorf("%w, or the number in the file is wrong: it is not signed", w.failed), w.emit(one))
 		}
 	}
 	w.again, w.last = true, one

@@ -87,6 +87,14 @@ func TestWitnessFile(t *testing.T) {
 			t.Errorf("%s: %v: %s", want, err, content())
 		}
 	}
+	renumbered := checkpoint(4, 4)
+	renumbered.Number = 3
+	if err := run(one, two, renumbered); err == nil || errors.Is(err, proof.ErrEquivocation) || !strings.Contains(err.Error(), "it is not signed") {
+		t.Errorf("a number, which is not signed, accuses the ledger: %v", err)
+	}
+	if err := os.WriteFile(name, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := run(one, two, checkpoint(3, 9)); !errors.Is(err, proof.ErrEquivocation) || strings.Count(content(), "\n") != 4 {
 		t.Errorf("%v: %s", err, content())
 	}
