@@ -20,7 +20,7 @@ func TestLocal(t *testing.T) {
 		"POST /processors/{name}/notifications", "POST /management/api-keys", "DELETE /management/api-keys/{id}", "GET /management/users", "POST /management/users",
 		"PATCH /management/users/{id}", "DELETE /management/users/{id}", "GET /management/webhook-endpoints", "POST /management/webhook-endpoints",
 		"PATCH /management/webhook-endpoints/{id}", "DELETE /management/webhook-endpoints/{id}", "POST /management/webhook-endpoints/{id}/test",
-		"POST /management/webhook-listeners", "DELETE /management/webhook-listeners/{id}", "GET /management/request-log", "GET /management/signing-secret",
+		"POST /management/webhook-listeners", "DELETE /management/webhook-listeners/{id}", "GET /management/signing-secret",
 		"POST /management/signing-secret/rotate", "GET /management/webhook-deliveries", "GET /management/webhook-deliveries/{id}",
 		"POST /management/webhook-deliveries/{id}/resend", "POST /management/webhook-replays", "GET /management/webhook-replays/{id}",
 		"GET /management/customers", "GET /management/customers/{customerId}",

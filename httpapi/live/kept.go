@@ -11,9 +11,11 @@ import (
 
 // Limits of the requests that a node keeps in memory.
 const (
-	requestsKept   = 500 // of an account
-	keptASecond    = 200 // of all accounts, of requests that succeed; as many of those that fail
-	bodiesASecond  = 20  // of keptASecond: with their bodies
+	requestsKept   = 500      // of an account
+	bytesKept      = 32 << 20 // of all accounts
+	exchangeSize   = 512      // bytes of a kept request, about, without its path and bodies
+	keptASecond    = 200      // of all accounts, of requests that succeed; as many of those that fail
+	bodiesASecond  = 20       // of keptASecond: with their bodies
 	mostShownBody  = 4 << 10
 	mostLookedBody = 64 << 10
 )
@@ -71,17 +73,52 @@ func (l *RequestLog) keep(account domain.AccountID, r Request, whole bool, bodie
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kept[account] = append(l.kept[account], e)
-	if all := l.kept[account]; len(all) > 2*requestsKept { // a copy is made once in so many requests
-		l.kept[account] = slices.Clone(all[len(all)-requestsKept:])
+	at := l.kept[account]
+	if at == nil {
+		at = l.byUse.PushFront(&keptRequests{account: account})
+		l.kept[account] = at
+	}
+	l.byUse.MoveToFront(at)
+	l.bytes += at.Value.(*keptRequests).add(e)
+	for l.bytes > l.mostBytes && l.byUse.Len() > 1 {
+		oldest := l.byUse.Remove(l.byUse.Back()).(*keptRequests)
+		delete(l.kept, oldest.account)
+		l.bytes -= oldest.bytes
 	}
 }
+
+// keptRequests are the kept requests of an account.
+type keptRequests struct {
+	account domain.AccountID
+	all     []*Exchange // the newest at the end; a slice is never changed, only continued
+	bytes   int
+}
+
+// add keeps a request, and returns by how many bytes the kept ones grew.
+func (k *keptRequests) add(e *Exchange) (grown int) {
+	before := k.bytes
+	k.all = append(k.all, e)
+	k.bytes += e.size()
+	if len(k.all) > 2*requestsKept { // a copy is made once in so many requests
+		old := k.all[:len(k.all)-requestsKept]
+		for _, e := range old {
+			k.bytes -= e.size()
+		}
+		k.all = slices.Clone(k.all[len(old):])
+	}
+	return k.bytes - before
+}
+
+func (e *Exchange) size() int { return exchangeSize + len(e.Path) + len(e.Body) + len(e.Answer) }
 
 // newest returns the newest kept requests of an account that fit, at most limit.
 func (l *RequestLog) newest(account domain.AccountID, fits func(*Exchange) bool, limit int) []*Exchange {
 	l.mu.Lock()
-	all := l.kept[account]
-	all = all[max(0, len(all)-requestsKept):]
+	var all []*Exchange
+	if at := l.kept[account]; at != nil {
+		all = at.Value.(*keptRequests).all
+		all = all[max(0, len(all)-requestsKept):]
+	}
 	l.mu.Unlock()
 	found := []*Exchange{}
 	for _, e := range slices.Backward(all) {

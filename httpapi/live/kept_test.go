@@ -41,8 +41,48 @@ func TestKeptRequests(t *testing.T) {
 	if some := l.newest("a", func(e *Exchange) bool { return e.Status == 200 }, 3); len(some) != 3 {
 		t.Errorf("%d", len(some))
 	}
-	if len(l.kept["a"]) > 2*requestsKept {
-		t.Errorf("%d are in memory", len(l.kept["a"]))
+	bytes := 0
+	for _, at := range l.kept {
+		k := at.Value.(*keptRequests)
+		if len(k.all) > 2*requestsKept {
+			t.Errorf("%d are in memory", len(k.all))
+		}
+		for _, e := range k.all {
+			bytes += e.size()
+		}
+	}
+	if bytes != l.bytes {
+		t.Errorf("%d bytes are counted, and %d in memory", l.bytes, bytes)
+	}
+}
+
+// TestKeptBytes checks that the kept requests of all accounts have a bound: the account that has
+// made none for longest is left out.
+func TestKeptBytes(t *testing.T) {
+	t.Parallel()
+	l := NewRequestLog()
+	l.mostBytes = 20 * exchangeSize
+	at := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	add := func(account string) {
+		at = at.Add(time.Second)
+		l.Add(domain.AccountID(account), 200, at, func() Request { return Request{Status: 200} }, func() (any, []byte) { return nil, []byte(`{"amount":5}`) })
+		if l.bytes > l.mostBytes {
+			t.Fatalf("%d bytes are kept", l.bytes)
+		}
+	}
+	add("first")
+	add("second")
+	for i := range 30 {
+		add(fmt.Sprint("other ", i))
+		if i%10 == 0 {
+			add("first")
+		}
+	}
+	all := func(account string) int {
+		return len(l.newest(domain.AccountID(account), func(*Exchange) bool { return true }, requestsKept))
+	}
+	if first, second := all("first"), all("second"); first == 0 || second != 0 || l.byUse.Len() != len(l.kept) {
+		t.Errorf("%d requests of the account in use are kept, and %d of the other one", first, second)
 	}
 }
 

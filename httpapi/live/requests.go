@@ -1,6 +1,7 @@
 package live
 
 import (
+	"container/list"
 	"context"
 	"slices"
 	"strconv"
@@ -36,7 +37,9 @@ type RequestLog struct {
 
 	mu                sync.Mutex
 	byAccount         map[domain.AccountID][]*requestReader
-	kept              map[domain.AccountID][]*Exchange // the newest at the end; a slice is never changed, only continued
+	kept              map[domain.AccountID]*list.Element // in byUse
+	byUse             list.List                          // of *keptRequests, the account with the newest request first
+	bytes, mostBytes  int                                // of all kept requests, and their bound
 	succeeded, failed budget
 }
 
@@ -48,7 +51,7 @@ type requestReader struct {
 
 // NewRequestLog returns a log without readers.
 func NewRequestLog() *RequestLog {
-	return &RequestLog{byAccount: map[domain.AccountID][]*requestReader{}, kept: map[domain.AccountID][]*Exchange{}}
+	return &RequestLog{byAccount: map[domain.AccountID][]*requestReader{}, kept: map[domain.AccountID]*list.Element{}, mostBytes: bytesKept}
 }
 
 // Add keeps a request that came at a time and hands it to the account's readers. It never waits: a

@@ -19,7 +19,7 @@ var local = []string{
 	"GET /management/payments/{id}", "GET /management/payments/{id}/events", "POST /management/payments/{id}/cancel",
 	"POST /management/payments/{id}/capture", "POST /management/payments/{id}/refund",
 	"GET /management/webhook-listeners/{id}/stream", "POST /management/webhook-listeners/{id}/answers", // the two calls must meet at one node
-	"GET /management/request-log/stream", // of the requests that this node answers
+	"GET /management/request-log", "GET /management/request-log/stream", // of the requests that this node answers
 }
 
 var locals = func() *http.ServeMux {

@@ -147,8 +147,10 @@ func TestPassed(t *testing.T) {
 	if a := r.do(t, "HEAD", "/payments", "", nil); a.err != nil || a.StatusCode != http.StatusAccepted || a.text != "" {
 		t.Errorf("HEAD: %v %v %q", a.err, a.Status, a.text)
 	}
-	if a := r.do(t, "GET", "/payments/x", "", nil); a.text != "own" {
-		t.Errorf("a call without views was passed on: %q", a.text)
+	for _, path := range []string{"/payments/x", "/management/request-log", "/management/request-log/stream"} {
+		if a := r.do(t, "GET", path, "", nil); a.text != "own" {
+			t.Errorf("%s: a call without views was passed on: %q", path, a.text)
+		}
 	}
 	long := strings.Repeat("x", maxBody+5)
 	if a := r.do(t, "POST", "/management/workflows", long, nil); a.err != nil || len(body) != maxBody {
