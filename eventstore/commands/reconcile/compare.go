@@ -146,11 +146,12 @@ func differences(p payment.State, r processor.Record) (list []Difference) {
 	}
 	d.Here = here(p, op)
 	misfit := op.OutOfBandID == "" && process.Operation(p, op).Unfit(r.Answer) != ""
+	other := op.Amount != r.Amount || r.Currency != p.Currency && (r.Currency != "" || moves(r.Kind))
 	switch {
+	case other && !(misfit && op.State.Open()): // the books have it with another amount, whatever its answer states
+		add(OtherAmount)
 	case misfit:
 		list = append(list, unfit(d, r.Answer))
-	case op.Amount != r.Amount || r.Currency != p.Currency && (r.Currency != "" || moves(r.Kind)):
-		add(OtherAmount)
 	}
 	if op.Target.MerchantID != r.MerchantID {
 		add(OtherMerchant)
