@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/commandstest"
+	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/secrets"
 )
@@ -232,4 +234,50 @@ func TestErasedCardTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	erased("after a late answer")
+}
+
+// TestErasedBeforeTheOutcome: the card of a payment whose customer was erased before its outcome is
+// not vaulted, however far the clock of the payment's node was ahead. That of a payment which a
+// customer makes after an erasure is, however far the clock of the erasure's node was ahead (D5).
+func TestErasedBeforeTheOutcome(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		customer    *domain.Customer
+		eraseBefore bool
+	}{
+		"without data": {}, "with data": {customer: &domain.Customer{FirstName: "Ada"}},
+		"erased before": {eraseBefore: true}, "erased before, with data": {&domain.Customer{FirstName: "Ada"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			s := r.Service(nil)
+			erase := func() {
+				if _, err := s.EraseCustomer(t.Context(), r.By, "ada"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			opened := r.Opened(s, session.Fields{CustomerID: "ada", Method: session.Method{VaultOnSuccess: true}})
+			token := r.TokenIn(s, opened, commandstest.ChallengeCard)
+			r.Ahead.Store(int64(30 * time.Minute))
+			if c.eraseBefore {
+				erase()
+				r.Ahead.Store(0)
+			}
+			made, err := s.CreatePayment(t.Context(), r.By, payments.PaymentInput{Token: token, Customer: c.customer})
+			if err != nil || made.RequiredAction() == nil {
+				t.Fatal(err, made.Status())
+			}
+			if !c.eraseBefore {
+				r.Ahead.Store(0)
+				erase()
+			}
+			after, err := s.Resume(t.Context(), r.By, payments.ResumeInput{
+				Payment: made.ID, Action: made.RequiredAction().Revision, Outcome: processor.Authenticated,
+			})
+			commandstest.HasStatus(t, after, err, payment.StatusAuthorized)
+			if vaulted := r.Instrument(token).Vaulted(); vaulted != c.eraseBefore {
+				t.Errorf("vaulted: %t", vaulted)
+			}
+		})
+	}
 }

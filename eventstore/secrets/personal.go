@@ -20,6 +20,11 @@ func (v *Store) Seal(ctx context.Context, key domain.SecretID, p domain.Personal
 	if p.Empty() {
 		return nil, nil
 	}
+	return v.SealAlways(ctx, key, p)
+}
+
+// SealAlways is Seal that seals empty data, too: the result has the number of the newest key.
+func (v *Store) SealAlways(ctx context.Context, key domain.SecretID, p domain.Personal) (*domain.Sealed, error) {
 	k, number, err := v.newestKey(ctx, key)
 	if err != nil {
 		return nil, err

@@ -46,10 +46,11 @@ func (s *Payments) vaultOrDestroyCard(ctx context.Context, p payment.State) {
 	}
 }
 
-// vaultPaid vaults the token of a payment that succeeded, unless the customer was erased after it.
+// vaultPaid vaults the token of a payment that succeeded, unless the customer was erased after its
+// creation: the key that was the customer's then is erased. Times of two nodes do not show that.
 func (s *Payments) vaultPaid(ctx context.Context, p payment.State) error {
 	customer := domain.PersonIDFor(secrets.PersonalKeyName(p.Account, p.CustomerID, p.Session))
-	if of, err := s.Log.Persons.Load(ctx, p.Account, customer, eventstore.Latest); err != nil || of.State.Exists() && !of.State.ErasedAt.Before(p.CreatedAt) {
+	if of, err := s.Log.Persons.Load(ctx, p.Account, customer, eventstore.Latest); err != nil || of.State.HasErased(max(1, p.KeyNumber)) {
 		return err
 	}
 	tip, err := s.Log.Instruments.Load(ctx, p.Account, p.Method.Token, eventstore.Latest)

@@ -239,7 +239,8 @@ func overridden(in, from domain.Preferences) domain.Preferences {
 }
 
 // personal merges the session's and the request's customer with the cardholder's name, and seals
-// them for the payment.
+// them for the payment. A payment that may save its card has a sealed box even without such data:
+// the number of its key shows whether the customer was erased since (vaultPaid).
 func (s *Payments) personal(ctx context.Context, c payment.Create, inst instrument.State, from session.State, customer *domain.Customer) (*domain.Sealed, error) {
 	ofSession, err := s.Secrets.Open(ctx, from.Personal)
 	if err != nil {
@@ -249,7 +250,11 @@ func (s *Payments) personal(ctx context.Context, c payment.Create, inst instrume
 	if err != nil {
 		return nil, domain.Unavailable(err)
 	}
-	sealed, err := s.Secrets.Seal(ctx, secrets.PersonalKeyName(c.Account, c.CustomerID, c.Session), domain.Personal{
+	seal := s.Secrets.Seal
+	if m := c.Method; m.VaultOnSuccess || m.VaultOn3DS || m.VaultOnAgreement {
+		seal = s.Secrets.SealAlways
+	}
+	sealed, err := seal(ctx, secrets.PersonalKeyName(c.Account, c.CustomerID, c.Session), domain.Personal{
 		Customer: domain.MergeCustomer(ofSession.Customer, customer), CardholderName: ofCard.CardholderName,
 	})
 	if err != nil {
