@@ -3,21 +3,26 @@ package workflows
 import (
 	"strings"
 
+	"payledger/domain"
 	"payledger/domain/workflow"
 	"payledger/eventstore/commands/workflows/condition"
 )
 
 const maxCompiled = 1024 // conditions that are cached
 
-type compiledKey struct{ eventType, text string }
+// compiledKey has the account: a condition that was given up is blocked for its account only.
+type compiledKey struct {
+	account         domain.AccountID
+	eventType, text string
+}
 
 type compiled struct {
 	*condition.Condition
 	faults []condition.Fault
 }
 
-func (e *Engine) conditionOf(d workflow.Definition) compiled {
-	key := compiledKey{d.Trigger.EventType, d.Condition}
+func (e *Engine) conditionOf(account domain.AccountID, d workflow.Definition) compiled {
+	key := compiledKey{account, d.Trigger.EventType, d.Condition}
 	made, there := e.conditions.Get(key)
 	if !there {
 		made.Condition, made.faults = e.compilerFor(d.Trigger.EventType).Stored(d.Condition)

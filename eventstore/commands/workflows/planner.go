@@ -171,7 +171,7 @@ func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, candidate
 		}
 		s := startOf(r, kind, w)
 		s.command.Payment, s.command.Amount, s.command.Cause = subject.Payment.ID, subject.Payment.Amount, cause
-		s.command.Condition = e.conditionOf(w.Definition).evaluate(subject.Values, spend)
+		s.command.Condition = e.conditionOf(r.Account, w.Definition).evaluate(subject.Values, spend)
 		begun = append(begun, s)
 	}
 	return begun, nil

@@ -63,7 +63,7 @@ type Report struct {
 // condition must compile. One simulation of an account, and `simulations` of all accounts, may run
 // at a time. Simulate refuses further ones (RateLimitExceeded).
 func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
-	prepared := e.conditionOf(s.Workflow)
+	prepared := e.conditionOf(s.Account, s.Workflow)
 	if len(prepared.faults) > 0 {
 		return Report{}, domain.Invalid("WorkflowRequest", domain.Violation{Path: "$.condition", Description: prepared.faults[0].String()})
 	}

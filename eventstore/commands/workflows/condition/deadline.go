@@ -10,7 +10,10 @@ const (
 	// evaluateMost bounds work that CEL does not charge: thousands of times the duration of an
 	// evaluation that costs maxCost.
 	evaluateMost = 2 * time.Second
-	// blockedFor is the time for which a condition that exceeded evaluateMost is not evaluated.
+	// periods is how often evaluateMost must pass before an evaluation is given up. A stall of the
+	// process ends one period at most, however long it is.
+	periods = 3
+	// blockedFor is the time for which a condition that was given up is not evaluated.
 	blockedFor = time.Minute
 )
 
@@ -19,8 +22,8 @@ var errTooLong = errors.New("cost limit exceeded: it takes too long")
 
 // guard limits the time for which an evaluation holds up its caller.
 type guard struct {
-	most    time.Duration
-	blocked atomic.Int64 // end of the time without evaluations, in Unix nanoseconds
+	most    time.Duration             // of a period
+	blocked atomic.Pointer[time.Time] // end of the time without evaluations, by the monotonic clock; nil: none
 }
 
 type outcome struct {
@@ -29,21 +32,29 @@ type outcome struct {
 	err   error
 }
 
-// run waits for an evaluation, no longer than the guard's time. Then the evaluation is abandoned:
+// run waits for an evaluation, no longer than the guard's periods. Then the evaluation is abandoned:
 // its results must not be read.
 func (g *guard) run(evaluate func() outcome) outcome {
-	if time.Now().UnixNano() < g.blocked.Load() {
+	if until := g.blocked.Load(); until != nil && time.Now().Before(*until) {
 		return outcome{cost: maxCost, err: errTooLong}
 	}
 	done := make(chan outcome, 1)
 	go func() { done <- evaluate() }()
-	late := time.NewTimer(g.most)
-	defer late.Stop()
+	for range periods {
+		late := time.NewTimer(g.most)
+		select {
+		case o := <-done:
+			late.Stop()
+			return o
+		case <-late.C:
+		}
+	}
 	select {
 	case o := <-done:
 		return o
-	case <-late.C:
-		g.blocked.Store(time.Now().Add(blockedFor).UnixNano())
-		return outcome{cost: maxCost, err: errTooLong}
+	default:
 	}
+	until := time.Now().Add(blockedFor)
+	g.blocked.Store(&until)
+	return outcome{cost: maxCost, err: errTooLong}
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -39,9 +40,44 @@ func TestGivenUp(t *testing.T) {
 	if <-calls; len(calls) > 0 { // the first may begin late
 		t.Errorf("evaluated %d times", 1+len(calls))
 	}
-	made.guard.blocked.Store(time.Now().UnixNano())
+	if until := made.guard.blocked.Load(); *until == until.Round(0) { // a clock that is set would make the block longer
+		t.Errorf("blocked by the wall clock: %s", until)
+	}
+	made.guard.blocked.Store(new(time.Now()))
 	made.guard.most = time.Minute
 	if v, _ := made.Evaluate(Values{"payment": priced{1}}); !v.Holds {
 		t.Errorf("afterwards %+v", v)
 	}
+}
+
+// TestStalled: an evaluation that takes longer than usual, as after a stall of the process, has its
+// result. One that was given up is tried again after a while.
+func TestStalled(t *testing.T) {
+	c, err := NewCompiler(map[string]reflect.Type{"payment": reflect.TypeFor[priced]()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, faults := c.Compile("payment.amount == 1")
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		takes := func(d time.Duration) Values {
+			return Values{"payment": func() any { time.Sleep(d); return priced{1} }}
+		}
+		if v, _ := made.Evaluate(takes(periods*evaluateMost - time.Second)); !v.Holds {
+			t.Errorf("stalled: %+v", v)
+		}
+		if v, _ := made.Evaluate(takes(time.Hour)); v.Holds {
+			t.Errorf("endless: %+v", v)
+		}
+		if v, _ := made.Evaluate(takes(0)); v.Holds {
+			t.Errorf("at once after it: %+v", v)
+		}
+		time.Sleep(blockedFor)
+		if v, _ := made.Evaluate(takes(0)); !v.Holds {
+			t.Errorf("afterwards: %+v", v)
+		}
+		time.Sleep(time.Hour)
+	})
 }
