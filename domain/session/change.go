@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+	"reflect"
 	"time"
 
 	"payledger/domain"
@@ -69,12 +71,20 @@ type StartPayment struct {
 	At      time.Time
 	Payment domain.PaymentID
 	Before  domain.PaymentID // the previous one, which ended unpaid
+	Fields  Fields           // of the session that the payment was made from
 }
 
+// ErrChanged means that the session has other fields than those that the payment was made from: the
+// caller must make it again.
+var ErrChanged = errors.New("the client session was changed meanwhile")
+
 // DecideStartPayment records the browser's payment; e is nil if it is recorded already. moved means
-// that the session names another payment, which the caller must check first.
+// that the session names another payment, which the caller must check first. The error is
+// ErrChanged for a payment of older fields: its price may not be the session's (D12).
 func DecideStartPayment(s State, c StartPayment) (e Event, moved bool, err error) {
 	switch err := s.Usable(c.At); {
+	case s.Exists() && !reflect.DeepEqual(s.Fields, c.Fields):
+		return nil, false, ErrChanged
 	case s.Exists() && s.Payment == c.Payment:
 		return nil, false, nil
 	case err != nil:

@@ -1,20 +1,27 @@
 package payments_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/domain/seedtest"
 	"payledger/domain/session"
 	"payledger/eventstore"
+	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/commands/sessions"
 )
 
 // tab pays in the browser.
@@ -239,5 +246,44 @@ func TestReplicaBehind(t *testing.T) {
 	var e *domain.Error
 	if paid.ID != domain.PaymentIDForSession(r.By.Account, from.ID, token) || !errors.As(err, &e) || e.Payment != paid.ID {
 		t.Errorf("%s, then %v", paid.ID, err)
+	}
+}
+
+// TestChangedWhilePaying: a session that is changed after the payment was assembled, and before it
+// is the session's payment, is paid with its new amount, and not at all if the customer saw the
+// other one (D12).
+func TestChangedWhilePaying(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for name, shown := range map[string]*domain.Price{"shown": {Amount: 1000, Currency: "EUR"}, "not shown": nil} {
+		var change atomic.Pointer[func()]
+		s := service.New(commands.Config{
+			Store: r.Store, Secrets: r.Vault, Processors: r.Sim, PaymentTimeout: commandstest.PaymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
+			Random: rand.Reader, Logger: zerolog.Nop(), Customers: r.Customers,
+			Account: func(id domain.AccountID) (account.State, bool) {
+				if now := change.Swap(nil); now != nil {
+					(*now)()
+				}
+				return r.Merchant(id)
+			},
+		})
+		t.Cleanup(s.Close)
+		from := r.Opened(s, session.Fields{OrderID: "order", Currency: "EUR", Amount: commandstest.Amount(1000)})
+		token := r.TokenIn(s, from, commandstest.ApprovedCard)
+		change.Store(new(func() {
+			if _, err := s.ChangeSession(background, r.By, from.ID, func(in sessions.SessionInput) (sessions.SessionInput, error) {
+				in.Amount = commandstest.Amount(2500)
+				return in, nil
+			}); err != nil {
+				t.Error(err)
+			}
+		}))
+		paid, err := s.CreatePayment(background, r.By, payments.PaymentInput{Token: token, Session: from.ID, Shown: shown})
+		switch {
+		case shown != nil && domain.ReasonOf(err) == domain.ReasonAmountChanged:
+		case shown == nil && err == nil && paid.Amount == 2500:
+		default:
+			t.Errorf("%s: %d, %v", name, paid.Amount, err)
+		}
 	}
 }

@@ -19,6 +19,7 @@ type creation struct {
 	PaymentInput
 	id       domain.PaymentID // "" until the instrument is loaded
 	approval *Approval        // nil: no approval was required
+	from     session.Fields   // of the client session that the payment was made from
 	claimed  bool             // the vaulted token needs no event about its use
 	lost     domain.PaymentID // it claimed the token, and was created with another one; "" for none
 }

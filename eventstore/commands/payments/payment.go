@@ -3,6 +3,7 @@ package payments
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -83,11 +84,14 @@ func (s *Payments) CreatePayment(ctx context.Context, by commands.Caller, in Pay
 
 func (s *Payments) createRecord(ctx context.Context, by commands.Caller, c *creation) (eventstore.Tip[payment.State], error) {
 	none := eventstore.Tip[payment.State]{}
-	command, err := s.assemble(ctx, by, c)
-	if err == nil {
-		ctx = context.WithoutCancel(ctx) // commit point: the work continues even if the caller disconnects
-		err = s.claimCheckout(ctx, by, c)
-	}
+	command, err := commands.Retry(func() (payment.Create, bool, error) {
+		command, err := s.assemble(ctx, by, c)
+		if err == nil {
+			ctx = context.WithoutCancel(ctx) // commit point: the work continues even if the caller disconnects
+			err = s.claimCheckout(ctx, by, c)
+		}
+		return command, errors.Is(err, session.ErrChanged), err
+	})
 	if err == nil {
 		err = s.claimToken(ctx, by, c, command.Method.Vaulted)
 	}
@@ -142,6 +146,7 @@ func (s *Payments) assemble(ctx context.Context, by commands.Caller, in *creatio
 	if err != nil {
 		return none, err
 	}
+	in.from = from.Fields
 	merchant, err := s.Merchant(by)
 	if err != nil {
 		return none, err
