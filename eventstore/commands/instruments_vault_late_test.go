@@ -22,6 +22,7 @@ import (
 	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/commands/recovery"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
@@ -271,3 +272,36 @@ func TestNoBearerInTheLog(t *testing.T) {
 		}
 	}
 }
+
+// TestDestroyedLater: the card of a deleted token whose destruction failed is destroyed by the next
+// run of the recovery, without a repeat of the request and without a restart (D5.13).
+func TestDestroyedLater(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	tokens := r.saved(r.Service(nil), "ada", 1)
+	fault := commandstest.NewNthFault(commandstest.AnyWrite, -1, commandstest.LostBefore)
+	n := r.NewNode(t, time.Minute, fault)
+	fault.Arm(2) // the first write is the event
+	if _, err := n.DeleteInstrument(background, r.By, tokens[0]); err == nil || r.Instrument(tokens[0]).Good() || r.kept(tokens) != 1 {
+		t.Fatalf("the destruction did not fail: %v, %d cards", err, r.kept(tokens))
+	}
+	recovery.New(recovery.Config{
+		Commands: n.Service, Views: merchants{rig: r}, Secrets: n.Secrets, Now: r.Now, Logger: zerolog.Nop(),
+		EndedCards: func(context.Context, domain.Token, int) ([]secrets.CardRef, error) { return nil, nil },
+		ErasedPersons: func(context.Context, time.Time, domain.PersonID, int) ([]recovery.Erased, error) {
+			return nil, nil
+		},
+	}).RunOnce(background, r.Now())
+	r.Eventually("the card is gone for the other node", func() bool { return r.kept(tokens) == 0 })
+	if done, err := n.DestroyLeft(background); err != nil || done != 0 {
+		t.Errorf("%d cards destroyed again: %v", done, err)
+	}
+}
+
+// merchants are views with accounts only.
+type merchants struct {
+	recovery.Views
+	rig *rig
+}
+
+func (m merchants) Account(id domain.AccountID) (account.State, bool) { return m.rig.Merchant(id) }

@@ -107,7 +107,7 @@ func (s *Approvals) invalidate(ctx context.Context, by commands.Caller, a attemp
 		return err
 	}
 	s.Instruments.Discard(instruments.CardRef(tip.State))
-	if err := s.Secrets.DestroyKept(ctx, instruments.CardRef(tip.State)); err != nil { // vaulted when it was tokenized
+	if err := s.Instruments.DestroySaved(ctx, instruments.CardRef(tip.State)); err != nil { // vaulted when it was tokenized
 		return domain.Unavailable(err)
 	}
 	return nil

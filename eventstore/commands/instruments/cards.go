@@ -16,6 +16,7 @@ type Instruments struct {
 	sessions  *sessions.Sessions
 	locks     locks // of saving
 	discarded chan secrets.CardRef
+	left      leftCards
 }
 
 // New returns the commands of instruments.

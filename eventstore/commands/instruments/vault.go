@@ -105,7 +105,7 @@ func (s *Instruments) Keep(ctx context.Context, inst instrument.State) error {
 	if tip.State.Good() {
 		return nil
 	}
-	if err := s.Secrets.DestroyKept(context.WithoutCancel(ctx), CardRef(inst)); err != nil {
+	if err := s.DestroySaved(ctx, CardRef(inst)); err != nil {
 		return domain.OutcomeUnknown(err)
 	}
 	return s.lose(ctx, tip.State)
@@ -119,7 +119,7 @@ func (s *Instruments) KeepToken(ctx context.Context, inst instrument.State, toke
 	}
 	tip, err := s.Log.Instruments.Load(ctx, inst.Account, inst.Token, eventstore.Latest)
 	if err == nil && !tip.State.Good() {
-		err = s.Secrets.DestroyKept(ctx, CardRef(inst))
+		err = s.DestroySaved(ctx, CardRef(inst))
 	}
 	return err
 }
@@ -149,8 +149,8 @@ func (s *Instruments) DeleteInstrument(ctx context.Context, by commands.Caller, 
 	if err != nil {
 		return after, err
 	}
-	if err := s.Secrets.DestroyKept(context.WithoutCancel(ctx), CardRef(after)); err != nil {
-		return after, domain.OutcomeUnknown(err) // a repeat, or the next start, destroys the card
+	if err := s.DestroySaved(ctx, CardRef(after)); err != nil {
+		return after, domain.OutcomeUnknown(err) // a repeat, or the recovery, destroys the card
 	}
 	return after, s.deletedEverywhere(context.WithoutCancel(ctx), after)
 }

@@ -33,6 +33,7 @@ type Commands interface {
 	pending.Commands
 	SweepDisputesAt(ctx context.Context, name processor.Name) error
 	CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error)
+	DestroyLeft(ctx context.Context) (int, error)
 	NextLookup(key domain.OperationKey) (time.Time, bool)
 	FinishErasure(ctx context.Context, account domain.AccountID, id domain.PersonID) error
 }
@@ -73,7 +74,8 @@ type Recoverer struct {
 	running sync.WaitGroup
 	stop    context.CancelFunc
 	mu      sync.Mutex // held by RunOnce
-	ended   bool       // RunOnce has destroyed the cards of ended tokens
+	ended   int        // how often RunOnce has destroyed the cards of ended tokens since lost
+	lost    uint64     // Lost at the last run
 	erased  bool       // RunOnce has repeated all erasures
 }
 
@@ -142,10 +144,25 @@ func (r *Recoverer) RunOnce(ctx context.Context, now time.Time) {
 		r.erased = r.erased || err == nil
 		return 0, err
 	})
-	if !r.ended {
+	r.destroy(ctx, "deleted cards", func() (int, error) { return r.Commands.DestroyLeft(ctx) })
+	r.destroyAllEnded(ctx)
+}
+
+// destroyAllEnded destroys the cards of all ended tokens, at the start and after each loss of a
+// node, which may have left some. It does so twice: the views may lag behind the lost node's last
+// events.
+func (r *Recoverer) destroyAllEnded(ctx context.Context) {
+	if r.Lost != nil {
+		if lost := r.Lost(); lost != r.lost {
+			r.lost, r.ended = lost, 0
+		}
+	}
+	if r.ended < 2 {
 		r.destroy(ctx, "ended cards", func() (int, error) {
 			err := r.destroyEnded(ctx)
-			r.ended = err == nil
+			if err == nil {
+				r.ended++
+			}
 			return 0, err
 		})
 	}
@@ -166,7 +183,7 @@ func (r *Recoverer) destroy(ctx context.Context, what string, clean func() (int,
 func (r *Recoverer) destroyEnded(ctx context.Context) error {
 	for after := domain.Token(""); ; {
 		page, err := r.EndedCards(ctx, after, pageSize)
-		if err != nil {
+		if err != nil || len(page) == 0 {
 			return err
 		}
 		if err := r.Secrets.DestroyKept(ctx, page...); err != nil {
