@@ -8,7 +8,8 @@ import (
 )
 
 // UserPasswordReset says that a dashboard user has a new password instead of the previous one, by
-// somebody else's order. All of the user's sessions end, and a lock.
+// somebody else's order. All of the user's sessions end, and a lock. A secret for codes that waits
+// for its confirmation is dropped.
 type UserPasswordReset struct {
 	At       time.Time       `json:"at"`       // when it was decided, UTC
 	User     domain.UserID   `json:"userId"`   // the user with the new password
@@ -51,6 +52,7 @@ func DecideResetUserPassword(s State, c ResetUserPassword) (Event, error) {
 type ChangeUserPassword struct {
 	UserPasswordChanged
 	Replaces domain.SecretID
+	By       domain.UserSessionID // the session that asks for it
 }
 
 // DecideChangeUserPassword sets the password and begins a session.
@@ -62,6 +64,9 @@ func DecideChangeUserPassword(s State, c ChangeUserPassword) (Event, error) {
 	case u.Password != c.Replaces:
 		return nil, replaced()
 	}
+	if err := s.acting(c.User, c.By, c.At); err != nil {
+		return nil, err
+	}
 	c.ExpiresAt = c.At.Add(SessionLife)
 	return c.UserPasswordChanged, nil
 }
@@ -69,7 +74,7 @@ func DecideChangeUserPassword(s State, c ChangeUserPassword) (Event, error) {
 func evolvePassword(s State, e Event) State {
 	switch e := e.(type) {
 	case UserPasswordReset:
-		return s.withPassword(e.User, e.At, e.Password)
+		return s.withPassword(e.User, e.At, e.Password).withUser(e.User, e.At, func(u *User) { u.TOTPBegun = "" })
 	case UserPasswordChanged:
 		s = s.withPassword(e.User, e.At, e.Password)
 		return s.withSession(UserSession{ID: e.Session, User: e.User, At: e.At, ExpiresAt: e.ExpiresAt})

@@ -32,6 +32,15 @@ func (s State) UserSession(user domain.UserID, id domain.UserSessionID, now time
 	}))
 }
 
+// acting returns an error if the session in whose name a user begins a new one has ended: a session
+// that somebody ended does not go on as another one.
+func (s State) acting(user domain.UserID, id domain.UserSessionID, now time.Time) error {
+	if _, open := s.UserSession(user, id, now); !open {
+		return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The session of this request has ended.")
+	}
+	return nil
+}
+
 // UserSignedIn says that a user began a session with the password and, if the second factor is on,
 // with a code of the app or a recovery code.
 type UserSignedIn struct {

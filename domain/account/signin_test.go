@@ -128,6 +128,57 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// newest returns the newest session; "" if there is none.
+func newest(s account.State) domain.UserSessionID {
+	if len(s.UserSessions) == 0 {
+		return ""
+	}
+	return s.UserSessions[len(s.UserSessions)-1].ID
+}
+
+// TestEndedSession: a command of a session that has ended meanwhile begins no new one, and a reset
+// of the password drops a secret that waits for its confirmation.
+func TestEndedSession(t *testing.T) {
+	s := do(t, staffed(t), signIn("user-1", "stolen", at, first))
+	proof := account.Proof{Password: "secret-2", TOTP: "totp.1", TOTPCounter: 101}
+	password := func(s account.State) (account.Event, error) {
+		return account.DecideChangeUserPassword(s, account.ChangeUserPassword{
+			UserPasswordChanged: account.UserPasswordChanged{At: at, User: "user-1", Password: "secret-3", Session: "new"}, Replaces: "secret-2", By: "stolen",
+		})
+	}
+	enable := func(s account.State) (account.Event, error) {
+		return account.DecideEnableUserTOTP(s, account.EnableUserTOTP{
+			UserTOTPEnabled: account.UserTOTPEnabled{At: at, User: "user-1", TOTP: "totp.1", TOTPCounter: 100, Session: "new"}, By: "stolen",
+		})
+	}
+	disable := func(s account.State) (account.Event, error) {
+		return account.DecideDisableUserTOTP(s, account.DisableUserTOTP{At: at, User: "user-1", Proof: &proof, By: "stolen", Session: "new"})
+	}
+	begun := do(t, s, func(s account.State) (account.Event, error) {
+		return account.DecideBeginUserTOTP(s, account.BeginUserTOTP{UserTOTPBegun: account.UserTOTPBegun{At: at, User: "user-1", TOTP: "totp.1"}, Proof: first})
+	})
+	end := func(s account.State) account.State {
+		return account.Evolve(s, account.UserSignedOut{At: at, User: "user-1", Session: "stolen"})
+	}
+	on := account.Evolve(account.Evolve(begun, account.UserTOTPEnabled{At: at, User: "user-1", TOTP: "totp.1", TOTPCounter: 100, Session: "s", ExpiresAt: at.Add(time.Hour)}),
+		account.UserSignedIn{At: at, User: "user-1", Session: "stolen", ExpiresAt: at.Add(time.Hour)})
+	for what, c := range map[string]struct {
+		state  account.State
+		decide func(account.State) (account.Event, error)
+	}{"password": {s, password}, "enable": {begun, enable}, "disable": {on, disable}} {
+		if e, err := c.decide(c.state); e == nil || err != nil {
+			t.Errorf("%s of an open session: %v, %v", what, e, err)
+		}
+		if e, err := c.decide(end(c.state)); e != nil || domain.ReasonOf(err) != domain.ReasonEntityNotFound {
+			t.Errorf("%s of an ended session: %v, %v", what, e, err)
+		}
+	}
+	reset := account.Evolve(begun, account.UserPasswordReset{At: at, User: "user-1", Password: "secret-4"})
+	if u, _ := reset.User("user-1"); u.TOTPBegun != "" || u.TOTPLast != "totp.1" {
+		t.Errorf("after a reset: %+v", u)
+	}
+}
+
 // TestProof: a sign-in with a secret that was replaced meanwhile, or with a code that was used, is
 // refused.
 func TestProof(t *testing.T) {
@@ -138,12 +189,14 @@ func TestProof(t *testing.T) {
 	}
 	enable := func(name domain.SecretID) func(account.State) (account.Event, error) {
 		return func(s account.State) (account.Event, error) {
-			return account.DecideEnableUserTOTP(s, account.EnableUserTOTP{At: at, User: "user-1", TOTP: name, TOTPCounter: 100, Session: "s"})
+			return account.DecideEnableUserTOTP(s, account.EnableUserTOTP{
+				UserTOTPEnabled: account.UserTOTPEnabled{At: at, User: "user-1", TOTP: name, TOTPCounter: 100, Session: "s"}, By: newest(s),
+			})
 		}
 	}
 	disable := func(p *account.Proof) func(account.State) (account.Event, error) {
 		return func(s account.State) (account.Event, error) {
-			return account.DecideDisableUserTOTP(s, account.DisableUserTOTP{At: at, User: "user-1", Proof: p, Session: "off"})
+			return account.DecideDisableUserTOTP(s, account.DisableUserTOTP{At: at, User: "user-1", Proof: p, By: newest(s), Session: "off"})
 		}
 	}
 	s := staffed(t)
@@ -219,7 +272,7 @@ func TestProof(t *testing.T) {
 			return account.DecideBeginUserTOTP(s, account.BeginUserTOTP{UserTOTPBegun: account.UserTOTPBegun{User: "x"}})
 		},
 		"enable": func(s account.State) (account.Event, error) {
-			return account.DecideEnableUserTOTP(s, account.EnableUserTOTP{User: "x"})
+			return account.DecideEnableUserTOTP(s, account.EnableUserTOTP{UserTOTPEnabled: account.UserTOTPEnabled{User: "x"}})
 		},
 		"disable": func(s account.State) (account.Event, error) {
 			return account.DecideDisableUserTOTP(s, account.DisableUserTOTP{User: "x"})
@@ -241,7 +294,7 @@ func TestChangeUserPassword(t *testing.T) {
 	change := func(replaces domain.SecretID) func(account.State) (account.Event, error) {
 		return func(s account.State) (account.Event, error) {
 			return account.DecideChangeUserPassword(s, account.ChangeUserPassword{
-				UserPasswordChanged: account.UserPasswordChanged{At: at, User: "user-1", Password: "secret-3", Session: "new"}, Replaces: replaces,
+				UserPasswordChanged: account.UserPasswordChanged{At: at, User: "user-1", Password: "secret-3", Session: "new"}, Replaces: replaces, By: newest(s),
 			})
 		}
 	}

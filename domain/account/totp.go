@@ -83,7 +83,10 @@ func DecideBeginUserTOTP(s State, c BeginUserTOTP) (Event, error) {
 }
 
 // EnableUserTOTP is the command to put a secret in force after a right code.
-type EnableUserTOTP UserTOTPEnabled
+type EnableUserTOTP struct {
+	UserTOTPEnabled
+	By domain.UserSessionID // the session that sends the code
+}
 
 // DecideEnableUserTOTP puts the secret in force.
 func DecideEnableUserTOTP(s State, c EnableUserTOTP) (Event, error) {
@@ -94,8 +97,11 @@ func DecideEnableUserTOTP(s State, c EnableUserTOTP) (Event, error) {
 	if c.TOTP == "" || u.TOTPBegun != c.TOTP {
 		return nil, replaced()
 	}
+	if err := s.acting(c.User, c.By, c.At); err != nil {
+		return nil, err
+	}
 	c.ExpiresAt = c.At.Add(SessionLife)
-	return UserTOTPEnabled(c), nil
+	return c.UserTOTPEnabled, nil
 }
 
 // DisableUserTOTP is the command to turn codes off.
@@ -103,6 +109,7 @@ type DisableUserTOTP struct {
 	At      time.Time
 	User    domain.UserID
 	Proof   *Proof               // of the user's code; nil: somebody else turns it off
+	By      domain.UserSessionID // the user's session that sends the code
 	Session domain.UserSessionID // the user's new session
 }
 
@@ -118,6 +125,9 @@ func DecideDisableUserTOTP(s State, c DisableUserTOTP) (Event, error) {
 	}
 	off := UserTOTPDisabled{At: c.At, User: c.User}
 	if c.Proof != nil {
+		if err := s.acting(c.User, c.By, c.At); err != nil {
+			return nil, err
+		}
 		if err := s.holds(c.User, *c.Proof, c.At); err != nil {
 			return nil, err
 		}

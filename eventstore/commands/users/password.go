@@ -35,7 +35,7 @@ func (u *Users) ChangePassword(ctx context.Context, who Current, in PasswordChan
 		}
 		made, err := u.begin(ctx, c, in.Origin, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
 			return account.DecideChangeUserPassword(state, account.ChangeUserPassword{
-				UserPasswordChanged: account.UserPasswordChanged{At: at, User: c.user.ID, Password: name, Session: id}, Replaces: c.user.Password,
+				UserPasswordChanged: account.UserPasswordChanged{At: at, User: c.user.ID, Password: name, Session: id}, Replaces: c.user.Password, By: who.Session.ID,
 			})
 		})
 		if err != nil {

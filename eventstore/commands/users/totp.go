@@ -132,7 +132,9 @@ func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from 
 			return SignedIn{}, err
 		}
 		made, err := u.begin(ctx, c, from, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
-			return account.DecideEnableUserTOTP(state, account.EnableUserTOTP{At: at, User: user.ID, TOTP: user.TOTPBegun, TOTPCounter: counter, Session: id})
+			return account.DecideEnableUserTOTP(state, account.EnableUserTOTP{
+				UserTOTPEnabled: account.UserTOTPEnabled{At: at, User: user.ID, TOTP: user.TOTPBegun, TOTPCounter: counter, Session: id}, By: who.Session.ID,
+			})
 		})
 		if err == nil {
 			made.Recovery = codes
@@ -162,7 +164,7 @@ func (u *Users) DisableTOTP(ctx context.Context, who Current, code string, from 
 			return SignedIn{}, err
 		}
 		made, err := u.begin(ctx, c, from, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
-			return account.DecideDisableUserTOTP(state, account.DisableUserTOTP{At: at, User: c.user.ID, Proof: &proof, Session: id})
+			return account.DecideDisableUserTOTP(state, account.DisableUserTOTP{At: at, User: c.user.ID, Proof: &proof, By: who.Session.ID, Session: id})
 		})
 		if err != nil {
 			return made, err
