@@ -284,6 +284,12 @@ func TestTokensRacingUnderOneKey(t *testing.T) {
 	p, err := s.CreatePayment(background, r.By, payments.PaymentInput{Token: won, IdempotencyKey: "race"})
 	commandstest.HasStatus(t, p, err, payment.StatusAuthorized)
 	r.Claims(lost, p.ID) // as the request that came second has done before it was refused
+	expires := r.Now().Add(time.Hour)
+	for token, until := range map[domain.Token]time.Time{lost: expires, won: {}} {
+		if needed, err := s.CardNeeded(background, r.By.Account, token, expires); err != nil || !needed.Equal(until) {
+			t.Errorf("the card is needed until %s, expected %s: %v", needed, until, err)
+		}
+	}
 	p, err = s.CreatePayment(background, r.By, payments.PaymentInput{Token: lost, IdempotencyKey: "again"})
 	commandstest.HasStatus(t, p, err, payment.StatusAuthorized)
 	_, err = s.CreatePayment(background, r.By, payments.PaymentInput{Token: won, IdempotencyKey: "third"})

@@ -100,6 +100,8 @@ func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, tok
 	switch {
 	case err != nil || !paid.Exists(): // claimed, and not created yet
 		return expires, err
+	case paid.Method.Token != token: // made with another token of the same idempotency key
+		return expires, nil
 	case paid.Status() == payment.StatusPending:
 		return s.lastUse(expires, paid.CreatedAt), nil
 	case paid.Vaults() && !inst.Vaulted():
