@@ -42,7 +42,7 @@ func (s *shop) step(l *logbook, r *rapid.T) {
 		var e session.Event
 		var err error
 		if kind == 1 { // the event names no new customer
-			e, _, err = session.DecideStartPayment(*one, session.StartPayment{At: at, Payment: paymentID(n), Before: one.Payment, Fields: one.Fields})
+			e, _, err = session.DecideStartPayment(*one, session.StartPayment{At: at, Payment: paymentID(n), Before: one.Payment})
 		} else {
 			e, err = session.DecideChange(*one, session.Change{
 				At: at, Fields: session.Fields{OrderID: fmt.Sprint("o", n), CustomerID: customer, ApprovalMode: one.ApprovalMode},

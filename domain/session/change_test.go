@@ -83,7 +83,7 @@ func TestStartPayment(t *testing.T) {
 	s := opened(session.ApprovalAuto)
 	var before domain.PaymentID
 	for _, id := range []domain.PaymentID{"01a", "01b"} {
-		e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: at, Payment: id, Before: before, Fields: s.Fields})
+		e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: at, Payment: id, Before: before})
 		if e == nil || moved || err != nil {
 			t.Fatal(e, moved, err)
 		}
@@ -92,16 +92,16 @@ func TestStartPayment(t *testing.T) {
 		}
 		before = id
 	}
-	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: s.ExpiresAt, Payment: "01b", Fields: s.Fields}); e != nil || moved || err != nil {
+	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: s.ExpiresAt, Payment: "01b"}); e != nil || moved || err != nil {
 		t.Error("again:", e, moved, err)
 	}
-	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: at, Payment: "01c", Before: "01a", Fields: s.Fields}); e != nil || !moved || err != nil {
+	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: at, Payment: "01c", Before: "01a"}); e != nil || !moved || err != nil {
 		t.Error("overtaken:", e, moved, err)
 	}
-	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: s.ExpiresAt, Payment: "01c", Before: "01b", Fields: s.Fields}); e != nil || moved || err == nil {
+	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: s.ExpiresAt, Payment: "01c", Before: "01b"}); e != nil || moved || err == nil {
 		t.Error("expired:", e, moved, err)
 	}
-	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: at, Payment: "01b", Before: "01b"}); e != nil || moved || !errors.Is(err, session.ErrChanged) {
+	if e, moved, err := session.DecideStartPayment(s, session.StartPayment{At: at, Payment: "01b", Before: "01b", Changed: true}); e != nil || moved || !errors.Is(err, session.ErrChanged) {
 		t.Error("of other fields:", e, moved, err)
 	}
 	if e, _, err := session.DecideStartPayment(session.State{}, session.StartPayment{At: at}); e != nil || err == nil {

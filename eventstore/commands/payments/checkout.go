@@ -2,6 +2,7 @@ package payments
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"payledger/domain"
@@ -29,7 +30,9 @@ func (s *Payments) claimCheckout(ctx context.Context, by commands.Caller, c *cre
 			}
 		}
 		tip, err = commands.Request(ctx, s.Base, by, s.Log.Sessions.Execute, c.Session, func(state session.State, at time.Time) (e session.Event, err error) {
-			e, moved, err = session.DecideStartPayment(state, session.StartPayment{At: at, Payment: c.id, Before: before, Fields: c.from})
+			e, moved, err = session.DecideStartPayment(state, session.StartPayment{
+				At: at, Payment: c.id, Before: before, Changed: !reflect.DeepEqual(state.Fields, c.from),
+			})
 			return e, err
 		})
 		return tip.State, moved && err == nil, err

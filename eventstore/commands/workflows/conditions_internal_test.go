@@ -25,7 +25,7 @@ func TestBlockedForItsAccount(t *testing.T) {
 	same := workflow.Definition{Trigger: workflow.Trigger{EventType: "PAYMENT.STATUS"}, Condition: "payment.amount == 1"}
 	quick := condition.Values{"payment": priced{1}}
 	synctest.Test(t, func(t *testing.T) {
-		endless := condition.Values{"payment": func() any { time.Sleep(time.Hour); return priced{1} }}
+		endless := condition.Values{"payment": func() any { <-time.After(time.Hour); return priced{1} }}
 		spend := allowance
 		if v := e.conditionOf("one", same).evaluate(endless, &spend); v.Holds || v.Error == "" {
 			t.Errorf("given up: %+v", v)
@@ -36,6 +36,6 @@ func TestBlockedForItsAccount(t *testing.T) {
 		if v := e.conditionOf("two", same).evaluate(quick, &spend); !v.Holds {
 			t.Errorf("another account: %+v", v)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	})
 }

@@ -23,7 +23,7 @@ var errTooLong = errors.New("cost limit exceeded: it takes too long")
 // guard limits the time for which an evaluation holds up its caller.
 type guard struct {
 	most    time.Duration             // of a period
-	blocked atomic.Pointer[time.Time] // end of the time without evaluations, by the monotonic clock; nil: none
+	blocked atomic.Pointer[time.Time] // until then it is not evaluated, monotonic; nil: it is
 }
 
 type outcome struct {
@@ -32,8 +32,8 @@ type outcome struct {
 	err   error
 }
 
-// run waits for an evaluation, no longer than the guard's periods. Then the evaluation is abandoned:
-// its results must not be read.
+// run waits for an evaluation, no longer than the guard's periods. Then the evaluation is
+// abandoned: its results must not be read.
 func (g *guard) run(evaluate func() outcome) outcome {
 	if until := g.blocked.Load(); until != nil && time.Now().Before(*until) {
 		return outcome{cost: maxCost, err: errTooLong}
