@@ -58,10 +58,10 @@ func TestRetention(t *testing.T) {
 		r.pay(processor.Succeeded)
 	}
 	inbox.waitFor(settled)
+	r.settled(settled, deliveries.Filter{Statuses: []string{"SUCCEEDED"}}) // the receiver has answered all of them
 	bad.Store(true)
 	r.pay(processor.Succeeded)
 	inbox.waitFor(1)
-	r.settled(settled, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
 	waits := r.settled(1, deliveries.Filter{Statuses: []string{"FAILED"}})[0]
 	r.dropAll()
 	ctx := context.Background()
