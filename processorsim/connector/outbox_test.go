@@ -38,7 +38,8 @@ func newAway(t *testing.T, refuse int) *away {
 	return a
 }
 
-// schedule is the clock of retries: what is due within most runs at once, and the rest never.
+// schedule is the clock of retries. A retry that is due within the time most runs at once; others
+// never run.
 type schedule struct {
 	mu     sync.Mutex
 	pauses []time.Duration

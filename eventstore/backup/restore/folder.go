@@ -85,8 +85,8 @@ func syncAll(dir string) error {
 	return errors.Join(err, root.Close())
 }
 
-// eachFile calls do with each file and each folder that stands there. The server removes what it
-// has purged in the background, also after its end: what is gone meanwhile needs nothing.
+// eachFile calls do with each file and each folder. It leaves out those that are removed meanwhile:
+// the server removes purged files in the background, also after its end.
 func eachFile(files fs.FS, do func(path string) error) error {
 	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && (entry.IsDir() || entry.Type().IsRegular()) {

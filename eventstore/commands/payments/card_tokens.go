@@ -83,7 +83,7 @@ func (s *Payments) withoutCardToken(ctx context.Context, p payment.State, answer
 }
 
 // paidToken returns the token with which the newest authorization was requested, if it is still
-// known: the one that the processor gave, else the one that the customer's form gave.
+// known. The processor's token comes before the token of the customer's form.
 func (s *Payments) paidToken(ctx context.Context, p payment.State) (string, error) {
 	at := p.Authorization().Target
 	token, err := s.Secrets.CardToken(ctx, cardOf(p), at.Processor, at.MerchantID)

@@ -32,7 +32,7 @@ func (r *run) dispute(ctx context.Context, newest *eventstore.Recorded) error {
 		return err
 	}
 	notifications, err := r.Books.DisputesOf(ctx, r.Processor, d.Subject.Payment)
-	if err != nil { // if some cannot be read: one of them may be the one that seems to be missing
+	if err != nil { // an unreadable notification may be the missing one
 		return r.unreadPart(unread{d.Subject.Payment, processor.Dispute}, err)
 	}
 	var found []Difference

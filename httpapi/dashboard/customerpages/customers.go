@@ -122,8 +122,8 @@ func ask(v *frame.Visit, c customer) error {
 	return v.Show(frame.Page{Name: "erase", Title: "Erase a customer", Nav: pathCustomers, Data: out})
 }
 
-// changed refuses a form that was shown before another erasure than the newest one that is known
-// here.
+// changed refuses a form if the newest erasure that this node knows is not the one that the form
+// was shown with.
 func (c customer) changed() frame.Refusal {
 	if c.ErasedAt == nil { // the form is of another page, or this node is behind it
 		return frame.Refusal{Text: "The form names an erasure that is not known here.", Advice: "Open the customer's page again, and look at it."}

@@ -47,8 +47,8 @@ func (r *rig) captures() map[string]domain.Amount {
 	return found[0]
 }
 
-// TestElsewhereNeverChanges: what was captured elsewhere has one id for ever, whatever is captured
-// before and after it, and each capture is listed once.
+// TestElsewhereNeverChanges: a capture that was made elsewhere keeps its id, also after further
+// captures, and each capture is listed once.
 func TestElsewhereNeverChanges(t *testing.T) {
 	type step struct {
 		own, final bool
