@@ -207,8 +207,10 @@ func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, ed
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
-	case ack.Error != nil:
+	case ack.Error != nil && ack.Error.Taken():
 		return 0, errors.Join(fault.ErrConflict, ack.Error)
+	case ack.Error != nil:
+		return 0, fmt.Errorf("eventstore: checkpoint: %w", ack.Error)
 	case ack.Seq == 0:
 		return 0, errors.New("eventstore: checkpoint: the answer names no sequence")
 	case ack.Seq != after+1:

@@ -84,6 +84,9 @@ func (h *shard) fits(d *entry) error {
 	if tip = h.kept(tip); tip != nil {
 		revision, address = tip.Revision, tip.Seq
 	}
+	if d.r.PrevSeq > 0 && format.GroupOf(d.r.PrevSeq) <= h.segments.floor.Seq {
+		return fault.ErrConflict // with a record that was dropped: no node can append it any more
+	}
 	if d.origin != nil && d.r.Revision > revision+1 {
 		return errElsewhere
 	}

@@ -120,6 +120,7 @@ func (h *shard) noteOwner(g *format.Group) {
 	h.owner.Saw(g.Seq, w)
 	if !h.owner.Owns() {
 		h.need.heir, h.need.lease = "", h.owner.Named() // the first group of this node makes it the owner
+		h.segments.ready = 0                            // when it owns the shard again, other servers may be gone
 	}
 	switch after := h.owner.Target(); {
 	case h.s.starting.Load(): // it was long ago

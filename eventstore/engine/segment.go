@@ -86,15 +86,11 @@ func (g *segments) grow(bytes int) { g.all[len(g.all)-1].bytes += uint64(bytes) 
 // ended reports whether a closing group has its successor.
 func (g *segments) ended(closing *format.Group) bool { return g.open().first > closing.Seq }
 
-// succeed ends the open segment with its closing group, adds the next one, and returns the one that
-// ended.
-func (g *segments) succeed(closing *format.Group, next segment) (full segment) {
-	last := &g.all[len(g.all)-1]
-	last.last = closing.Seq
-	full = *last
+// succeed ends the open segment with its closing group, and adds the next one.
+func (g *segments) succeed(closing *format.Group, next segment) {
+	g.all[len(g.all)-1].last = closing.Seq
 	g.all = append(g.all, next)
 	g.rolling = false
-	return full
 }
 
 // first returns the first sequence that was not dropped.
@@ -257,7 +253,7 @@ func (h *shard) lookForServers(g segment) {
 		cancel()
 		h.mu.Lock()
 		over := h.s.closing.Load() || h.stopped != nil || !h.owner.MayAppend() || h.segments.open().number != g.number
-		if err == nil {
+		if err == nil && !over {
 			h.segments.ready = g.number
 		}
 		h.mu.Unlock()
@@ -334,13 +330,15 @@ func (h *shard) makeSuccessor(ctx context.Context, g *format.Group) error {
 		}
 	}
 	h.mu.Lock()
-	if h.segments.ended(g) {
-		h.mu.Unlock()
+	if !h.segments.ended(g) {
+		h.segments.succeed(g, next)
+		h.sendNext()
+	}
+	full, there := h.segments.find(g.Seq)
+	h.mu.Unlock()
+	if !there { // it was dropped meanwhile
 		return nil
 	}
-	full := h.segments.succeed(g, next)
-	h.sendNext()
-	h.mu.Unlock()
 	return h.seal(ctx, full)
 }
 

@@ -150,6 +150,9 @@ func (h *shard) observeLocked(g *format.Group) error {
 // accept takes the next group of another process, which was checked. The caller holds the lock.
 func (h *shard) accept(g *format.Group) {
 	h.beyond.saw(g)
+	if g.Seq > h.segments.atStart { // the server counted the groups before
+		h.segments.grow(g.Stored)
+	}
 	if h.s.replicas > 1 || h.s.readOnly { // a reader sees only groups that a quorum has committed
 		h.settleHanded(g)
 		h.apply(g)

@@ -86,6 +86,7 @@ type Group struct {
 	Hash       Hash
 	Size       int // bytes of the frames before compression
 	Held       int // roughly its bytes in memory; set by Light
+	Stored     int // bytes of its message; set by ParseGroup
 	Writer     Writer
 }
 
@@ -232,6 +233,7 @@ func ParseGroup(data []byte) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.Stored = len(data)
 	g.Hash = sha256.Sum256(data[:len(data)-GroupTrailer])
 	if !bytes.Equal(g.Hash[:GroupTrailer], data[len(data)-GroupTrailer:]) {
 		return nil, fmt.Errorf("%w: its check is wrong", ErrGroup)

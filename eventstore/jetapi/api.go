@@ -56,9 +56,11 @@ func Options() []nats.Option {
 	}
 }
 
-// External returns Options for an external cluster: a silent server is left for another one.
+// External returns Options for an external cluster: a silent server is left for another one. A
+// server that reads nothing more is left, too: a write to it holds the lock that a ping needs.
 func External() []nats.Option {
-	return append(Options(), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(unanswered))
+	return append(Options(), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(unanswered),
+		nats.FlusherTimeout(unanswered*pingEvery), nats.ReconnectOnFlusherError())
 }
 
 const connectTries = 5
@@ -92,7 +94,15 @@ const (
 	codeStreamNotFound        = 10059
 	codeTooLarge              = 10054 // the message is larger than max_payload: the same
 	codeStoreFailed           = 10077 // the server stored nothing; see Definite
+	codeWrongSequence         = 10071 // another message is the last one
+	codeWrongSequenceAhead    = 10164 // the same, or a message under way is the last one
 )
+
+// Taken reports whether the answer to a publish says that the last message is another one than the
+// publish expected.
+func (e *Error) Taken() bool {
+	return e.ErrCode == codeWrongSequence || e.ErrCode == codeWrongSequenceAhead
+}
 
 // Definite reports whether the answer to a publish proves that the message was not stored. On a
 // replicated stream 10077 proves nothing: a leader that shuts down returns it while the other

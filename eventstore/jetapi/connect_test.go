@@ -2,10 +2,12 @@ package jetapi_test
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -62,5 +64,69 @@ func TestPingBeforePong(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.err)
 			}
 		})
+	}
+}
+
+// TestReadsNoMore: a server that stops reading, without closing the connection, is left for another
+// one. Without a limit on a write, the write would hold the connection's lock for a minute.
+func TestReadsNoMore(t *testing.T) {
+	t.Parallel()
+	deaf, urls := make(chan struct{}), []string{}
+	for range 2 {
+		server, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = server.Close() })
+		urls = append(urls, "nats://"+server.Addr().String())
+		first := len(urls) == 1
+		go func() {
+			for {
+				conn, err := server.Accept()
+				if err != nil {
+					return
+				}
+				t.Cleanup(func() { _ = conn.Close() })
+				go answer(conn, first, deaf)
+			}
+		}()
+	}
+	moved := make(chan struct{})
+	nc, err := nats.Connect(strings.Join(urls, ","), append(jetapi.External(), nats.DontRandomize(), nats.ReconnectHandler(func(*nats.Conn) { close(moved) }))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	close(deaf)
+	for body := make([]byte, 64<<10); ; {
+		select {
+		case <-moved:
+			return
+		case <-ctx.Done():
+			t.Fatal("the connection still belongs to the server that reads nothing")
+		default:
+			_ = nc.Publish("x", body) // fails while there is no connection
+		}
+	}
+}
+
+// answer answers pings; one that becomes deaf ends to read.
+func answer(conn net.Conn, becomesDeaf bool, deaf <-chan struct{}) {
+	_, _ = io.WriteString(conn, `INFO {"server_id":"x","version":"2.15.3","max_payload":1048576,"proto":1}`+"\r\n")
+	lines := bufio.NewReader(conn)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if strings.HasPrefix(line, "PING") {
+			_, _ = io.WriteString(conn, "PONG\r\n")
+			if becomesDeaf {
+				<-deaf
+				return
+			}
+		}
 	}
 }

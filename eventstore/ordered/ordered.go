@@ -1,6 +1,7 @@
 package ordered
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/jetapi"
 )
 
 // Event is an event with its position in the log, from 1.
@@ -23,11 +25,19 @@ type Store interface {
 }
 
 // Log reads the events of a store in order. All methods may be called from many goroutines.
-type Log struct{ store Store }
+type Log struct {
+	store Store
+	last  func(context.Context) (checkpoint.Checkpoint, error) // the newest durable checkpoint
+	await func(ctx context.Context, after uint64) error        // a checkpoint with a number above after
+}
 
 // New returns the log of a store.
 func New(store Store) *Log {
-	return &Log{store}
+	return &Log{
+		store: store,
+		last:  func(ctx context.Context) (checkpoint.Checkpoint, error) { return store.Checkpoints().Last(ctx) },
+		await: func(ctx context.Context, after uint64) error { return store.Checkpoints().Await(ctx, after) },
+	}
 }
 
 // ErrBeyond means that no event has the position yet.
@@ -61,7 +71,7 @@ func (l *Log) Follow(ctx context.Context, after uint64, handle func(Event) error
 		if after, err = l.readTo(ctx, after, newest, handle); err != nil {
 			return err
 		}
-		if err := l.store.Checkpoints().Await(ctx, newest.Number); err != nil {
+		if err := l.await(ctx, newest.Number); err != nil {
 			return err
 		}
 	}
@@ -74,7 +84,7 @@ func (l *Log) Await(ctx context.Context, after uint64) error {
 		if err != nil || newest.Size > after {
 			return err
 		}
-		if err := l.store.Checkpoints().Await(ctx, newest.Number); err != nil {
+		if err := l.await(ctx, newest.Number); err != nil {
 			return err
 		}
 	}
@@ -104,17 +114,47 @@ func (l *Log) readTo(ctx context.Context, after uint64, newest checkpoint.Checkp
 	return after, nil
 }
 
+// Reach returns nil if the newest checkpoint covers a position, and ErrBeyond if no event has it.
+func (l *Log) Reach(ctx context.Context, position uint64) error {
+	_, err := l.newest(ctx, position)
+	return err
+}
+
 // newest returns the newest durable checkpoint; the zero value in a new log. ErrBeyond: it does not
-// cover a position.
+// cover a position. A leader that was cut off shows an old checkpoint for a while, so the log must
+// have too few events, too: else newest waits for a checkpoint that covers the position.
 func (l *Log) newest(ctx context.Context, position uint64) (checkpoint.Checkpoint, error) {
-	newest, err := l.store.Checkpoints().Last(ctx)
-	switch {
-	case err != nil && !errors.Is(err, eventstore.ErrNotFound):
-		return newest, fmt.Errorf("ordered: %w", err)
-	case position > newest.Size:
-		return newest, fmt.Errorf("%w: %d; the newest is %d", ErrBeyond, position, newest.Size)
+	waiting, cancel := context.WithTimeout(ctx, jetapi.StaleLeader)
+	defer cancel()
+	for {
+		newest, err := l.last(ctx)
+		if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
+			return newest, fmt.Errorf("ordered: %w", err)
+		}
+		if position <= newest.Size {
+			return newest, nil
+		}
+		there, err := l.holds(ctx, position)
+		if err != nil {
+			return newest, fmt.Errorf("ordered: %w", err)
+		}
+		if !there {
+			return newest, fmt.Errorf("%w: %d; the newest is %d", ErrBeyond, position, newest.Size)
+		}
+		if err := l.await(waiting, newest.Number); err != nil {
+			return newest, fmt.Errorf("ordered: position %d has no checkpoint: %w", position, cmp.Or(ctx.Err(), eventstore.ErrNoMajority))
+		}
 	}
-	return newest, nil
+}
+
+// holds reports whether the log has as many events as a position says, by every shard's end.
+func (l *Log) holds(ctx context.Context, position uint64) (bool, error) {
+	for shard := range l.store.Shards() {
+		if _, err := l.store.LastSeq(ctx, shard); err != nil {
+			return false, err
+		}
+	}
+	return l.store.Events() >= position, nil
 }
 
 // checkpoint returns the counts of the checkpoint of a number, which is not after a durable one.

@@ -30,8 +30,13 @@ func (f *Feed) check(ctx context.Context, stream *eventstream.Stream) (uint64, e
 		return 0, err
 	case !state.Whole:
 		fault = "messages are missing or damaged"
-	case state.Last > size:
-		fault = "it is ahead of the log"
+	case state.Last > size: // a leader that was cut off shows an old size for a while
+		if err = f.log.Reach(ctx, state.Last); err == nil {
+			return f.check(ctx, stream)
+		}
+		if errors.Is(err, ordered.ErrBeyond) {
+			fault, err = "it is ahead of the log", nil
+		}
 	default:
 		if fault, err = f.begins(ctx, state); err == nil && fault == "" {
 			fault, err = f.compare(ctx, stream, state)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"payledger/domain"
@@ -144,15 +143,8 @@ func (f *Feed) emit(ctx context.Context, e ordered.Event, emit func(Event) error
 // Check returns the errors of Page: for a position that the log does not have, and a payment that
 // the account does not have.
 func (f *Feed) Check(ctx context.Context, filter Filter, after uint64) error {
-	size, err := f.Log.Size(ctx)
-	if err != nil {
+	if err := f.Log.Reach(ctx, after); err != nil || filter.Payment == "" {
 		return err
-	}
-	if after > size {
-		return fmt.Errorf("%w: %d; the newest is %d", ordered.ErrBeyond, after, size)
-	}
-	if filter.Payment == "" {
-		return nil
 	}
 	tip, err := eventstore.Load(ctx, f.Store, eventstore.Payments, filter.key(), eventstore.Latest)
 	if err == nil && !tip.State.Exists() {
