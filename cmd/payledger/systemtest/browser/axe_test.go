@@ -4,6 +4,7 @@ package browser
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -44,11 +45,41 @@ func (w *tab) accessible(name string) {
 		Nodes    []struct{ HTML, FailureSummary string }
 	}
 	var found []violation
+	shades := func(image string) { // axe-core reads no contrast above a gradient
+		eval[string](w, fmt.Sprintf(`for (const box of document.querySelectorAll(".scroll")) box.style.backgroundImage = %q; ""`, image))
+	}
+	shades("none")
 	text := eval[string](w, `axe.run(document, {resultTypes: ["violations"]}).then((result) => JSON.stringify(result.violations))`)
+	shades("")
 	if err := json.Unmarshal([]byte(text), &found); err != nil {
 		w.t.Fatal(err)
 	}
 	for _, v := range found {
 		w.t.Errorf("%s: axe-core: %s: %s\n%+v", name, v.ID, v.Help, v.Nodes[:min(3, len(v.Nodes))])
+	}
+}
+
+// inSight fails the test if the page is wider than the window, if a list has a column beside it, or
+// if a table scrolls to the side without a shade at its edge.
+func (w *tab) inSight(name string) {
+	w.t.Helper()
+	var page struct {
+		Window, Page   int64
+		Wide, Unhinted []string
+	}
+	text := eval[string](w, `(() => {
+		const wide = [...document.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth)
+		const names = (boxes) => boxes.map((box) => box.ariaLabel + " " + box.scrollWidth + " in " + box.clientWidth)
+		return JSON.stringify({
+			window: innerWidth, page: document.documentElement.scrollWidth,
+			wide: names(wide.filter((box) => box.matches(".list .scroll"))),
+			unhinted: names(wide.filter((box) => !getComputedStyle(box).backgroundImage.includes("gradient"))),
+		})
+	})()`)
+	if err := json.Unmarshal([]byte(text), &page); err != nil {
+		w.t.Fatal(err)
+	}
+	if page.Page > page.Window || len(page.Wide)+len(page.Unhinted) > 0 {
+		w.t.Errorf("%s: %+v", name, page)
 	}
 }

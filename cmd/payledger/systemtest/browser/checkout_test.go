@@ -29,6 +29,7 @@ const (
 	challengeCard = "4916994064252017"
 	laterCard     = "4000000000003220"
 	silentCard    = "4000000000006470"
+	mastercard    = "5555555555554444"
 )
 
 // order returns a new order with a session, and the address of its page.

@@ -131,15 +131,8 @@ func (o *office) testNoCharts(t *testing.T) {
 	o.signIn(w, "/dashboard/statistics")
 	w.untilText("main", "There is nothing to show for these days.")
 	w.accessible("statistics without payments")
-	o.fits(w, 390)
+	w.inSight("statistics without payments")
 	w.picture("statistics-none")
-}
-
-func (o *office) fits(w *tab, width int64) {
-	w.t.Helper()
-	if wide := eval[int64](w, `document.documentElement.scrollWidth`); wide > width {
-		w.t.Errorf("the page is %d wide", wide)
-	}
 }
 
 // drawn is the condition that each chart has a canvas with more than one colour.
@@ -162,14 +155,14 @@ func (o *office) testCharts(t *testing.T, l look) {
 		w.until(`document.querySelectorAll("[data-canvas]").length >= 2 && ` + drawn)
 		at := name + " at " + l.String()
 		w.accessible(at)
-		o.fits(w, l.width)
+		w.inSight(at)
 		w.picture(fmt.Sprintf("%s-%d-%t", name, l.width, l.dark))
 		if open := eval[int](w, `document.querySelectorAll("details[data-numbers][open]").length`); open != 0 {
 			t.Errorf("%s: %d tables are open beside their charts", at, open)
 		}
 		eval[string](w, `for (const table of document.querySelectorAll("[data-numbers]")) table.open = true; ""`)
 		w.accessible(at + " with the tables")
-		o.fits(w, l.width)
+		w.inSight(at)
 	}
 	w.load(o.app.Ready().API + "/dashboard/statistics")
 	w.until(drawn)

@@ -129,7 +129,7 @@ func (d *desk) look(t *testing.T, rows string) {
 				w.load(d.app.Ready().API + path)
 				w.until(`document.querySelector("main h1") !== null`)
 				w.accessible(name + ", " + rows)
-				d.fits(w, l.width)
+				w.inSight(name + ", " + rows)
 				w.picture(fmt.Sprintf("desk-%s-%s-%d-%t", name, rows, l.width, l.dark))
 			}
 		})

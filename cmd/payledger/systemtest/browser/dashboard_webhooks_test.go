@@ -62,9 +62,7 @@ func (w *tab) fits(name string) {
 	width := eval[int64](w, `innerWidth`)
 	at := fmt.Sprintf("%s at %d", name, width)
 	w.accessible(at)
-	if wide := eval[int64](w, `document.documentElement.scrollWidth`); wide > width {
-		w.t.Errorf("%s: the page is %d wide", at, wide)
-	}
+	w.inSight(at)
 	w.picture(fmt.Sprintf("dashboard-%s-%d", name, width))
 }
 
