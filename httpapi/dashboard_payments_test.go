@@ -450,22 +450,37 @@ func TestUnknownFilters(t *testing.T) {
 	}
 }
 
-// TestListViews: the list has a view of yesterday, marks the view that it shows, and keeps its
-// filters folded, with their number.
+// TestListViews: the list has a view of yesterday, which stands beside the filters that are set.
+// What applies is marked and taken away alone, and the filters stay folded, with their number.
 func TestListViews(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.signIn()
 	s.paid(goodCard, "")
-	s.open("/dashboard/payments")
-	s.holds(`<a class="button compact" href="/dashboard/payments" aria-current="page">All</a>`, `<details class="sheet panel" id="filters">`)
-	yesterday := regexp.MustCompile(`href="(/dashboard/payments\?from=[^"]*)">Yesterday<`).FindStringSubmatch(s.now.text)
-	if yesterday == nil {
-		t.Fatalf("there is no view of yesterday: %s", s.now.text)
+	follow := func(text string) {
+		t.Helper()
+		link := regexp.MustCompile(`href="([^"]*)"[^>]*><bdi>` + text + `</bdi>`).FindStringSubmatch(s.now.text)
+		if link == nil {
+			t.Fatalf("there is no link %s: %s", text, s.now.text)
+		}
+		s.open(html.UnescapeString(link[1]))
 	}
-	s.open(html.UnescapeString(yesterday[1]))
-	s.shows(200, "Filters 2 set", "No payment fits these filters")
-	s.holds(` aria-current="page">Yesterday</a>`, `<details class="sheet panel" id="filters">`)
+	s.open("/dashboard/payments")
+	s.holds(`<a class="button compact" href="/dashboard/payments" aria-current="true"><bdi>All</bdi></a>`, `<details class="sheet panel" id="filters">`)
+	s.open("/dashboard/payments?status=AUTHORIZED&processor=ADYEN&sort=oldest")
+	follow("Yesterday")
+	s.shows(200, "Filters 4 set", "No payment fits these filters", "Yesterday × : take this away", "Status: Authorized × : take this away", "Newest processor: ADYEN × : take this away")
+	s.lacks(`aria-current="true"><bdi>All`, "<bdi>From: ")
+	s.holds(`<details class="sheet panel" id="filters">`)
+	follow("Today")
+	s.shows(200, "Filters 3 set", "1 payment ")
+	follow("Declined or failed")
+	s.shows(200, "Filters 3 set", "No payment fits these filters", "Newest processor: ADYEN ×")
+	follow("Declined or failed")
+	follow("Newest processor: ADYEN")
+	s.shows(200, "Filters 1 set", "1 payment ", "Today × : take this away")
+	follow("Today")
+	s.holds(`aria-current="true"><bdi>All</bdi>`)
 	s.open("/dashboard/payments?min=x")
 	s.holds(`<details class="sheet panel" open id="filters">`)
 }

@@ -38,7 +38,7 @@ type Dispute struct {
 type listView struct {
 	Filters    frame.Form
 	Filtered   bool
-	Views      []frame.View
+	Choices    frame.Choices
 	Disputes   []row
 	Urgent     []row // open disputes with a deadline, the nearest first
 	MoreOpen   bool  // there are more open disputes than Urgent was chosen from
@@ -59,15 +59,22 @@ var fields = map[string]string{
 	"number": "processorDisputeId",
 }
 
+// labels are the filters, for people.
+var labels = []frame.Field{
+	{Name: "status", Label: "Status", Text: frame.Words}, {Name: "type", Label: "Stage", Text: frame.Words}, {Name: "processor", Label: "Processor"},
+	{Name: "payment", Label: "Payment"}, {Name: "order", Label: "Order"}, {Name: "number", Label: "Number"}, {Name: "reason", Label: "Reason code"},
+	{Name: "from", Label: "Received from"}, {Name: "to", Label: "Received to"},
+}
+
 var views = []frame.View{
-	{Name: "All"}, {Name: "Open", Query: "?status=OPEN"}, {Name: "Challenged", Query: "?status=CHALLENGED"}, {Name: "Decided", Query: "?status=WON&status=LOST"},
+	{Name: "Open", Query: "?status=OPEN"}, {Name: "Challenged", Query: "?status=CHALLENGED"}, {Name: "Decided", Query: "?status=WON&status=LOST"},
 }
 
 func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := form.Filters(fields)
 	form.Days(q.Set)
-	out := listView{Filtered: len(q) > 0, Types: processor.DisputeTypes, Statuses: processor.DisputeStatuses, Processors: processor.Names, Views: frame.Views(form.Values, views...)}
+	out := listView{Filtered: len(q) > 0, Types: processor.DisputeTypes, Statuses: processor.DisputeStatuses, Processors: processor.Names}
 	var found frame.List[Dispute]
 	if err := v.Filtered(&form, apiDisputes, q, &found, "from", "to"); err != nil {
 		return err
@@ -79,7 +86,7 @@ func list(v *frame.Visit) error {
 			return err
 		}
 	}
-	out.Filters = form
+	out.Filters, out.Choices = form, form.Choices(pathDisputes, labels, views...)
 	return v.Show(frame.Page{Name: "disputes", Title: "Disputes", Nav: pathDisputes, Status: form.Status(), Live: first, Data: out})
 }
 

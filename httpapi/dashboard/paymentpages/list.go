@@ -115,7 +115,7 @@ type listView struct {
 	Statuses   []payment.Status
 	Processors []processor.Name
 	Results    []string // of tries
-	Views      []frame.View
+	Choices    frame.Choices
 	Totals     *totals // nil: of a refresh, which leaves them as they are
 	Oldest     bool    // the oldest payments come first
 	Turned     string  // the address of the same list in the other order
@@ -135,10 +135,18 @@ type totals struct {
 func views(now time.Time) []frame.View {
 	today, yesterday := now.UTC().Format(time.DateOnly), now.UTC().AddDate(0, 0, -1).Format(time.DateOnly)
 	return []frame.View{
-		{Name: "All"}, {Name: "Today", Query: "?from=" + today}, {Name: "Yesterday", Query: "?from=" + yesterday + "&to=" + yesterday},
+		{Name: "Today", Query: "?from=" + today}, {Name: "Yesterday", Query: "?from=" + yesterday + "&to=" + yesterday},
 		{Name: "To capture", Query: "?status=AUTHORIZED&status=PARTIALLY_SETTLED"}, {Name: "Waiting", Query: "?status=PENDING&status=SETTLING"},
 		{Name: "Declined or failed", Query: "?status=DECLINED&status=FAILED"},
 	}
+}
+
+// labels are the filters, for people.
+var labels = []frame.Field{
+	{Name: "order", Label: "Order"}, {Name: "customer", Label: "Customer"}, {Name: "email", Label: "E-mail"}, {Name: "last4", Label: "Last four digits"},
+	{Name: "status", Label: "Status", Text: frame.Words}, {Name: "tried", Label: "Tried at"}, {Name: "result", Label: "Result", Text: frame.Words},
+	{Name: "processor", Label: "Newest processor"}, {Name: "from", Label: "From"}, {Name: "to", Label: "To"}, {Name: "currency", Label: "Currency"},
+	{Name: "min", Label: "Amount from"}, {Name: "max", Label: "Amount to"},
 }
 
 // filterFields are the filters: by their name in the address of the page, the parameter of the API.
@@ -218,7 +226,7 @@ func list(v *frame.Visit) error {
 	}
 	q := query(&form)
 	view := listView{
-		Statuses: statuses, Processors: processor.Names, Results: results, Views: frame.Views(form.Values, views(v.Now())...), Filtered: len(frame.Without(q, "sort")) > 0,
+		Statuses: statuses, Processors: processor.Names, Results: results, Filtered: len(frame.Without(q, "sort")) > 0,
 		Oldest: form.Text("sort") == oldest,
 	}
 	if err := view.total(v, &form, frame.Without(q, "sort")); err != nil {
@@ -241,6 +249,6 @@ func list(v *frame.Visit) error {
 		}
 		view.CSV = frame.Address(pathPayments+".csv", frame.Without(form.Values, "cursor", "done"))
 	}
-	view.Filters = form
+	view.Filters, view.Choices = form, form.Choices(pathPayments, labels, views(v.Now())...)
 	return v.Show(frame.Page{Name: "payments", Title: "Payments", Nav: pathPayments, Status: form.Status(), Live: v.Value("cursor") == "", Parts: true, Data: view})
 }

@@ -49,10 +49,13 @@ func (e exchange) Tone() string {
 	}
 }
 
+// labels are the filters, for people.
+var labels = []frame.Field{{Name: "status", Label: "Status"}, {Name: "path", Label: "Path"}, {Name: "key", Label: "API key"}}
+
 type listView struct {
 	frame.Form
 	Requests []exchange
-	Views    []frame.View
+	Links    frame.Choices
 	Statuses []string
 	Filtered bool
 }
@@ -66,6 +69,6 @@ func list(v *frame.Visit) error {
 		return err
 	}
 	out.Form, out.Requests = form, found.Data
-	out.Views = frame.Views(form.Values, frame.View{Name: "All"}, frame.View{Name: "Refused", Query: "?status=4xx"}, frame.View{Name: "Failed", Query: "?status=5xx"})
+	out.Links = form.Choices(pathRequests, labels, frame.View{Name: "Refused", Query: "?status=4xx"}, frame.View{Name: "Failed", Query: "?status=5xx"})
 	return v.Show(frame.Page{Name: "requests", Title: "API requests", Nav: pathRequests, Status: form.Status(), Live: form.Sound(), Data: out})
 }

@@ -40,7 +40,7 @@ type listView struct {
 	Endpoints  []endpoint
 	Outcomes   []string
 	EventTypes []eventType
-	Views      []frame.View
+	Choices    frame.Choices
 	Filtered   bool
 	First      string // the address of the newest page; "" on it
 	Older      string
@@ -49,7 +49,7 @@ type listView struct {
 }
 
 var views = []frame.View{
-	{Name: "All"}, {Name: "Waiting", Query: "?outcome=PLANNED&outcome=FAILED"}, {Name: "Exhausted", Query: "?outcome=EXHAUSTED"},
+	{Name: "Waiting", Query: "?outcome=PLANNED&outcome=FAILED"}, {Name: "Exhausted", Query: "?outcome=EXHAUSTED"},
 	{Name: "Cancelled", Query: "?outcome=CANCELLED"}, {Name: "Succeeded", Query: "?outcome=SUCCEEDED"}, {Name: "Failed at least once", Query: "?everFailed=true"},
 }
 
@@ -66,6 +66,15 @@ func nameIn(all []endpoint, id string) string {
 // filterFields are the filters of the list. The address of the page has them by the names that the
 // API knows.
 var filterFields = []string{"outcome", "eventType", "endpointId", "paymentId", "everFailed", "from", "to"}
+
+// labels are the filters, for people.
+func labels(endpoints []endpoint) []frame.Field {
+	return []frame.Field{
+		{Name: "outcome", Label: "Outcome", Text: frame.Words}, {Name: "eventType", Label: "Event type"},
+		{Name: "endpointId", Label: "Endpoint", Text: func(id string) string { return nameIn(endpoints, id) }}, {Name: "paymentId", Label: "Payment"},
+		{Name: "everFailed", Label: "Failed at least once"}, {Name: "from", Label: "From"}, {Name: "to", Label: "To"},
+	}
+}
 
 func query(f *frame.Form) url.Values {
 	q := url.Values{}
@@ -114,11 +123,12 @@ func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)
 	checkNames(&form)
-	out := listView{Outcomes: outcomes, EventTypes: eventTypes(), Views: frame.Views(form.Values, views...), Filtered: len(q) > 0}
+	out := listView{Outcomes: outcomes, EventTypes: eventTypes(), Filtered: len(q) > 0}
 	var err error
 	if out.Endpoints, err = allEndpoints(v); err != nil {
 		return err
 	}
+	out.Choices = form.Choices(pathDeliveries, labels(out.Endpoints), views...)
 	cursor := v.Value("cursor")
 	if form.Sound() && cursor != "" {
 		out.First = frame.Address(pathDeliveries, frame.Without(form.Values, "cursor", "done"))

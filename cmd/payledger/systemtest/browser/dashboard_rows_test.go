@@ -38,6 +38,28 @@ func (o *office) testRows(t *testing.T) {
 	w.until(`location.pathname === "/dashboard/payments"`)
 }
 
+// testSavedViews: a saved view stands beside the other filters, is marked, and takes its own away.
+func (o *office) testSavedViews(t *testing.T) {
+	w := o.browser.tab(t, 1280, expected...)
+	o.signIn(w, "/dashboard/payments?status=DECLINED")
+	w.load(o.app.Ready().API + "/dashboard/payments?status=DECLINED")
+	w.click("#filters summary")
+	w.focus("#view-name")
+	w.keys("Mine\r")
+	const mine = `document.querySelector("[data-saved-views] ul a")`
+	w.until(mine + ` !== null`)
+	for _, step := range []struct{ at, active, next string }{
+		{"?order=order-1&status=FAILED&cursor=", "null", "?order=order-1&status=DECLINED"},
+		{"?order=order-1&status=DECLINED", `"true"`, "?order=order-1"},
+	} {
+		w.load(o.app.Ready().API + "/dashboard/payments" + step.at)
+		w.until(mine + ` !== null`)
+		if got := eval[string](w, `JSON.stringify(`+mine+`.getAttribute("aria-current")) + " " + `+mine+`.search`); got != step.active+" "+step.next {
+			t.Errorf("at %s the view has %s", step.at, got)
+		}
+	}
+}
+
 // testBulk: a bulk refund in the browser, first counted, then done.
 func (o *office) testBulk(t *testing.T) {
 	id := o.payFor(t, approvedCard, "bulk-order", 700)

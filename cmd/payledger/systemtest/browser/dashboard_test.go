@@ -56,6 +56,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("connection lost", o.testConnectionLost)
 	t.Run("keyboard", o.testKeyboard)
 	t.Run("rows", o.testRows)
+	t.Run("saved views", o.testSavedViews)
 	t.Run("bulk", o.testBulk)
 	t.Run("download", o.testDownload)
 	t.Run("brand", o.testBrand)

@@ -334,18 +334,30 @@ function textOfFile(field) {
   })
 }
 
-// Saved views are the addresses of filtered lists. This browser keeps them.
+// Saved views are the filters of lists. This browser keeps them. A view leaves the filters that it has no value for, and an active one takes
+// its own away.
 function savedViews(box) {
   const store = 'views:' + location.pathname
   const read = () => { try { return JSON.parse(localStorage.getItem(store)) || [] } catch { return [] } }
   const list = box.querySelector('ul')
+  const filters = (search) => new URLSearchParams([...new URLSearchParams(search)].filter(([name, value]) => value.trim() && name !== 'cursor' && name !== 'done'))
+  const same = (a, b) => a.length === b.length && a.sort().every((value, i) => value === b.sort()[i])
+  const mark = (link, view) => {
+    const to = filters(location.search)
+    const names = [...new Set(view.keys())]
+    const active = names.length > 0 && names.every((name) => same(view.getAll(name), to.getAll(name)))
+    for (const name of names) to.delete(name)
+    if (active) link.setAttribute('aria-current', 'true')
+    else for (const [name, value] of view) to.append(name, value)
+    link.href = location.pathname + (to.size ? '?' + to : '')
+  }
   const draw = () => {
     list.replaceChildren(...read().map(({ name, query }) => {
       const item = document.createElement('li')
       const link = document.createElement('a')
       link.className = 'button compact'
       link.textContent = name
-      link.href = location.pathname + query
+      mark(link, filters(query))
       const remove = document.createElement('button')
       remove.className = 'bare compact'
       remove.type = 'button'
@@ -365,7 +377,7 @@ function savedViews(box) {
     const name = e.target.elements.name.value.trim()
     if (name === '') return
     const views = read().filter((v) => v.name !== name)
-    localStorage.setItem(store, JSON.stringify([...views, { name, query: location.search }]))
+    localStorage.setItem(store, JSON.stringify([...views, { name, query: '?' + filters(location.search) }]))
     e.target.reset()
     draw()
   })
