@@ -10,8 +10,9 @@ import (
 )
 
 // TestCustomerPages checks that the list has every customer once, also with ids that need escaping,
-// that a page has the saved cards without their tokens, and that an erasure wants the id typed. A
-// form from before another erasure erases nothing: the customer may have come back since (D20).
+// that a page has payments, e-mail address, and saved cards without their tokens, and that an
+// erasure wants the id typed. A form from before another erasure erases nothing: the customer may
+// have come back since (D20).
 func TestCustomerPages(t *testing.T) {
 	t.Parallel()
 	if eventstoretest.LeftToWholeRun(t) {
@@ -36,7 +37,7 @@ func TestCustomerPages(t *testing.T) {
 	}
 	for _, id := range ids {
 		s.open("/dashboard/customers?customer=" + url.QueryEscape(id))
-		s.shows(200, id, "Show the payments")
+		s.shows(200, id, "All payments")
 	}
 	s.open("/dashboard/customers?customer=nobody")
 	s.shows(422, "There is no customer with exactly this id.", "zen")
@@ -45,7 +46,16 @@ func TestCustomerPages(t *testing.T) {
 	s.open("/dashboard/customers/one?id=zen")
 	s.shows(200, "Visa ••••\u00a01111", "03/2029")
 	s.lacks(token)
+	s.shows(200, "2 payments", "E-mail address: zenobia@example.com", "EUR 2 €20.00 €0.00 €0.00", "Authorized €10.00 – – order-1")
+	if n := strings.Count(s.now.text, `<tr data-opens="/dashboard/payments/`); n != 2 {
+		t.Errorf("%d payments are listed", n)
+	}
 	s.eraseInTwoTabs(t)
+	s.open("/dashboard/customers/one?id=zen")
+	s.shows(200, "3 payments", "E-mail address: none that can be shown")
+	s.session(zenobiaSession("new"))
+	s.open("/dashboard/customers/one?id=new")
+	s.shows(200, "There is no payment yet", "There is no saved card")
 }
 
 // TestCustomerWhoseIDEndsInASlash: a customer's id is taken as it is, also if it ends in a slash:

@@ -19,8 +19,8 @@ type customer struct {
 func (c customer) Address() string { return frame.Address(pathOne, url.Values{"id": {c.CustomerID}}) }
 func (c customer) Erasure() string { return frame.Address(pathErase, url.Values{"id": {c.CustomerID}}) }
 
-// Payments returns the address of the customer's payments.
-func (c customer) Payments() string {
+// All returns the address of the list of the customer's payments.
+func (c customer) All() string {
 	return frame.Address("/dashboard/payments", url.Values{"customer": {c.CustomerID}})
 }
 
@@ -90,6 +90,7 @@ func find(v *frame.Visit, id string) (c customer, there bool, err error) {
 
 type detail struct {
 	customer
+	paid
 	frame.Form
 	Cards  []card
 	More   bool // there are further cards
@@ -109,6 +110,9 @@ func read(v *frame.Visit, c customer) (detail, error) {
 func show(v *frame.Visit, c customer) error {
 	out, err := read(v, c)
 	if err != nil {
+		return err
+	}
+	if out.paid, err = readPaid(v, c.CustomerID); err != nil {
 		return err
 	}
 	return v.Show(frame.Page{Name: "customer", Title: "Customer", Nav: pathCustomers, Data: out})

@@ -1,5 +1,5 @@
 // Package customerpages has the dashboard's pages about customers (D5, D20): the list, one customer
-// with the saved cards, and the erasure of the personal data.
+// with payments, e-mail address and saved cards, and the erasure of the personal data.
 //
 // The erasure wants the customer's id typed, and carries the time of the newest erasure that its
 // page showed. If the customer was erased since, nothing is done: a form that is sent again from
@@ -28,6 +28,7 @@ const (
 	pathErase     = pathCustomers + "/erase" // likewise
 
 	apiCustomers = "/management/customers"
+	apiPayments  = "/management/payments"
 )
 
 // Routes are the pages and forms.

@@ -3,10 +3,13 @@ package frame
 import (
 	"maps"
 	"math"
+	"math/big"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"payledger/domain"
 )
 
 // List is a page of a list of the API.
@@ -48,6 +51,20 @@ func One[T any](v *Visit, path string, fits func(T) bool, missing error) (one T,
 		return all[i], nil
 	}
 	return one, missing
+}
+
+// APITotals is the API's path of the totals of payments.
+const APITotals = "/management/payment-totals"
+
+// Totals are those of all payments that fit filters.
+type Totals struct {
+	Payments   int64
+	More       bool // the sums are of the newest that fit
+	Currencies []struct {
+		CurrencyCode                           domain.Currency
+		Payments                               int64
+		Amount, AmountCaptured, AmountRefunded *big.Int
+	}
 }
 
 // Filters returns the parameters of the API for the filters in a form. fields has the parameter of

@@ -2,7 +2,6 @@ package paymentpages
 
 import (
 	"cmp"
-	"math/big"
 	"net/url"
 	"slices"
 	"strings"
@@ -116,20 +115,9 @@ type listView struct {
 	Processors []processor.Name
 	Results    []string // of tries
 	Choices    frame.Choices
-	Totals     *totals // nil: of a refresh, which leaves them as they are
-	Oldest     bool    // the oldest payments come first
-	Turned     string  // the address of the same list in the other order
-}
-
-// totals are those of all payments that fit the filters.
-type totals struct {
-	Payments   int64
-	More       bool
-	Currencies []struct {
-		CurrencyCode                           domain.Currency
-		Payments                               int64
-		Amount, AmountCaptured, AmountRefunded *big.Int
-	}
+	Totals     *frame.Totals // nil: of a refresh, which leaves them as they are
+	Oldest     bool          // the oldest payments come first
+	Turned     string        // the address of the same list in the other order
 }
 
 func views(now time.Time) []frame.View {
@@ -212,8 +200,8 @@ func (l *listView) total(v *frame.Visit, form *frame.Form, q url.Values) error {
 	if !form.Sound() || v.Refresh() {
 		return nil
 	}
-	l.Totals = &totals{}
-	if err := v.Get("/management/payment-totals", q, l.Totals); err != nil {
+	l.Totals = &frame.Totals{}
+	if err := v.Get(frame.APITotals, q, l.Totals); err != nil {
 		return form.Refused(err)
 	}
 	return nil
