@@ -246,8 +246,15 @@ func (k *Connector) takeDispute(ctx context.Context, e Event) error {
 		return err
 	}
 	d := *e.Dispute
-	if a := o.Newest(); a != nil && o.Kind == processor.Authorize {
+	if a := o.Newest(); a != nil && (o.Kind == processor.Authorize || d.TransactionID == "") {
 		d.TransactionID = a.ProcessorTransactionID
+	}
+	switch {
+	case d.TransactionID == "" && o.Doubtful():
+		return errors.New("a dispute about an operation whose transaction is not known yet")
+	case d.TransactionID == "":
+		k.Log.Error().Str("dispute", d.ID).Str("operation", string(o.Key)).Msg("a dispute is about an operation that was not done: it is left out, look at the payment at the vendor")
+		return nil
 	}
 	if d.At.IsZero() || d.ID == "" {
 		return errors.New("a dispute without id or time")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 )
@@ -130,6 +131,49 @@ func TestDisputeEarly(t *testing.T) {
 	for i, want := range []string{"tx_2", "tx_1"} {
 		if len(list.Notifications) != 2 || !bytes.Contains(list.Notifications[i], []byte(`"processorTransactionId":"`+want+`"`)) {
 			t.Fatalf("%s", list.Notifications)
+		}
+	}
+}
+
+// TestDisputeWithoutTransaction: a dispute that names no transaction is about the operation that its
+// reference and tag name. It is about no operation without a transaction: neither about a refused
+// one of another payment, nor about one in doubt, nor about a refused one that it names.
+func TestDisputeWithoutTransaction(t *testing.T) {
+	r := newRig(t, time.Hour)
+	other := following(processor.Capture, "01q.1", "tx_0", 100)
+	other.Reference = "01q"
+	r.vendor.refuses = &processor.Answer{State: processor.Failed, Code: "no"}
+	r.sent(other)
+	declined := authorization("01p.3", "4000000000000002")
+	r.sent(declined)
+	r.vendor.refuses = nil
+	sale := authorization("01p.1", "4242424242424242")
+	r.vendor.next = lostAfter
+	if _, err := r.k.Send(t.Context(), sale); err == nil {
+		t.Fatal("an answer")
+	}
+	about := func(id string, key domain.OperationKey) Event {
+		o, err := r.k.book.Find(t.Context(), key)
+		must(t, err)
+		return Event{ID: id, Reference: o.Reference, Tag: tag(vendorKey(o)), Dispute: &processor.DisputeUpdate{
+			ID: "dp_" + id, Type: processor.Chargeback, Status: processor.DisputeOpen, Amount: 100, Currency: "EUR", At: r.now,
+		}}
+	}
+	r.event(503, about("e1", sale.Key))
+	r.sent(sale)
+	r.event(200, about("e1", sale.Key), about("e2", declined.Key))
+	capture := following(processor.Capture, "01p.2", "tx_1", 100)
+	r.sent(capture)
+	r.event(200, about("e3", capture.Key), Event{ID: "e4", Dispute: about("e4", sale.Key).Dispute})
+	for reference, want := range map[domain.PaymentID][]string{"01p": {"tx_1", "tx_2"}, "01q": nil} {
+		list, err := r.k.Disputes(t.Context(), protocol.DisputeFilter{Reference: reference})
+		if must(t, err); len(list.Notifications) != len(want) {
+			t.Fatalf("%s: %s", reference, list.Notifications)
+		}
+		for i, transaction := range want {
+			if !bytes.Contains(list.Notifications[i], []byte(`"processorTransactionId":"`+transaction+`"`)) {
+				t.Errorf("%s", list.Notifications)
+			}
 		}
 	}
 }

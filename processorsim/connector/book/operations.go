@@ -117,8 +117,12 @@ func (b *Book) Find(ctx context.Context, key domain.OperationKey) (*Operation, e
 	return b.one(ctx, `key = ?`, string(key))
 }
 
-// ByTransaction returns the oldest operation of one of the kinds with a transaction, or nil.
+// ByTransaction returns the oldest operation of one of the kinds with a transaction, or nil. No
+// operation has the transaction "": those that were refused have none.
 func (b *Book) ByTransaction(ctx context.Context, id string, kinds ...processor.Kind) (*Operation, error) {
+	if id == "" {
+		return nil, nil //nolint:nilnil // not there is no error
+	}
 	for _, kind := range kinds {
 		if o, err := b.one(ctx, `transaction_id = ? AND kind = ? ORDER BY number LIMIT 1`, id, string(kind)); o != nil || err != nil {
 			return o, err
