@@ -82,11 +82,28 @@ func (k *Connector) about(ctx context.Context, e Event, do func(context.Context,
 	if o, err = k.book.Find(ctx, key); err != nil {
 		return err
 	}
-	if e.Tag != "" && tag(vendorKey(o)) != e.Tag { // a key that was used up meanwhile
+	if e.Tag != "" && tag(vendorKey(o)) != e.Tag && !takesBack(o, e) { // a key that was used up meanwhile
 		k.surprise(o, e)
 		return nil
 	}
 	return do(ctx, o, e)
+}
+
+// takesBack reports whether an event tells that the vendor did an Idle operation under a key that
+// it said it did not use: a try under another key would be a second one. The operation has that
+// key again, so that further messages and look-ups are about it.
+func takesBack(o *book.Operation, e Event) bool {
+	if o.Phase != book.Idle || e.Result == nil || undone(e.Result.Answer) {
+		return false
+	}
+	old := *o
+	for old.Tries = range o.Tries {
+		if tag(vendorKey(&old)) == e.Tag {
+			o.Tries = old.Tries
+			return true
+		}
+	}
+	return false
 }
 
 // surprise logs that the vendor did what it said that it did not do.

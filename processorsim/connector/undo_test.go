@@ -73,6 +73,51 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// TestUndoneNothing: a vendor said that it did nothing, and tells a success under that key before
+// the next try. The success counts, so the vendor is not called again. The message may say what
+// comes later, too. Behind a fence the success does not count.
+func TestUndoneNothing(t *testing.T) {
+	for _, row := range []struct {
+		told  processor.State
+		fence bool
+		want  processor.LookupState
+	}{{processor.Succeeded, false, processor.Known}, {processor.Pending, false, processor.Known}, {processor.Succeeded, true, processor.Fenced}} {
+		r := newRig(t, time.Hour)
+		r.vendor.blind, r.vendor.next = true, lostAfter
+		op := authorization("01p.1", "4242424242424242")
+		if _, err := r.k.Send(t.Context(), op); err == nil {
+			t.Fatal("an answer")
+		}
+		success := r.vendor.told[0]
+		nothing := success
+		nothing.Result, nothing.Nothing = nil, true
+		r.event(200, nothing)
+		if l := r.lookup(op.Key); l.State != processor.Unseen {
+			t.Fatalf("after nothing: %+v", l)
+		}
+		if row.fence {
+			r.fence(op.Key)
+		}
+		first := *success.Result
+		first.Answer.State = row.told
+		told := success
+		told.Result = &first
+		r.event(200, told)
+		if l := r.lookup(op.Key); l.State != row.want || l.Answer != nil && l.Answer.State != row.told {
+			t.Errorf("%+v: %+v", row, l)
+		}
+		if row.fence {
+			continue
+		}
+		r.close()
+		r.open()
+		r.event(200, success)
+		if a := r.sent(op); a.State != processor.Succeeded || a.ProcessorTransactionID != "tx_1" || r.vendor.calls != 1 {
+			t.Errorf("%+v: %+v after %d calls", row, a, r.vendor.calls)
+		}
+	}
+}
+
 // TestTag: a message finds its operation by the payment and the tag, before the vendor's answer is
 // recorded. A message that names an unknown transaction waits while one is in doubt.
 func TestTag(t *testing.T) {
