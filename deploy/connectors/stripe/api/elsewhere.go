@@ -82,7 +82,7 @@ func multicapture(c *stripe.Charge) bool {
 }
 
 // canceled reports whether what a PaymentIntent held was released by a cancellation, or because it
-// expired.
+// expired. After a capture of a part its status is that of a success.
 func canceled(intent *stripe.PaymentIntent) bool {
 	return intent.Status == stripe.PaymentIntentStatusCanceled || intent.CanceledAt > 0
 }

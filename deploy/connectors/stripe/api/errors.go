@@ -115,7 +115,9 @@ func (d *declined) Error() string { return "declined: " + string(d.stated.Code) 
 func refusalCode(e *stripe.Error) string {
 	var status stripe.PaymentIntentStatus
 	if e.PaymentIntent != nil {
-		status = e.PaymentIntent.Status
+		if status = e.PaymentIntent.Status; canceled(e.PaymentIntent) {
+			status = stripe.PaymentIntentStatusCanceled
+		}
 	}
 	switch e.Code {
 	case stripe.ErrorCodeAmountTooLarge:

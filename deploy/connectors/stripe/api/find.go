@@ -102,7 +102,7 @@ func (s *Stripe) existing(ctx context.Context, o connector.Order) (*connector.Re
 		result, err = s.captured(o, intent)
 	case o.Kind == processor.Adjust && stamped:
 		result, err = s.adjusted(o, intent)
-	case o.Kind == processor.Void && intent.Status == stripe.PaymentIntentStatusCanceled:
+	case o.Kind == processor.Void && canceled(intent):
 		result, err = s.released(o, intent)
 	case o.Kind == processor.Complete && intent.Status != stripe.PaymentIntentStatusRequiresAction:
 		result, err = s.completed(o, intent)

@@ -75,8 +75,7 @@ func (s *Stripe) void(ctx context.Context, o connector.Order) (connector.Result,
 }
 
 func (s *Stripe) released(o connector.Order, intent *stripe.PaymentIntent) (connector.Result, error) {
-	if intent.ID != o.ParentID || intent.AmountCapturable != 0 ||
-		intent.Status != stripe.PaymentIntentStatusCanceled && intent.Status != stripe.PaymentIntentStatusSucceeded {
+	if intent.ID != o.ParentID || intent.AmountCapturable != 0 || !canceled(intent) {
 		return connector.Result{}, fmt.Errorf("after a cancellation a PaymentIntent is %q", intent.Status)
 	}
 	return connector.Result{Amount: o.Amount, Currency: o.Currency, Answer: processor.Answer{

@@ -19,7 +19,7 @@ func (d *Double) ByReference() map[string]Moved {
 		if i.charge != nil && i.charge.status == "succeeded" {
 			m.Authorized++
 		}
-		if i.status == "canceled" {
+		if i.canceled != 0 {
 			m.Cancelled++
 		}
 		m.Captured += i.received

@@ -286,6 +286,9 @@ func (d *Double) postCancel(c call) answer {
 
 func (d *Double) cancel(i *intent, reason string) {
 	i.status, i.reason, i.capturable, i.canceled = "canceled", reason, 0, d.seconds()
+	if i.received > 0 {
+		i.status = "succeeded" // with a part
+	}
 	d.emit("payment_intent.canceled", i.view(d, false))
 }
 
