@@ -132,6 +132,35 @@ func (k *Connector) outside(ctx context.Context, f protocol.Filter) (list []prot
 	return list, nil
 }
 
+// captureElsewhere returns the capture that a refund acts upon, if the vendor lists it and the book
+// does not have it; nil if the vendor lists none.
+func (k *Connector) captureElsewhere(ctx context.Context, refund *book.Operation) (capture *Parent, err error) {
+	lister, can := k.Vendor.(Lister)
+	if !can {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	f := protocol.Filter{Reference: refund.Reference}
+	known, err := k.authorizations(ctx, f)
+	if err != nil || len(known) == 0 {
+		return nil, err
+	}
+	call, end := context.WithTimeout(ctx, k.Patience)
+	defer end()
+	err = lister.List(call, f, known, func(e protocol.Entry) error {
+		if e.Operation == processor.Capture && e.ProcessorTransactionID == refund.ParentID && e.Reference == refund.Reference {
+			capture = &Parent{Answer: e.Answer, Operation: processor.Operation{
+				Kind: e.Operation, Processor: k.Name, MerchantID: e.ProcessorMerchantID, Reference: e.Reference, ParentID: e.ParentID,
+				Amount: e.Amount, Currency: e.Currency, Final: e.Final,
+			}}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the vendor's list: %w", err)
+	}
+	return capture, nil
+}
+
 // authorizations returns the transactions of the authorizations of the payment that f names.
 func (k *Connector) authorizations(ctx context.Context, f protocol.Filter) (known []string, err error) {
 	if f.Reference == "" {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 )
@@ -78,4 +79,44 @@ func TestListEnds(t *testing.T) {
 		send(before + listed)
 		return nil
 	}))
+}
+
+// TestRefundElsewhere: a refund may act upon a capture of its payment that only the vendor lists.
+// While the vendor has no list, the refund has no outcome, and is not sent.
+func TestRefundElsewhere(t *testing.T) {
+	r := newRig(t, time.Hour)
+	entry := func(id, reference string) protocol.Entry {
+		return protocol.Entry{Line: protocol.Line{
+			ID: id, Reference: domain.PaymentID(reference), Operation: processor.Capture, Amount: 300, Currency: "EUR", State: processor.Succeeded, CreatedAt: r.now,
+			ParentID: "tx_1", ProcessorTransactionID: id,
+		}, Answer: processor.Answer{State: processor.Succeeded, ProcessorTransactionID: id, At: r.now}}
+	}
+	vendor := lister{r.vendor, []protocol.Entry{entry("c_1", "01p"), entry("c_2", "01q")}, new([]string)}
+	r.k.Vendor = vendor
+	r.sent(authorization("01p.1", "4242424242424242"))
+	r.sent(following(processor.Refund, "01p.2", "c_1", 200))
+	if p := r.vendor.order.Parent; p == nil || p.Kind != processor.Capture || p.ParentID != "tx_1" || p.Amount != 300 || p.Answer.State != processor.Succeeded {
+		t.Errorf("%+v", p)
+	}
+	for i, parent := range []string{"c_2", "c_3"} {
+		if r.sent(following(processor.Refund, fmt.Sprintf("01p.%d", 3+i), parent, 200)); r.vendor.order.Parent != nil {
+			t.Errorf("%s: %+v", parent, r.vendor.order.Parent)
+		}
+	}
+	calls := r.vendor.calls
+	r.k.Vendor = listless{vendor}
+	op := following(processor.Refund, "01p.5", "c_1", 100)
+	if a, err := r.k.Send(t.Context(), op); err == nil || r.vendor.calls != calls {
+		t.Errorf("%+v after %d calls", a, r.vendor.calls-calls)
+	}
+	if l := r.lookup(op.Key); l.State != processor.Unseen {
+		t.Errorf("%+v", l)
+	}
+}
+
+// listless is a double whose list cannot be read.
+type listless struct{ lister }
+
+func (listless) List(context.Context, protocol.Filter, []string, func(protocol.Entry) error) error {
+	return errLost
 }

@@ -157,8 +157,12 @@ func (k *Connector) order(ctx context.Context, o *book.Operation, card *processo
 		return order, nil
 	}
 	parent, err := k.book.ByTransaction(ctx, o.ParentID, parents(o.Kind)...)
-	if parent != nil {
+	switch {
+	case err != nil:
+	case parent != nil:
 		order.Parent = &Parent{Operation: parent.Operation, Answer: *parent.Newest()}
+	case o.Kind == processor.Refund: // the ledger knows a capture that was made elsewhere from a list
+		order.Parent, err = k.captureElsewhere(ctx, o)
 	}
 	return order, err
 }

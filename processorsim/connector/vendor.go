@@ -67,7 +67,7 @@ type Lister interface {
 	// leaves out the operations of its book: they have that key, or the same kind and
 	// ProcessorTransactionID. ID is of one operation only, and never changes. Reference is that of
 	// the payment: if the vendor has only the transaction, look it up among known; an operation of
-	// no payment has its own transaction there.
+	// no payment has its own transaction there. A refund may act upon a capture that is listed.
 	List(ctx context.Context, f protocol.Filter, known []string, yield func(protocol.Entry) error) error
 }
 
@@ -81,7 +81,7 @@ type Order struct {
 	Answer   *processor.Answer // the result so far; nil if there is none. With Undo: a success that came too late.
 	Doubtful bool              // an earlier try under Key has an unknown outcome: a request may still be on its way
 	Undo     bool              // Finding.Undo was answered: Send never comes again with Key
-	Parent   *Parent           // what a complete, capture, void, refund or adjust acts upon; nil if it is not in the book
+	Parent   *Parent           // what a complete, capture, void, refund or adjust acts upon; nil if neither the book nor, for a refund, the vendor's list has it
 }
 
 // Tag names the order among those of its payment, for vendors that keep a short reference: at most

@@ -328,6 +328,38 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
+// TestRefundOfElsewhere: a capture that was made on Stripe's own pages can be refunded by the id
+// that the lists give it, up to its amount.
+func TestRefundOfElsewhere(t *testing.T) {
+	r := newRig(t)
+	sale := r.do(authorization("4242424242424242").Operation)
+	r.double.CaptureElsewhere(sale.ProcessorTransactionID, 300, false)
+	r.double.CaptureElsewhere(sale.ProcessorTransactionID, 400, false)
+	found, err := r.list(protocol.Filter{Reference: reference})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range found {
+		if e.Operation != processor.Capture {
+			continue
+		}
+		above := order(processor.Refund, e.ProcessorTransactionID).Operation
+		above.Amount = e.Amount + 1
+		if a := r.do(above); a.Code != protocol.CodeAboveCaptured {
+			t.Errorf("above %s: %+v", e.ProcessorTransactionID, a)
+		}
+		refund := order(processor.Refund, e.ProcessorTransactionID).Operation
+		refund.Amount = e.Amount
+		if a := r.do(refund); a.State != processor.Succeeded {
+			t.Errorf("of %s: %+v", e.ProcessorTransactionID, a)
+		}
+	}
+	other := order(processor.Refund, "ch_other_elsewhere_300").Operation
+	if a := r.do(other); a.Code != protocol.CodeParentNotFound {
+		t.Errorf("%+v", a)
+	}
+}
+
 // TestSecrets: neither the log, nor the book, nor an answer has the API key, a secret or a card.
 func TestSecrets(t *testing.T) {
 	r := newRig(t)
