@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 )
@@ -245,5 +246,26 @@ func TestChallenge(t *testing.T) {
 	r := newRig(t)
 	if a := r.sent(authorization("01p.1", cardChallenge)); a.State != processor.Declined || a.Code != protocol.CodeAuthenticationError {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestCaptureOfAdjusted: a capture that is not final takes the whole of what is held after an
+// adjustment, or is refused.
+func TestCaptureOfAdjusted(t *testing.T) {
+	for _, row := range []struct {
+		held, amount domain.Amount
+		want         processor.State
+	}{{1000, 1000, processor.Succeeded}, {1000, 999, processor.Failed}, {1500, 1250, processor.Failed}, {1500, 1500, processor.Succeeded}} {
+		r := newRig(t)
+		sale := r.sent(authorization("01p.1", approvedCard)).ProcessorTransactionID
+		r.sent(following(processor.Adjust, "01p.2", sale, row.held))
+		r.messages(r.d.drain()...)
+		capture := following(processor.Capture, "01p.3", sale, row.amount)
+		capture.Final = false
+		r.sent(capture)
+		r.messages(r.d.drain()...)
+		if l := r.lookup(capture.Key); l.Answer == nil || l.Answer.State != row.want || row.want == processor.Failed && l.Answer.Code != protocol.CodeNotSupported {
+			t.Errorf("%+v: %+v", row, l.Answer)
+		}
 	}
 }

@@ -178,8 +178,6 @@ func refuse(o connector.Order) (protocol.Code, string) {
 		return protocol.CodeParentNotFound, "no such transaction of this payment"
 	case o.Currency != "" && o.Currency != o.Parent.Currency:
 		return protocol.CodeCurrencyMismatch, "the authorization has another currency"
-	case o.Kind == processor.Capture && !o.Final && o.Amount < o.Parent.Amount:
-		return "several_captures", "Adyen releases the rest after the first capture: capture finally, or all"
 	case paymentOf(o) == "":
 		return protocol.CodeNotAuthorized, "the payment was not authorized"
 	}
