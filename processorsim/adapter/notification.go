@@ -57,12 +57,13 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 	}
 	if w.Answer != nil {
 		token := w.Answer.CardToken
-		for _, secret := range []*string{&w.Answer.ActionURL, &w.Answer.CardToken} { // a notification is stored
-			if *secret != "" {
-				tree, redacted = replaced(tree, *secret), true
-				clean, *secret = encoded(tree), ""
+		for _, secret := range []string{w.Answer.ActionToken, w.Answer.ActionURL, token} { // a notification is stored
+			if secret != "" {
+				tree, redacted = replaced(tree, secret), true
+				clean = encoded(tree)
 			}
 		}
+		w.Answer.ActionURL, w.Answer.CardToken = "", ""
 		*w.Answer = withoutOdd(*w.Answer, token)
 	}
 	named, rest := fieldsFor(name, tree).splitTree(clean, tree)

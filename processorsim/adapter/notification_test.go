@@ -43,11 +43,13 @@ func TestParseNotification(t *testing.T) {
 	}
 }
 
-// TestNotificationOfAction: the page of an action is in nothing that is stored.
+// TestNotificationOfAction: neither the token nor the page of an action is in a stored body. The
+// answer has the token, with which the customer goes on.
 func TestNotificationOfAction(t *testing.T) {
-	body := strings.Replace(captured, `"SUCCEEDED"`, `"ACTION_REQUIRED","actionToken":"tok","actionUrl":"https://bank/pay?t=s3cret"`, 1)
+	body := strings.Replace(captured, `"SUCCEEDED"`, `"ACTION_REQUIRED","actionToken":"t0ken","message":"go to /t0ken","actionUrl":"https://bank/pay?t=s3cret"`, 1)
 	got, err := adapter.ParseNotification(notificationSecret, processor.Adyen, signed(notificationSecret, body), []byte(body))
-	if err != nil || got.Answer.ActionURL != "" || strings.Contains(got.Body+got.Additional, "s3cret") || !got.Redacted {
+	if err != nil || got.Answer.ActionURL != "" || got.Answer.ActionToken != "t0ken" || !got.Redacted ||
+		strings.Contains(got.Body+got.Additional, "s3cret") || strings.Contains(got.Body+got.Additional, "t0ken") {
 		t.Error(got, err)
 	}
 }
