@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -16,7 +17,11 @@ import (
 
 type disputeFields dialects.Fields
 
-const maxWording = 500
+// Maximum numbers of characters.
+const (
+	maxWording    = 500
+	maxMerchantID = 255
+)
 
 // readDispute maps a dispute to the contract's terms. No error text repeats a value of the body.
 func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeUpdate, error) {
@@ -47,7 +52,8 @@ func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeU
 		return nil, errors.New("its dispute has no reason code")
 	case !d.Currency.Known():
 		return nil, errors.New("the currency of its dispute is not known")
-	case len(d.Wording) > maxWording || d.TransactionID != "" && !plainText(d.TransactionID, maxTransactionID) || len(d.MerchantID) > 255:
+	case utf8.RuneCountInString(d.Wording) > maxWording || d.TransactionID != "" && !plainText(d.TransactionID, maxTransactionID) ||
+		utf8.RuneCountInString(d.MerchantID) > maxMerchantID:
 		return nil, errors.New("a text of its dispute is too long or malformed")
 	}
 	var known bool

@@ -82,6 +82,10 @@ func TestUnreadableDisputes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	long := change(`"reason":"fraud"`, `"reason":"`+strings.Repeat("ü", 500)+`"`) // the limit is in characters
+	if notification, err := parse(processor.Braintree, long); err != nil || notification.Dispute == nil || notification.Dispute.Wording != strings.Repeat("ü", 500) {
+		t.Errorf("a wording of 500 characters: %+v %v", notification, err)
+	}
 	if notification, err := parse(processor.Worldpay, disputeOfWorldpay); err != nil || notification.Dispute.Amount != 1250 || notification.Dispute.TransactionID != "" || !notification.Dispute.ChallengeBy.IsZero() {
 		t.Errorf("%+v %v", notification.Dispute, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"payledger/domain"
 	"payledger/domain/exactjson"
@@ -87,7 +88,7 @@ func checkOperation(op processor.Operation) error {
 		return Invalid("amount is out of range")
 	case !op.Currency.Known() && !(whole && op.Currency == ""):
 		return Invalid("currency is not an ISO 4217 code")
-	case len(op.MerchantID) > 255 || len(op.ParentID) > 255 || len(op.NotifyURL) > 2048 || len(op.ReturnURL) > 2048:
+	case longer(op.MerchantID, 255) || longer(op.ParentID, 255) || longer(op.NotifyURL, 2048) || longer(op.ReturnURL, 2048):
 		return Invalid("a text is too long")
 	case holdsDivided(op.MerchantID) || holdsDivided(op.ParentID) || domain.HoldsCardNumber(op.NotifyURL) || domain.HoldsCardNumber(op.ReturnURL):
 		return Invalid("a text holds a card number")
@@ -139,6 +140,9 @@ func holdsDivided(id string) bool {
 	number, _ := domain.FindCardNumber(id, true)
 	return number != ""
 }
+
+// longer reports whether a text has more characters than a limit.
+func longer(text string, most int) bool { return utf8.RuneCountInString(text) > most }
 
 func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 

@@ -16,7 +16,9 @@ func TestRefusedOperations(t *testing.T) {
 	back := strings.Replace(authorize, `"notifyUrl"`, `"returnUrl":"https://shop/back","notifyUrl"`, 1)
 	const capture = `{"operation":"capture","reference":"01a","parentId":"x","amount":1,"currency":"EUR"}`
 	later := strings.NewReplacer(`:1,`, `:1,"Amount":2,"later":{"card":1},`).Replace(authorize) // a later version's fields
-	for _, good := range []string{authorize, back, capture, later} {
+	long := strings.NewReplacer(`"x"`, `"`+strings.Repeat("ü", 255)+`","processorMerchantId":"`+strings.Repeat("ü", 255)+
+		`","notifyUrl":"http://h/`+strings.Repeat("ü", 2039)+`"`).Replace(capture) // limits are in characters
+	for _, good := range []string{authorize, back, capture, later, long} {
 		if _, err := decodeOperation([]byte(good), processor.Adyen, "k"); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
@@ -49,6 +51,8 @@ func TestRefusedOperations(t *testing.T) {
 		{authorize, `"2031"`, `"31"`},
 		{capture, `"x"`, `""`},
 		{capture, `"x"`, `"` + strings.Repeat("x", 256) + `"`},
+		{capture, `"x"`, `"x","processorMerchantId":"` + strings.Repeat("ü", 256) + `"`},
+		{long, `http://h/`, `http://h/n`},
 		{capture, `"x"`, `"4242 4242 4242 4242"`},
 		{capture, `"x"`, `"x","card":{}`},
 		{capture, `"capture"`, `"complete"`},
