@@ -30,6 +30,7 @@ type Adapter struct {
 	operations, questions places
 	exchanged, unfit      func(error)
 	timeout               time.Duration // of one call; 0: none
+	listPause             time.Duration // Connection.ListPause
 	// Timed gets the duration of each call of Send, Lookup and Fence; call is the operation,
 	// "look-up" or "fence". unknown reports that the outcome is unknown. nil: nobody does. Set it
 	// before the first call.
@@ -240,7 +241,7 @@ func decode(call fmt.Stringer, text []byte, into any) error {
 // read sends r once and returns the body of an answer with status 200 and at most limit bytes. No
 // error text has one of the secrets.
 func (c *Adapter) read(r *http.Request, limit int64, secrets ...string) (body []byte, err error) {
-	err = c.exchange(r, c.timeout, func(response *http.Response) error {
+	err = c.exchange(r, &bound{limit: c.timeout}, func(response *http.Response) error {
 		text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 		switch {
 		case err != nil:

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -26,6 +27,9 @@ type Connection struct {
 	// Timeout bounds one call, from its place on, except a list by time, which has any length.
 	// After it the outcome is unknown. 0: only the caller's context bounds it.
 	Timeout time.Duration
+	// ListPause bounds the time before the header of a list by time, before its first element, and
+	// between two elements. What is done with an element does not count. 0: DefaultListPause.
+	ListPause time.Duration
 	// Exchanged gets the end of each exchange over the connection: nil for an answer, a refusal
 	// included. An exchange that the caller gave up is not one. nil: nobody does.
 	Exchanged func(error)
@@ -33,6 +37,10 @@ type Connection struct {
 	// cannot be an answer to it, as an error without a value of its body. nil: nobody does.
 	Unfit func(error)
 }
+
+// DefaultListPause is longer than a connector looks for an element at its vendor, or waits for the
+// outcome of an operation.
+const DefaultListPause = 10 * time.Minute
 
 // Errors of an exchange; each wraps ErrUnknown. All others mean that the processor did not answer.
 var (
@@ -63,7 +71,7 @@ func Open(c Connection) (*Adapter, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("the processor URL is not an http or https address without query and fragment") // it may hold a password
 	}
-	a := &Adapter{http: newHTTPClient(c.CAs), exchanged: c.Exchanged, unfit: c.Unfit, timeout: c.Timeout, token: c.Token, user: u.User}
+	a := &Adapter{http: newHTTPClient(c.CAs), exchanged: c.Exchanged, unfit: c.Unfit, timeout: c.Timeout, listPause: cmp.Or(c.ListPause, DefaultListPause), token: c.Token, user: u.User}
 	u.User = nil
 	a.base, a.path = strings.TrimSuffix(u.String(), "/"), strings.TrimSuffix(u.EscapedPath(), "/")
 	if c.Calls > 0 {
@@ -115,9 +123,38 @@ func (p places) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// exchange sends r once, and calls read with the response. It takes at most limit; 0: no bound. The
-// places bound operations apart from questions: look-ups go on while operations hang.
-func (c *Adapter) exchange(r *http.Request, limit time.Duration, read func(*http.Response) error) error {
+// bound ends an exchange after a time without a renewal. The zero value is no bound.
+type bound struct {
+	limit time.Duration
+	timer *time.Timer
+}
+
+// start returns the context of an exchange, which ends at the bound.
+func (b *bound) start(ctx context.Context) (context.Context, context.CancelFunc) {
+	if b.limit <= 0 {
+		return ctx, func() {}
+	}
+	own, cancel := context.WithCancel(ctx)
+	b.timer = time.AfterFunc(b.limit, cancel)
+	return own, func() { b.timer.Stop(); cancel() }
+}
+
+// renew begins the time again. rest stops it until then.
+func (b *bound) renew() {
+	if b.timer != nil {
+		b.timer.Reset(b.limit)
+	}
+}
+
+func (b *bound) rest() {
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+}
+
+// exchange sends r once, and calls read with the response. It ends at the bound. The places bound
+// operations apart from questions: look-ups go on while operations hang.
+func (c *Adapter) exchange(r *http.Request, b *bound, read func(*http.Response) error) error {
 	places := c.questions
 	if r.Header.Get(protocol.HeaderIdempotencyKey) != "" {
 		places = c.operations
@@ -127,16 +164,12 @@ func (c *Adapter) exchange(r *http.Request, limit time.Duration, read func(*http
 		return err // no exchange: the processor may be well
 	}
 	defer leave()
-	own := r
-	if limit > 0 {
-		ctx, cancel := context.WithTimeout(r.Context(), limit)
-		defer cancel()
-		own = r.WithContext(ctx)
-	}
-	err = c.sendOnce(own, read)
+	ctx, stop := b.start(r.Context())
+	defer stop()
+	err = c.sendOnce(r.WithContext(ctx), read)
 	given := r.Context().Err()
-	if err != nil && given == nil && own.Context().Err() != nil {
-		err = unknown("%s: no answer within %s: %w", c.call(r), limit, own.Context().Err())
+	if err != nil && given == nil && ctx.Err() != nil {
+		err = unknown("%s: no answer within %s: %w", c.call(r), b.limit, context.DeadlineExceeded)
 	}
 	if c.exchanged != nil && (err == nil || !errors.Is(given, context.Canceled)) {
 		c.exchanged(err)

@@ -109,12 +109,16 @@ func readList[T any](ctx context.Context, c *Adapter, path, what string, handle 
 		return err
 	}
 	var handled error
-	err = c.exchange(r, 0, func(response *http.Response) error {
+	b := &bound{limit: c.listPause}
+	err = c.exchange(r, b, func(response *http.Response) error {
+		b.renew()
 		if response.StatusCode != http.StatusOK {
 			text, _ := io.ReadAll(io.LimitReader(response.Body, protocol.MaxBody)) // for the error text only
 			return c.refused(c.call(r), response.StatusCode, text)
 		}
 		err := eachElement(response.Body, what, func(element T) error {
+			b.rest()
+			defer b.renew()
 			handled = handle(element)
 			return handled
 		})

@@ -1,14 +1,17 @@
 package adapter_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"payledger/domain/processor"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
@@ -104,3 +107,55 @@ func TestEndlessLists(t *testing.T) {
 		}
 	}
 }
+
+// TestSilentLists: a list by time that stands still is given up, whether its header, its first
+// element or a later one does not come, and so is a refusal that does not end. The pause begins
+// again with each element, and what is done with an element does not count.
+func TestSilentLists(t *testing.T) {
+	const pause = time.Minute
+	for _, row := range []struct {
+		status, lines int // 0: the header does not come
+		read          int
+	}{{0, 0, 0}, {200, 0, 0}, {200, 3, 3}, {503, 1, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			reader, writer := io.Pipe()
+			defer writer.Close()
+			var ended []error
+			answer := func(r *http.Request) (*http.Response, error) {
+				if row.status == 0 {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+				context.AfterFunc(r.Context(), func() { writer.CloseWithError(r.Context().Err()) })
+				return &http.Response{StatusCode: row.status, Header: http.Header{}, Body: reader, Request: r}, nil
+			}
+			c, err := adapter.Open(adapter.Connection{URL: "http://server", ListPause: pause, Exchanged: func(err error) { ended = append(ended, err) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Over(transport(answer))
+			go func() {
+				for range row.lines {
+					time.Sleep(pause - time.Second)
+					_, _ = io.WriteString(writer, capturedEntry+"\n")
+				}
+			}()
+			read := 0
+			err = c.Operations(t.Context(), processor.Adyen, time.Time{}, time.Time{}, func(processor.Record) error {
+				read++
+				time.Sleep(2 * pause)
+				return nil
+			})
+			if !errors.Is(err, processor.ErrUnknown) || !strings.Contains(err.Error(), "no answer within 1m0s") || errors.Is(err, context.Canceled) || read != row.read {
+				t.Errorf("%+v: %d operations, %v", row, read, err)
+			}
+			if len(ended) != 1 || ended[0] == nil {
+				t.Errorf("%+v: the exchange ends with %v", row, ended)
+			}
+		})
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

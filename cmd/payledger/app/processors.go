@@ -32,7 +32,7 @@ func (a *App) openProcessors(context.Context) (err error) {
 	connections := map[processor.Name]router.Connection{}
 	for name, t := range targets {
 		connections[name] = router.Connection{
-			Connection: adapter.Connection{URL: t.URL, Token: t.Token, CAs: authorities, Timeout: t.Timeout}, Secret: a.secretOf(t),
+			Connection: adapter.Connection{URL: t.URL, Token: t.Token, CAs: authorities, Timeout: t.CallTimeout(a.Options.PaymentTimeout)}, Secret: a.secretOf(t),
 			Simulated: a.Options.InProcess(),
 		}
 	}

@@ -226,6 +226,9 @@ func (c *Reconcile) processors(folder bool, args options.Arguments) (selected []
 	return names, at, options.UsageOf(append(faults, more...))
 }
 
+// callTimeout bounds a question to a processor, as the default of a running ledger does.
+const callTimeout = 90 * time.Second
+
 // books returns the processors' books of a stopped ledger.
 func (c *Reconcile) books(at map[processor.Name]options.Target) (reconcile.Books, error) {
 	if len(at) > 0 {
@@ -235,7 +238,7 @@ func (c *Reconcile) books(at map[processor.Name]options.Target) (reconcile.Books
 		}
 		connections := map[processor.Name]router.Connection{}
 		for name, t := range at {
-			connections[name] = router.Connection{Connection: adapter.Connection{URL: t.URL, Token: t.Token, CAs: authorities}}
+			connections[name] = router.Connection{Connection: adapter.Connection{URL: t.URL, Token: t.Token, CAs: authorities, Timeout: callTimeout}}
 		}
 		return router.Open(router.Config{Connections: connections})
 	}

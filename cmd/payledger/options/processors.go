@@ -1,6 +1,7 @@
 package options
 
 import (
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"net/url"
@@ -90,6 +91,11 @@ func (p Processors) Targets(s *ProcessorSecrets) (map[processor.Name]Target, []s
 	}
 	_, wrong := p.Authorities()
 	return targets, unique(append(faults, append(wrong, p.unusedAuthorities(targets)...)...))
+}
+
+// CallTimeout returns how long one call of the processor may take, if a caller waits for payment.
+func (t Target) CallTimeout(payment time.Duration) time.Duration {
+	return cmp.Or(t.Timeout, max(payment, MinCallTimeout))
 }
 
 // MinCallTimeout is the shortest time that --processor-timeout takes. A connector needs a call of

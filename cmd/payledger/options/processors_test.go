@@ -151,6 +151,14 @@ func TestProcessorTimeLimit(t *testing.T) {
 	if !strings.Contains(text, "--processor-timeout of STRIPE is 31s, longer than --payment-timeout 30s") || strings.Contains(text, "timeout of ADYEN") {
 		t.Error(text)
 	}
+	for own, want := range map[time.Duration]time.Duration{0: 30 * time.Second, 20 * time.Second: 20 * time.Second} {
+		if got := (options.Target{Timeout: own}).CallTimeout(o.PaymentTimeout); got != want {
+			t.Errorf("a call with the time %s may take %s, expected %s", own, got, want)
+		}
+	}
+	if got := (options.Target{}).CallTimeout(time.Millisecond); got != options.MinCallTimeout {
+		t.Errorf("a call may take %s", got)
+	}
 }
 
 // TestProcessorFiles: a file has a token or a secret for all processors, or a line for each.
