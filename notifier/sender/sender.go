@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
@@ -133,10 +134,25 @@ func headers(m Message, body []byte, set func(name, value string)) {
 	set("Content-Type", "application/json")
 	set("User-Agent", userAgent)
 	if m.IdempotencyKey != "" {
-		set("Idempotency-Key", m.IdempotencyKey)
+		set(idempotencyKey, m.IdempotencyKey)
 	}
 	for i, k := range m.Keys[:min(len(m.Keys), len(signatureHeaders))] {
 		set(signatureHeaders[i], signature.Sign(k.Text, body))
+	}
+}
+
+// idempotencyKey is the name of the header as net/http writes it.
+const idempotencyKey = "Idempotency-Key"
+
+// sendOnce makes net/http send a request once. net/http sends a request with an idempotency key
+// again if a reused connection ends before the answer: the receiver would get a second request that
+// no attempt records. net/http finds the header by its canonical spelling only; receivers compare
+// names of headers without regard to case. Without GetBody, the other way, net/http could not use
+// another connection for a request of which it has written nothing.
+func sendOnce(header http.Header) {
+	if key := header.Values(idempotencyKey); len(key) > 0 {
+		header.Del(idempotencyKey)
+		header[strings.ToLower(idempotencyKey)] = key
 	}
 }
 
@@ -158,6 +174,7 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 		return got, fmt.Errorf("%w: %w", guard.ErrRefused, err)
 	}
 	headers(m, body, request.Header.Set)
+	sendOnce(request.Header)
 	response, err := s.client.Do(request)
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrNotSent) {
 		return got, cause
