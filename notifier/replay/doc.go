@@ -24,5 +24,11 @@
 // Any node may continue a replay: the writes are compare-and-swap, and a node that loses stops its
 // run.
 //
+// # Order
+//
+// Deliveries begin in the order of each shard's events, and a few are under way at the same time.
+// Those of one aggregate follow one another: a payment's webhook is sent when the attempts of its
+// earlier ones have ended. A failed attempt holds up nothing.
+//
 // The package must not know: HTTP, lanes, the sending of one delivery (Notifier does it).
 package replay

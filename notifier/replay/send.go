@@ -6,46 +6,77 @@ import (
 	"sync"
 
 	"payledger/domain/webhook"
+	"payledger/eventstore"
 )
 
-// sendAll sends the chunk in order, maxAttempts deliveries at a time. After a failure it begins no
-// other, and waits for those under way.
+// sendAll sends the chunk in order, maxAttempts deliveries at a time, and those of one aggregate
+// one after the other. After a failure it begins no other, and waits for those under way.
 func (j *job) sendAll(ctx context.Context) error {
-	var (
-		mu      sync.Mutex
-		first   error
-		next    int
-		running sync.WaitGroup
-	)
-	following := func() *task {
-		mu.Lock()
-		defer mu.Unlock()
-		if first != nil || ctx.Err() != nil || next == len(j.chunk) {
-			return nil
-		}
-		next++
-		return &j.chunk[next-1]
-	}
+	q := newQueue(j.chunk)
+	var running sync.WaitGroup
 	for range min(maxAttempts, len(j.chunk)) {
 		running.Go(func() {
-			for one := following(); one != nil; one = following() {
+			for one := q.take(ctx); one != nil; one = q.take(ctx) {
 				counted, err := j.do(ctx, one)
-				mu.Lock()
-				if one.done = err == nil; counted && err == nil {
-					j.replay.Done++
-				}
-				if err != nil && first == nil {
-					first = err
-				}
-				mu.Unlock()
+				q.ended(one, counted, err)
 			}
 		})
 	}
 	running.Wait()
-	if first == nil && next < len(j.chunk) {
+	j.replay.Done += q.done
+	if q.first == nil && q.next < len(j.chunk) {
 		return ctx.Err()
 	}
-	return first
+	return q.first
+}
+
+// queue passes the tasks of a chunk to the workers.
+type queue struct {
+	mu    sync.Mutex
+	free  sync.Cond // signals that an aggregate has no task under way any more
+	chunk []task
+	next  int                     // place of the next task in chunk
+	busy  map[eventstore.Key]bool // aggregates that have a task under way
+	done  int                     // tasks that count as done
+	first error                   // of the tasks
+}
+
+func newQueue(chunk []task) *queue {
+	q := &queue{chunk: chunk, busy: map[eventstore.Key]bool{}}
+	q.free.L = &q.mu
+	return q
+}
+
+// take returns the next task, once no earlier task of its aggregate is under way. It returns nil
+// after the last task, after a failure, or when ctx has ended.
+func (q *queue) take(ctx context.Context) *task {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.first == nil && ctx.Err() == nil && q.next < len(q.chunk) {
+		one := &q.chunk[q.next]
+		if !q.busy[one.event.Key] {
+			q.busy[one.event.Key] = true
+			q.next++
+			return one
+		}
+		q.free.Wait() // the task under way ends, at the latest soon after ctx
+	}
+	return nil
+}
+
+// ended notes the end of a task. counted reports whether it adds one to the replay's Done.
+func (q *queue) ended(one *task, counted bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.busy, one.event.Key)
+	q.free.Broadcast()
+	one.done = err == nil
+	switch {
+	case err == nil && counted:
+		q.done++
+	case err != nil && q.first == nil:
+		q.first = err
+	}
 }
 
 // do executes the step of one delivery. counted reports whether the delivery adds one to the
