@@ -249,6 +249,10 @@ func resendError(row deliveries.Row, err error) error {
 	switch {
 	case errors.Is(err, eventstore.ErrNotFound): // the index has the delivery, so its record was dropped
 		return errDropped(row)
+	case errors.Is(err, delivery.ErrMaxManual):
+		err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation, "The delivery was resent %d times, which is the limit.", delivery.MaxManual)
+		err.Recovery = "Read the webhook's content at GET /management/webhook-deliveries/" + row.ID + ", or create another endpoint and send it the events with POST /management/webhook-replays."
+		return err
 	case errors.Is(err, message.ErrNoEndpoint):
 		err := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The delivery's webhook endpoint was deleted.")
 		err.Recovery = "Create an endpoint with POST /management/webhook-endpoints, and send it the events with POST /management/webhook-replays."

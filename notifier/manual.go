@@ -25,7 +25,8 @@ func noRecord(context.Context) error { return nil }
 // ResendOnce makes one manual attempt of a delivery now, in any status, and records it (D18). A
 // success ends the delivery; a failure changes only the list of attempts. A receiver's failure is
 // not returned as an error. eventstore.ErrNotFound means that the account has no such delivery.
-// ErrNoEndpoint and ErrDisabled mean that nothing was sent.
+// ErrNoEndpoint and ErrDisabled mean that nothing was sent, and so does delivery.ErrMaxManual: the
+// delivery has as many manual attempts as it may have.
 //
 // key is the request's idempotency key; "" for none. If an attempt with the key is recorded,
 // ResendOnce makes none. Otherwise it calls record first. If record fails, nothing is sent. From
@@ -54,6 +55,9 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	}
 	if request != "" && d.Requested(request) {
 		return nil
+	}
+	if err := d.CheckManual(); err != nil {
+		return err
 	}
 	whole := context.WithoutCancel(ctx)
 	composeCtx, recorded, cause := ctx, false, ""

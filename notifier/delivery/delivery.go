@@ -26,6 +26,17 @@ const Schema = 1
 // wrote the record again.
 var ErrNewerRecord = errors.New("notifier: record written by a newer schema")
 
+// MaxManual bounds the manual attempts of a delivery: each attempt adds to the delivery's record,
+// which must fit into a message of the store.
+const MaxManual = 1000
+
+// ErrMaxManual means that MaxManual manual attempts of the delivery are recorded.
+var ErrMaxManual = fmt.Errorf("notifier: the delivery has %d manual attempts", MaxManual)
+
+// maxRecord is the size in bytes from which Encode leaves out excerpts. It is far above the largest
+// record of MaxManual attempts, and far below the store's limit.
+const maxRecord = 2 << 20
+
 // Permanent reports whether repeating an operation that failed with err cannot help.
 func Permanent(err error) bool {
 	return errors.Is(err, format.ErrNewerSchema) || errors.Is(err, format.ErrUnknownEvent) ||
@@ -139,6 +150,14 @@ func Plan(r *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind,
 	}
 }
 
+// CheckManual returns ErrMaxManual if no further manual attempt may be made.
+func (d Delivery) CheckManual() error {
+	if len(d.Attempts)-d.AutomaticAttempts() >= MaxManual {
+		return ErrMaxManual
+	}
+	return nil
+}
+
 // AutomaticAttempts counts the attempts that were not manual.
 func (d Delivery) AutomaticAttempts() (n int) {
 	for _, a := range d.Attempts {
@@ -190,13 +209,31 @@ func (d Delivery) Cancel() Delivery {
 	return d
 }
 
-// Encode returns the bytes of the record.
+// Encode returns the bytes of the record. A record that would be larger than maxRecord loses the
+// excerpts of manual attempts, the oldest first: the store refuses a larger one, and the outcome of
+// an attempt must be recorded.
 func (d Delivery) Encode() ([]byte, error) {
 	b, err := codec.Marshal(d)
+	if over := len(b) - maxRecord; err == nil && over > 0 {
+		b, err = codec.Marshal(d.withoutExcerpts(over))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("notifier: delivery %s: %w", d.Name(), err)
 	}
 	return b, nil
+}
+
+// withoutExcerpts returns the delivery without the excerpts of its oldest manual attempts, about as
+// many bytes in total.
+func (d Delivery) withoutExcerpts(bytes int) Delivery {
+	d.Attempts = slices.Clone(d.Attempts)
+	for i := range d.Attempts {
+		if a := &d.Attempts[i]; a.Manual && bytes > 0 {
+			bytes -= len(a.Excerpt)
+			a.Excerpt = ""
+		}
+	}
+	return d
 }
 
 // Decode returns the delivery of a stored record. A record of a newer schema is ErrNewerRecord.

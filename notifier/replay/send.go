@@ -2,11 +2,13 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
 )
 
 // sendAll sends the chunk in order, maxAttempts deliveries at a time, and those of one aggregate
@@ -95,6 +97,9 @@ func (j *job) do(ctx context.Context, one *task) (counted bool, err error) {
 	switch what {
 	case stepResend:
 		err = j.Notifier.ResendUntil(ctx, j.cut, j.replay.Account, name)
+		if errors.Is(err, delivery.ErrMaxManual) { // it was sent often enough, and does not hold up the others
+			err = nil
+		}
 	case stepPlan:
 		err = j.planAndWait(ctx, one)
 	}
