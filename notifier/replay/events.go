@@ -18,9 +18,9 @@ type relevantEvent struct {
 	wanted []webhook.Candidate
 }
 
-// eachEvent calls do for the relevant events of a replay, on each shard from after At up to End.
-// Each shard's events are in order, and the shards are merged by the events' times. So a payment's
-// events are always in order.
+// eachEvent calls do for the relevant events of a replay, on each shard from after At up to End, or
+// to the first event that is clearly after To. Each shard's events are in order, and the shards are
+// merged by the events' times. So a payment's events are always in order.
 func (r *Replayer) eachEvent(ctx context.Context, p *record, do func(relevantEvent) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var readers sync.WaitGroup
@@ -79,7 +79,7 @@ func (w *shardEvents) fill() error {
 
 func (r *Replayer) read(ctx context.Context, p *record, shard int, after, end uint64, to chan<- relevantEvent) error {
 	err := r.Store.Subscribe(ctx, shard, after, func(e *eventstore.Recorded) error {
-		if e.Seq > end {
+		if e.Seq > end || e.Time.After(p.To.Add(slack)) {
 			return errEndOfRange
 		}
 		wanted, err := p.wanted(e)

@@ -49,8 +49,8 @@ type Config struct {
 type Replayer struct {
 	Config
 	pace     *rate.Limiter
-	process  string        // the id of this process, in its records
-	counting chan struct{} // holds a token while a replay's range is counted: one at a time
+	process  string // the id of this process, in its records
+	counts   *counts
 	attempts firstAttempts
 
 	mu      sync.Mutex
@@ -68,7 +68,7 @@ func New(c Config) (*Replayer, error) {
 	}
 	return &Replayer{
 		Config: c, pace: rate.NewLimiter(rate.Limit(c.PerSecond), max(1, int(c.PerSecond/20))), process: process,
-		counting: make(chan struct{}, 1), attempts: firstAttempts{waiting: map[string]chan struct{}{}}, active: map[string]bool{},
+		counts: newCounts(), attempts: firstAttempts{waiting: map[string]chan struct{}{}}, active: map[string]bool{},
 	}, nil
 }
 

@@ -82,11 +82,35 @@ func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (r
 	if err != nil {
 		return record{}, deliveries.Unreadable(err)
 	}
+	at, err := r.before(ctx, q.From, end)
+	if err != nil {
+		return record{}, deliveries.Unreadable(err)
+	}
 	return record{
 		Schema: schema, ID: id, Account: q.Account, Endpoint: q.Endpoint, From: q.From, To: q.To,
 		Kinds: kindsOf(q.EventTypes, endpoint), OnlyFailed: q.OnlyFailed, CreatedAt: r.Now().UTC().Truncate(time.Microsecond),
-		Runner: r.process, State: deliveries.ReplayRunning, End: end, At: make([]uint64, len(end)),
+		Runner: r.process, State: deliveries.ReplayRunning, End: end, At: at,
 	}, nil
+}
+
+// slack is far longer than the clocks of nodes differ. The times of a shard's events may go back by
+// that much.
+const slack = 10 * time.Minute
+
+// before returns for each shard an address below all events from a time on, at most end.
+func (r *Replayer) before(ctx context.Context, from time.Time, end []uint64) ([]uint64, error) {
+	at := make([]uint64, len(end))
+	if from.IsZero() {
+		return at, nil
+	}
+	for shard := range at {
+		first, err := r.Store.Before(ctx, shard, from.Add(-slack))
+		if err != nil {
+			return nil, err
+		}
+		at[shard] = min(first, end[shard])
+	}
+	return at, nil
 }
 
 func kindsOf(asked []string, endpoint account.Endpoint) []webhook.Kind {
@@ -104,17 +128,14 @@ func kindsOf(asked []string, endpoint account.Endpoint) []webhook.Kind {
 	return slices.Compact(kinds)
 }
 
-// count counts the webhooks that the replay has to send. Only one count runs at a time, because it
-// reads the log.
+// count counts the webhooks that the replay has to send.
 func (r *Replayer) count(ctx context.Context, p *record) error {
-	select {
-	case r.counting <- struct{}{}:
-		defer func() { <-r.counting }()
-	case <-ctx.Done():
-		return ctx.Err()
+	end, err := r.counts.begin(ctx, p.Account)
+	if err != nil {
+		return err
 	}
+	defer end()
 	defer r.Index.Hasten()() // the index must not be behind the floor
-	var err error
 	if p.Through, err = r.WaitForIndex(ctx); err != nil {
 		return err
 	}
