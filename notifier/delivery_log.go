@@ -54,7 +54,7 @@ func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, er
 	l.replays, err = replay.New(replay.Config{
 		Store: c.Notifier.Store, Stream: l.stream, Notifier: c.Notifier, Endpoint: c.Notifier.messages.Endpoint,
 		Index: c.Index, WaitForIndex: l.waitForIndex, Health: c.Notifier.health, Now: c.Now, Random: c.Notifier.Random, Log: c.Notifier.Logger,
-		PerSecond: cmp.Or(c.ReplayRate, DefaultReplayRate), Grace: c.Notifier.Grace,
+		PerSecond: cmp.Or(c.ReplayRate, DefaultReplayRate), Grace: c.Notifier.Grace, Ownership: c.Notifier.ownership,
 	})
 	if err != nil {
 		return nil, err

@@ -42,8 +42,14 @@ func newLogRig(t testing.TB) *logRig {
 func (r *logRig) start() {
 	r.t.Helper()
 	r.rig.start()
+	r.openLog(r.dir + "/views")
+}
+
+// openLog opens the attempt log of the rig's notifier with an index in a folder, and runs it.
+func (r *logRig) openLog(dir string) {
+	r.t.Helper()
 	var err error
-	r.index, err = deliveries.Open(context.Background(), r.dir+"/views", zerolog.Nop())
+	r.index, err = deliveries.Open(context.Background(), dir, zerolog.Nop())
 	r.must(err)
 	r.log, err = OpenDeliveryLog(context.Background(), DeliveryLogConfig{
 		Notifier: r.notifier, Index: r.index, ReplayRate: r.rate, Now: func() time.Time { return time.Now().Add(-r.slow) },

@@ -28,6 +28,7 @@ type storedReplay struct {
 	OnlyFailed bool                   `json:"onlyFailed,omitempty"`
 	CreatedAt  time.Time              `json:"createdAt"`
 	Runner     string                 `json:"runner"`
+	Owner      string                 `json:"owner,omitempty"`
 	State      deliveries.ReplayState `json:"state"`
 	Failure    string                 `json:"failure,omitempty"`
 	End        []uint64               `json:"end"`

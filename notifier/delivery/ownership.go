@@ -45,6 +45,16 @@ func (o Ownership) IsMine(d Delivery) bool {
 // MayTake reports whether this node owns the delivery, or may take it over.
 func (o Ownership) MayTake(d Delivery) bool { return o.IsMine(d) || o.Nodes.Gone(d.Owner()) }
 
+// MayRun reports whether this node may do the work of an owner id: the id is its own or gone; "" is
+// no id.
+func (o Ownership) MayRun(owner string) bool {
+	if o.Nodes == nil || owner == "" {
+		return true
+	}
+	me, _ := o.Nodes.Holder()
+	return owner == me || o.Nodes.Gone(owner)
+}
+
 // Plans is Nodes.Plans.
 func (o Ownership) Plans(command string) bool { return o.Nodes == nil || o.Nodes.Plans(command) }
 

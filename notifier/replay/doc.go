@@ -14,15 +14,16 @@
 //
 //  1. the replay's record, closed (start.go): the caller has no answer, and the replay never runs.
 //     A drop deletes its record, or a repeat with the same idempotency key replaces it (repeat.go).
-//  2. the list with the replay: the next start of a process runs the replay.
+//  2. the list with the replay: the next owner runs the replay (below).
 //  3. the replay's record, open, when the replay starts to run, and again with its progress: the
 //     same.
-//  4. at the replay's end, its record, closed: the next start of a process removes the replay from
-//     the list.
+//  4. at the replay's end, its record, closed: the next owner removes the replay from the list.
 //  5. the list without the replay: nothing is left to do.
 //
-// Any node may continue a replay: the writes are compare-and-swap, and a node that loses stops its
-// run.
+// In a cluster the record names the owner id of the node that runs the replay (package nodes). Once
+// this id is gone, or at the start of the only process, the next owner continues the replay: the
+// first node that writes its own id into the record. The writes are compare-and-swap, and a node
+// that loses, or gets another owner id, stops its run.
 //
 // # Order
 //

@@ -29,7 +29,7 @@ var goldenDelivery = delivery.Delivery{
 var goldenReplay = record{
 	Schema: 1, ID: "44444444-0000-4000-8000-000000000004", Account: "acct1", Endpoint: goldenDelivery.Endpoint,
 	From: goldenTime, To: goldenTime.Add(time.Hour), Kinds: []webhook.Kind{webhook.PaymentRefund, webhook.PaymentStatus}, OnlyFailed: true,
-	CreatedAt: goldenTime.Add(2 * time.Hour), Runner: goldenDelivery.Planner, State: deliveries.ReplayFailed, Failure: "the endpoint was deleted",
+	CreatedAt: goldenTime.Add(2 * time.Hour), Runner: goldenDelivery.Planner, Owner: "node1.2", State: deliveries.ReplayFailed, Failure: "the endpoint was deleted",
 	End: []uint64{7, 0, 70_000}, At: []uint64{7, 0, 400}, DoneAfterAt: []string{goldenDelivery.Name()}, Count: 9, Done: 3, Through: 70_001,
 }
 

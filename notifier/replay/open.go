@@ -10,6 +10,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 )
 
@@ -29,8 +30,13 @@ type openList struct {
 }
 
 func (r *Replayer) openList(ctx context.Context) (openList, uint64, error) {
+	return listOf(r.Stream.Last(ctx, listName))
+}
+
+// listOf returns the list in a stored record, and the record's place. err is the error of reading
+// the record.
+func listOf(stored deliverylog.Record, err error) (openList, uint64, error) {
 	var o openList
-	stored, err := r.Stream.Last(ctx, listName)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		return o, 0, nil
 	}

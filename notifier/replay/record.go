@@ -34,7 +34,8 @@ type record struct {
 	Kinds       []webhook.Kind         `json:"eventTypes"` // never empty
 	OnlyFailed  bool                   `json:"onlyFailed,omitempty"`
 	CreatedAt   time.Time              `json:"createdAt"`
-	Runner      string                 `json:"runner"` // the writing process, so that no two nodes write the same bytes
+	Runner      string                 `json:"runner"`          // the writing process, so that no two nodes write the same bytes
+	Owner       string                 `json:"owner,omitempty"` // in a cluster: owner id of the node that runs it
 	State       deliveries.ReplayState `json:"state"`
 	Failure     string                 `json:"failure,omitempty"`
 	End         []uint64               `json:"end"`             // per shard: the sequence of the last event in the replay

@@ -17,6 +17,8 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/due"
+	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 	"payledger/projections/deliveries"
 )
@@ -43,7 +45,11 @@ type Config struct {
 	Log          zerolog.Logger
 	PerSecond    float64       // deliveries, of all replays together
 	Grace        time.Duration // for attempts in flight after Run's context has ended
+	Ownership    delivery.Ownership
 }
+
+// goneEvery is the interval in which a node looks for replays of nodes that are gone.
+const goneEvery = 500 * time.Millisecond
 
 // Replayer starts, runs and continues replays.
 type Replayer struct {
@@ -72,22 +78,31 @@ func New(c Config) (*Replayer, error) {
 	}, nil
 }
 
-// Run runs the open replays and every replay that Start starts, until ctx ends. The next start
-// continues them.
+// Run runs the open replays and every replay that Start starts, until ctx ends: those of this node
+// and, in a cluster, those of nodes that are gone. The next start continues them.
 func (r *Replayer) Run(ctx context.Context) {
 	cut, end := health.Extend(ctx, r.Grace)
 	defer end()
 	r.mu.Lock()
 	r.context, r.cut = ctx, cut
 	r.mu.Unlock()
-	_ = r.Health.Retry(ctx, listName, func() error { return r.startOpen(ctx) }, func(err error) {
-		r.Log.Error().Err(err).Msg("webhook replays cannot be read; trying again")
-	})
+	r.startAll(ctx)
+	for r.Ownership.Nodes != nil && due.Rest(ctx, goneEvery, nil) == nil {
+		if r.anyToStart() {
+			r.startAll(ctx)
+		}
+	}
 	<-ctx.Done()
 	r.mu.Lock()
 	r.context = nil // start starts nothing any more
 	r.mu.Unlock()
 	r.running.Wait()
+}
+
+func (r *Replayer) startAll(ctx context.Context) {
+	_ = r.Health.Retry(ctx, listName, func() error { return r.startOpen(ctx) }, func(err error) {
+		r.Log.Error().Err(err).Msg("webhook replays cannot be read; trying again")
+	})
 }
 
 // Attempted notes that an attempt of a delivery is recorded.
@@ -103,6 +118,7 @@ func (r *Replayer) Needs(ctx context.Context, stored deliverylog.Record) (bool, 
 	return slices.Contains(list.Open, stored.Name), err
 }
 
+// startOpen starts the open replays that this node owns or may take over, and that do not run here.
 func (r *Replayer) startOpen(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,6 +127,25 @@ func (r *Replayer) startOpen(ctx context.Context) error {
 		err = errors.Join(err, r.startNamed(ctx, name))
 	}
 	return err
+}
+
+// anyToStart reports whether startOpen would start a replay, by the records that this process has.
+// It makes no request.
+func (r *Replayer) anyToStart() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list, _, err := listOf(r.Stream.Known(listName))
+	return err == nil && slices.ContainsFunc(list.Open, func(name string) bool {
+		if r.active[name] {
+			return false
+		}
+		stored, err := r.Stream.Known(name)
+		if err != nil {
+			return false // a start reports it
+		}
+		p, err := decode(stored)
+		return err == nil && r.Ownership.MayRun(p.Owner)
+	})
 }
 
 func (r *Replayer) startNamed(ctx context.Context, name string) error {
@@ -122,22 +157,22 @@ func (r *Replayer) startNamed(ctx context.Context, name string) error {
 		return err
 	}
 	p, err := decode(stored)
-	if err != nil {
-		return err
+	if err == nil && r.Ownership.MayRun(p.Owner) {
+		r.start(p, stored.Seq)
 	}
-	r.start(p, stored.Seq)
-	return nil
+	return err
 }
 
-// start runs a replay. Before Run it does nothing: Run starts all open replays. The caller holds
-// the lock.
+// start runs a replay as this node's own. Before Run it does nothing: Run starts all open replays.
+// The caller holds the lock.
 func (r *Replayer) start(p record, at uint64) {
 	ctx := r.context
-	if ctx == nil || r.active[p.name()] {
+	owner, err := r.Ownership.Holder()
+	if ctx == nil || r.active[p.name()] || err != nil { // without an owner id, a later look at the open replays starts it
 		return
 	}
 	r.active[p.name()] = true
-	p.Runner = r.process
+	p.Runner, p.Owner = r.process, owner
 	r.running.Go(func() {
 		j := &job{Replayer: r, replay: p, at: at, skip: p.DoneAfterAt}
 		j.run(ctx)

@@ -53,7 +53,7 @@ func (j *job) run(ctx context.Context) {
 			j.Log.Warn().Err(err).Str("replay", name).Msg("a webhook replay ends early")
 			err = j.finish(ctx)
 		}
-		if ctx.Err() == nil && errors.Is(err, eventstore.ErrConflict) {
+		if ctx.Err() == nil && (errors.Is(err, eventstore.ErrConflict) || errors.Is(err, errOtherOwner)) {
 			j.Log.Warn().Str("replay", name).Msg("another process goes on with a webhook replay")
 			return nil
 		}
@@ -61,6 +61,20 @@ func (j *job) run(ctx context.Context) {
 	}, func(err error) {
 		j.Log.Error().Err(err).Str("replay", name).Msg("a webhook replay is held up; trying again")
 	})
+}
+
+var errOtherOwner = errors.New("notifier: the replay belongs to an earlier owner id of this node")
+
+// owns returns nil while this node has the owner id that the replay's record names. After another
+// id, the node that takes the replay over goes on with it.
+func (j *job) owns() error {
+	switch now, err := j.Ownership.Holder(); {
+	case err != nil:
+		return err
+	case now != j.replay.Owner:
+		return errOtherOwner
+	}
+	return nil
 }
 
 func over(err error) bool {

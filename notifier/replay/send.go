@@ -94,6 +94,9 @@ func (j *job) do(ctx context.Context, one *task) (counted bool, err error) {
 			return false, err
 		}
 	}
+	if err := j.owns(); err != nil {
+		return false, err
+	}
 	switch what {
 	case stepResend:
 		err = j.Notifier.ResendUntil(ctx, j.cut, j.replay.Account, name)

@@ -86,10 +86,11 @@ func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (r
 	if err != nil {
 		return record{}, deliveries.Unreadable(err)
 	}
+	owner, _ := r.Ownership.Holder() // if this id is gone, another node runs the replay
 	return record{
 		Schema: schema, ID: id, Account: q.Account, Endpoint: q.Endpoint, From: q.From, To: q.To,
 		Kinds: kindsOf(q.EventTypes, endpoint), OnlyFailed: q.OnlyFailed, CreatedAt: r.Now().UTC().Truncate(time.Microsecond),
-		Runner: r.process, State: deliveries.ReplayRunning, End: end, At: at,
+		Runner: r.process, Owner: owner, State: deliveries.ReplayRunning, End: end, At: at,
 	}, nil
 }
 
