@@ -100,6 +100,16 @@ func (s State) requestFollowUp(at time.Time) State {
 	return s
 }
 
+// FollowsAnswer reports whether a void or a capture was requested by an answer to its authorization
+// (requestFollowUp), and by no caller: it was requested at the time of the answer.
+func (s State) FollowsAnswer(op Operation) bool {
+	if op.Kind != processor.Void && op.Kind != processor.Capture || op.OutOfBandID != "" {
+		return false
+	}
+	held, _ := s.Operation(op.Parent)
+	return slices.ContainsFunc(held.Answers, func(a OperationAnswer) bool { return a.At.Equal(op.RequestedAt) })
+}
+
 // startedOrDone reports whether an operation of kind, a capture or a void, is open or has
 // succeeded.
 func (s State) startedOrDone(kind processor.Kind) bool {

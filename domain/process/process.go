@@ -103,8 +103,9 @@ func LookupsWithin(age time.Duration) (n int) {
 
 // MayResend reports whether the caller sends an operation again under its key if the processor has
 // not received it (D8). After the payment timeout no client waits for the operation: the caller
-// fences its key and records a failure. It does the same if requestedAt is that far in the future:
-// the clock was set back, and the age of the request is unknown.
-func MayResend(requestedAt, now time.Time, paymentTimeout time.Duration) bool {
-	return now.Sub(requestedAt).Abs() < paymentTimeout
+// fences its key and records a failure. It does the same if the request is that far in the future:
+// the clock was set back, and the age of the request is unknown. An operation that an answer
+// requested was promised, and is sent at any age: nobody else would request it again (D5.8, D7).
+func MayResend(s payment.State, op payment.Operation, now time.Time, paymentTimeout time.Duration) bool {
+	return s.FollowsAnswer(op) || now.Sub(op.RequestedAt).Abs() < paymentTimeout
 }

@@ -165,13 +165,24 @@ func TestAsked(t *testing.T) {
 }
 
 // TestMayResend: sent again only while the payment timeout runs, and not when that is not known,
-// because the clock was set back (D8).
+// because the clock was set back. The void of an intended cancellation and an automatic capture are
+// sent again at any age (D8).
 func TestMayResend(t *testing.T) {
 	const timeout = 90 * time.Second
 	rows := map[time.Duration]bool{-25 * time.Hour: false, -timeout: false, -time.Second: true, 0: true, timeout - 1: true, timeout: false, time.Hour: false}
 	for after, want := range rows {
-		if got := process.MayResend(noon, noon.Add(after), timeout); got != want {
-			t.Errorf("%s after the request: %v", after, got)
+		for _, kind := range []processor.Kind{processor.Authorize, processor.Capture, processor.Void, processor.Refund} {
+			held := payment.Operation{Revision: 1, Kind: processor.Authorize, Answers: []payment.OperationAnswer{{At: noon.Add(-time.Second)}, {At: noon}}}
+			op := payment.Operation{Revision: 3, Kind: kind, Parent: 1, RequestedAt: noon}
+			s := payment.State{Operations: []payment.Operation{held, op}}
+			promised := kind == processor.Capture || kind == processor.Void
+			if got := process.MayResend(s, op, noon.Add(after), timeout); got != (want || promised) {
+				t.Errorf("%s, requested by an answer, %s after the request: %v", kind, after, got)
+			}
+			op.RequestedAt = noon.Add(time.Microsecond) // by a caller
+			if got := process.MayResend(s, op, op.RequestedAt.Add(after), timeout); got != want {
+				t.Errorf("%s %s after the request: %v", kind, after, got)
+			}
 		}
 	}
 }

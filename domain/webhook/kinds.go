@@ -81,7 +81,7 @@ func actionAppears(s payment.State) bool {
 		return false
 	}
 	last := s.NewestRequest()
-	return last.Kind == processor.Void && last.RequestedAt.Equal(s.Authorization().Answer().At)
+	return last.Kind == processor.Void && s.FollowsAnswer(last)
 }
 
 // Candidate is a webhook that an event causes if the condition holds.

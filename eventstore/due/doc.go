@@ -26,7 +26,7 @@
 //	                                              the next try after a failure of the log
 //	the questions of package pending (D8)         its loops run by the process's own clock; requests ahead of the
 //	                                              clock count as old
-//	whether an unseen operation is sent again     MayResend: a request further ahead than the payment timeout is fenced
+//	whether an unseen operation is sent again     MayResend: a caller's request further ahead than the payment timeout is fenced
 //	an action of the customer that expires (D7)   Left, then the agenda's own clock: package pending finds actions that expire too far ahead
 //	decisions about attempts after a crash (§3.3) package pending: those ahead of the clock are taken up at once
 //	retries of webhooks (D18)                     Left when a record is read, then the process's own clock; Jumps

@@ -16,7 +16,7 @@ const (
 	Overtaken   FailureMode = "is overtaken on another node"     // which recovers the payment and repeats the request
 	Left        FailureMode = "happens, the caller is gone"      // who sent the request has hung up
 	Late        FailureMode = "happens, nobody answers for long" // a call: past the payment timeout
-	Never       FailureMode = "does not arrive, nobody answers"  // a call: past the payment timeout, then it is fenced
+	Never       FailureMode = "does not arrive, nobody answers"  // a call: past the payment timeout; then a caller's operation is fenced
 )
 
 // AppendModes are the failure modes of an appended event after which no process connects again:

@@ -39,7 +39,7 @@ var actions = []action{
 		status: payment.StatusSettled, books: authorized + ", capture SUCCEEDED",
 		effects: []effect{
 			{on: commandstest.Authorize, neverStatus: payment.StatusFailed}, {on: "payment.authorized"},
-			{on: "send capture", neverStatus: payment.StatusAuthorized, neverBooks: authorized}, {on: "payment.captured"},
+			{on: "send capture", neverStatus: payment.StatusSettled, neverBooks: authorized + ", capture SUCCEEDED"}, {on: "payment.captured"},
 		},
 	},
 	{
@@ -82,7 +82,7 @@ var actions = []action{
 		status: payment.StatusCancelled, books: authorized + ", void SUCCEEDED",
 		effects: []effect{
 			{on: "payment.key_claimed"}, {on: "payment.cancellation_intended"}, {on: "payment.authorized"},
-			{on: "send void", neverStatus: payment.StatusAuthorized, neverBooks: authorized}, {on: "payment.voided"},
+			{on: "send void", neverStatus: payment.StatusCancelled, neverBooks: authorized + ", void SUCCEEDED"}, {on: "payment.voided"},
 		},
 	},
 }

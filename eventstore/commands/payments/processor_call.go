@@ -30,8 +30,8 @@ func (s *Payments) callTimeout(f *operationInFlight) time.Duration {
 }
 
 // callProcessor sends the operation, or looks up its outcome. An operation that the processor never
-// received is sent again within the payment timeout, and fenced later (D8). callProcessor returns
-// false if the outcome is still unknown.
+// received is sent again or fenced (D8: process.MayResend). callProcessor returns false if the
+// outcome is still unknown.
 func (s *Payments) callProcessor(ctx context.Context, f *operationInFlight, send bool) (processor.Answer, bool) {
 	op, _ := f.tip.State.Operation(f.revision)
 	name := op.Target.Processor
@@ -40,7 +40,7 @@ func (s *Payments) callProcessor(ctx context.Context, f *operationInFlight, send
 	}
 	found, err := s.Processors.Lookup(ctx, name, f.key)
 	if err == nil && found.State == processor.Unseen {
-		if process.MayResend(op.RequestedAt, s.Store.Now(), s.PaymentTimeout) {
+		if process.MayResend(f.tip.State, op, s.Store.Now(), s.PaymentTimeout) {
 			return s.send(ctx, f)
 		}
 		found, err = s.Processors.Fence(ctx, name, f.key)

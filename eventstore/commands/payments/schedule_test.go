@@ -93,6 +93,12 @@ func (r *rig) left(s *service.Service, name processor.Name) domain.PaymentID {
 // leftWith is left with a card, and with the processors of the payment's route.
 func (r *rig) leftWith(s *service.Service, card string, names ...processor.Name) domain.PaymentID {
 	r.T.Helper()
+	return r.leftAs(s, card, false, names...)
+}
+
+// leftAs is leftWith with the account's captureMode.
+func (r *rig) leftAs(s *service.Service, card string, automatic bool, names ...processor.Name) domain.PaymentID {
+	r.T.Helper()
 	var route []payment.Target
 	for _, name := range names {
 		route = append(route, payment.Target{Processor: name, MerchantID: "merchant"})
@@ -109,7 +115,7 @@ func (r *rig) leftWith(s *service.Service, card string, names ...processor.Name)
 			return payment.DecideCreate(s, payment.Create{
 				At: meta.At, ID: id, Account: r.By.Account, OrderID: "order-1", Currency: "EUR", Amount: commandstest.Amount(2500),
 				Method: payment.Method{Token: token, Type: "PAYMENT_CARD", TokenizedAt: inst.CreatedAt, AuthorizationType: "FINAL", Card: inst.Card},
-				Route:  route,
+				Route:  route, AutoCapture: automatic,
 			})
 		})
 	if err != nil {

@@ -3,6 +3,7 @@ package payments_test
 import (
 	"context"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -212,8 +213,7 @@ func (l *unclear) ExecuteUntyped(ctx context.Context, c eventstore.Command) (eve
 
 // TestAnswerInDoubt: the log has a processor's answer, but its append ended without a clear
 // outcome. The answer requested the next operation, and no caller waits: the process that recorded
-// the answer sends the operation. Else package pending would fence it minutes later, and a promised
-// void would leave the money held (D7).
+// the answer sends the operation. Else package pending would send it minutes later (D7).
 func TestAnswerInDoubt(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -227,6 +227,71 @@ func TestAnswerInDoubt(t *testing.T) {
 	}
 	r.Until(id, "its promised end", func(p payment.State) bool { return p.Status() == payment.StatusCancelled })
 	r.Audit(id)
+}
+
+// away is a way to the processors that loses the sends and the look-ups of all operations but the
+// authorization while it is cut.
+type away struct {
+	processor.Port
+	cut   atomic.Bool
+	first chan processor.Operation // the first one that was lost; room for one
+}
+
+func (a *away) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	if op.Kind == processor.Authorize || !a.cut.Load() {
+		return a.Port.Send(ctx, op)
+	}
+	select {
+	case a.first <- op:
+	default:
+	}
+	return processor.Answer{}, commandstest.ErrLost
+}
+
+func (a *away) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	if a.cut.Load() && !strings.HasSuffix(string(key), ".1") {
+		return processor.Lookup{}, commandstest.ErrLost
+	}
+	return a.Port.Lookup(ctx, name, key)
+}
+
+// TestPromisedOperation: the void of an intended cancellation, and the capture of captureMode
+// AUTOMATIC, are sent again under their key although the processor was away for longer than the
+// payment timeout: nobody else would request them (D5.8, D7, D8). A first request that arrives
+// after that does nothing.
+func TestPromisedOperation(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]payment.Status{"void": payment.StatusCancelled, "capture": payment.StatusSettled} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRigFor(t, false)
+			port := &away{Port: r.Sim, first: make(chan processor.Operation, 1)}
+			port.cut.Store(true)
+			s := r.Service(port)
+			id := r.leftAs(s, commandstest.ApprovedCard, name == "capture", processor.Adyen)
+			if name == "void" {
+				if p, err := s.Cancel(background, r.By, id, payment.Cancel{}); err != nil || p.Status() != payment.StatusPending {
+					t.Fatal(p.Status(), err)
+				}
+			}
+			recovered := make(chan error, 1)
+			go func() { recovered <- s.Recover(background, r.By.Account, id) }()
+			lost := <-port.first
+			r.Ahead.Store(int64(2 * commandstest.PaymentTimeout))
+			r.Until(id, "an unknown outcome", func(p payment.State) bool { return p.StatusReason() != nil })
+			port.cut.Store(false)
+			if p := r.Until(id, "its end", commandstest.Finished); p.Status() != want {
+				t.Errorf("ended %s: %+v", p.Status(), p.Operations)
+			}
+			if err := <-recovered; err != nil {
+				t.Error(err)
+			}
+			if _, err := r.Sim.Send(background, lost); err != nil || r.Operations(id) != 2 {
+				t.Errorf("%d operations in the books: %v", r.Operations(id), err)
+			}
+			r.Audit(id)
+		})
+	}
 }
 
 // TestDoubtAboutAnAction: an abandoned action of a payment that could not be read when it was to be
