@@ -37,8 +37,10 @@ func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instr
 	}
 	deadline := due.In(s.Store.Now(), s.PaymentTimeout)
 	command := instrument.Verify{CustomerID: customer}
-	for i := 0; i < len(targets); i++ {
-		command.Target = targets[i]
+	var asked instrument.Verification
+	var answer processor.Answer
+	for next := 0; next < len(targets); {
+		command.Target = targets[next]
 		tip, err := commands.Request(ctx, s.Base, by, s.Log.Instruments.Execute, inst.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
 			command.At = at
 			return instrument.DecideVerify(state, command)
@@ -46,20 +48,22 @@ func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instr
 		if err != nil || tip.State.Verification == nil {
 			return none, err
 		}
-		asked := *tip.State.Verification
-		answer, err := s.verified(ctx, tip.State, tip.Appended, deadline)
+		asked = *tip.State.Verification
+		answer, err = s.verified(ctx, tip.State, tip.Appended, deadline)
 		switch {
 		case err != nil:
 			return none, err
 		case answer.State == processor.Succeeded:
 			return approval{asked.Revision, secrets.CardToken{Processor: asked.Processor, MerchantID: asked.MerchantID, Token: answer.CardToken}}, nil
 		case answer.State == processor.Failed && answer.Retryable:
-			command.Instead, i = asked.Revision, max(i, slices.IndexFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor }))
+			// If the processor of an earlier request has left the route, the route begins at next.
+			at := slices.IndexFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor })
+			command.Instead, next = asked.Revision, max(next, at+1)
 		default:
 			return none, s.refute(ctx, by, inst, asked, answer)
 		}
 	}
-	return none, domain.OutcomeUnknown(errors.New("no processor could verify the card"))
+	return none, s.refute(ctx, by, inst, asked, answer) // no processor could verify the card
 }
 
 // verifiers returns the processors that the account's rules choose for zero in the session's
@@ -150,12 +154,17 @@ func stillVerifying(err error) error {
 	return unknown
 }
 
+// refute records the negative result. If another call has requested a verification meanwhile, that
+// one decides.
 func (s *Instruments) refute(ctx context.Context, by commands.Caller, inst instrument.State, asked instrument.Verification, answer processor.Answer) error {
-	_, err := commands.Follow(ctx, s.Base, by, s.Log.Instruments.Execute, inst.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
+	tip, err := commands.Follow(ctx, s.Base, by, s.Log.Instruments.Execute, inst.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
 		return instrument.DecideFailVerification(state, instrument.FailVerification{At: at, Request: asked.Revision, Code: answer.Code, Message: answer.Message})
 	})
 	if err != nil {
 		return err
+	}
+	if tip.State.Good() {
+		return stillVerifying(nil)
 	}
 	s.Discard(CardRef(inst))
 	return instrument.NotVerified()
