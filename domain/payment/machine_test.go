@@ -53,7 +53,11 @@ func (m *machine) step(t *rapid.T, event payment.Event, err error, want string) 
 	}
 	m.given = append(m.given, handedOut{m.state, textOf(t, m.state)})
 	m.events = append(m.events, event)
+	before := m.state.Status()
 	m.state = payment.Evolve(m.state, event)
+	if !isTold(event, before, m.state) {
+		t.Fatalf("%s changes the status from %s to %s without PAYMENT.STATUS", event.Type(), before, m.state.Status())
+	}
 	m.bare = payment.Evolve(m.bare, event)
 	left, some := m.state.NewestFinished()
 	alone, also := m.bare.NewestFinished()

@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"payledger/domain/payment"
+	"payledger/domain/webhook"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected lines of the scripts")
@@ -115,6 +117,14 @@ func (s *story) given(t *testing.T, commands string) {
 
 var argument = regexp.MustCompile(`(\w+)=("[^"]*"|\S*)`)
 
+// isTold reports whether a change of the status by an event sends PAYMENT.STATUS.
+func isTold(event payment.Event, before payment.Status, after payment.State) bool {
+	row, _ := webhook.Candidates(event.Type())
+	return before == after.Status() || slices.ContainsFunc(row, func(c webhook.Candidate) bool {
+		return c.Kind == webhook.PaymentStatus && c.When.Holds(before, after)
+	})
+}
+
 // do decides one command, one second after the previous one or at its own time, and applies the
 // event.
 func (s *story) do(t *testing.T, command string) (payment.Event, error) {
@@ -138,9 +148,12 @@ func (s *story) do(t *testing.T, command string) (payment.Event, error) {
 	if err != nil || event == nil {
 		return nil, err
 	}
-	before := s.state.UpdatedAt
+	status, before := s.state.Status(), s.state.UpdatedAt
 	s.last = event
 	s.state = payment.Evolve(s.state, event)
+	if !isTold(event, status, s.state) {
+		t.Fatalf("%s changes the status from %s to %s without PAYMENT.STATUS (§3.1)", event.Type(), status, s.state.Status())
+	}
 	if err := s.state.Check(); err != nil && words[0] != "outOfBand" { // an out-of-band fact is recorded even if it violates an invariant
 		t.Fatal(err)
 	}

@@ -137,7 +137,7 @@ var candidates = map[string][]Candidate{
 
 	"payment.adjustment_requested": nil,
 	"payment.adjustment_unneeded":  nil,
-	"payment.adjusted":             nil, // the status stays AUTHORIZED (D7)
+	"payment.adjusted":             {{PaymentStatus, StatusChanges}}, // a late one, after captures
 	"payment.adjustment_pending":   nil,
 	"payment.adjustment_failed":    {{AdjustmentFailed, Always}},
 	"payment.adjustment_timed_out": nil,
@@ -145,7 +145,7 @@ var candidates = map[string][]Candidate{
 	"payment.capture_found":    {{PaymentStatus, StatusChanges}}, // an out-of-band operation at the processor (§6.3)
 	"payment.void_found":       {{PaymentStatus, StatusChanges}},
 	"payment.refund_found":     {{PaymentRefund, Always}},
-	"payment.adjustment_found": nil,
+	"payment.adjustment_found": {{PaymentStatus, StatusChanges}}, // all of the new total may be captured
 
 	"payment.key_claimed": nil, // it creates no payment (D9)
 
