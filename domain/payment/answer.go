@@ -33,11 +33,15 @@ type RecordAnswer struct {
 	Request         uint64
 	Answer          processor.Answer
 	ActionExpiresAt time.Time // for an answer that requires an action (D7: --action-timeout)
+	KeyHash         string    // of the resume that looked the answer up (D9); "" for none
 }
 
 // DecideAnswer records the answer if it is new, even if the status would allow no new operation
 // (D7).
 func DecideAnswer(s State, c RecordAnswer) (Event, error) {
+	if c.KeyHash != "" && s.Used(c.KeyHash) {
+		return nil, s.KeyUsed()
+	}
 	op, err := s.answerableOperation(c.Request)
 	if err != nil && !s.IsLateSuccess(c.Request, c.Answer) {
 		return nil, err
@@ -105,7 +109,7 @@ func (c RecordAnswer) fact() Answer {
 		At: c.At, Request: c.Request, EventID: c.EventID, TransactionID: a.ProcessorTransactionID,
 		ProcessorEventID: a.ProcessorEventID, Code: a.Code, Message: a.Message,
 		AuthorizationCode: a.AuthorizationCode, Bin: a.Bin, Risk: a.Risk, ThreeDS: a.ThreeDS, CardTokenType: a.CardTokenType,
-		RawAnswer: a.RawAnswer,
+		RawAnswer: a.RawAnswer, KeyHash: c.KeyHash,
 	}
 }
 
@@ -199,6 +203,7 @@ func (s State) answerableOperation(revision uint64) (Operation, error) {
 // withAnswer adds an answer to its operation. An answer to a completion goes to the authorization.
 // A result of the authorization ends an open completion.
 func (s State) withAnswer(a Answer, to OperationState, failure domain.Failure) State {
+	s = s.withKey(a.KeyHash)
 	op, _ := s.Operation(a.Request)
 	if op.Kind == processor.Authorize && !to.Open() && to != StateAction {
 		s = s.endCompletions(to)

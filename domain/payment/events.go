@@ -61,6 +61,7 @@ type Answer struct {
 	Bin               *processor.BinData      `json:"binData,omitempty"`                  // facts about the card's issuer and product (§2.2)
 	Risk              *processor.Risk         `json:"riskData,omitempty"`                 // the processor's checks (§2.4)
 	ThreeDS           string                  `json:"threeDSecureResponseCode,omitempty"` // outcome of 3-D Secure (enums: threeDSecureResponseCode)
+	KeyHash           string                  `json:"keyHash,omitempty"`                  // short hash of the idempotency key of the resume that looked the answer up (D9)
 	CardTokenType     processor.CardTokenType `json:"cardTokenType,omitempty"`            // with what an authorization was made; absent: CARD_PAN
 	RawAnswer         *processor.RawAnswer    `json:"rawAnswer,omitempty"`                // the answer's body; absent if the answer came in a notification, which its inbox has
 }

@@ -43,8 +43,8 @@ func Audit(p payment.State, lines []protocol.Line) error {
 		}
 	}
 	for key, line := range byKey {
-		if _, ours := p.RevisionOf(key); !ours && line.State != processor.Succeeded {
-			continue // somebody else asked for it, and nothing moved
+		if _, ours := p.RevisionOf(key); !ours && (line.State != processor.Succeeded || line.Operation == processor.Complete) {
+			continue // somebody else asked for it, and nothing moved, or the line of the authorization has it
 		}
 		fail("the books hold %s, which the ledger does not know: %+v", key, line)
 	}

@@ -43,6 +43,11 @@ var actions = []action{
 		},
 	},
 	{
+		name: "resume after the action's end at the processor", prepare: endedElsewhere, give: resumeUnknown,
+		status: payment.StatusAuthorized, books: authorized + ", complete SUCCEEDED",
+		effects: []effect{{on: "payment.key_claimed"}, {on: "payment.authorized"}},
+	},
+	{
 		name: "resume", prepare: paid(commandstest.ChallengeCard), give: resume, status: payment.StatusAuthorized, books: authorized + ", complete SUCCEEDED",
 		effects: []effect{
 			{on: "payment.key_claimed"}, {on: "payment.resumed"},
@@ -197,6 +202,19 @@ func requested(h *scenario) {
 
 // recoverIt recovers a payment that no caller waits for.
 func recoverIt(h *scenario, n *commandstest.Node) error { return n.Recover(n.Ctx, h.By.Account, h.id) }
+
+// endedElsewhere prepares a payment whose customer has passed the check, which only the processor
+// knows.
+func endedElsewhere(h *scenario) {
+	paid(commandstest.ChallengeCard)(h)
+	h.endsElsewhere(h.made)
+}
+
+// resumeUnknown resumes as in production: the processor knows the result of the action.
+func resumeUnknown(h *scenario, n *commandstest.Node) error {
+	_, err := n.Resume(n.Ctx, h.By, payments.ResumeInput{Payment: h.id, Action: 1, IdempotencyKey: h.key})
+	return err
+}
 
 func resume(h *scenario, n *commandstest.Node) error {
 	_, err := n.Resume(n.Ctx, h.By, payments.ResumeInput{

@@ -37,6 +37,14 @@ func (s *Payments) checkKey(ctx context.Context, by commands.Caller, o operation
 	return s.addOwnerStatus(ctx, by.Account, err)
 }
 
+// refuseUsedKey refuses a key that the payment has used, or that belongs to another payment (D9).
+func (s *Payments) refuseUsedKey(ctx context.Context, by commands.Caller, state payment.State, o operation) error {
+	if o.key != "" && state.Used(domain.KeyHash(by.Account, o.key)) {
+		return state.KeyUsed()
+	}
+	return s.checkKey(ctx, by, o)
+}
+
 // claimKey records that the key belongs to the payment (D9). After a crash, a repeat of the request
 // finds the claim.
 func (s *Payments) claimKey(ctx context.Context, by commands.Caller, o operation) error {

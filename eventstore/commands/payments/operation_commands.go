@@ -99,10 +99,10 @@ func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInpu
 	deadline := s.fromNow()
 	unknown := in.Outcome == "" && in.Action != 0
 	if unknown {
+		in.Outcome = processor.AuthenticationFailed // counts only if the action has expired
 		if after, done, err := s.lookUpAction(ctx, by, in, deadline, false); err != nil || done {
 			return after, err
 		}
-		in.Outcome = processor.AuthenticationFailed // counts only if the action has expired
 	}
 	for {
 		_, after, err := s.runOperation(ctx, by, operation{
@@ -131,12 +131,16 @@ func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInpu
 }
 
 // lookUpAction asks the processor for the result of the customer's action, which in production
-// nobody else knows (D12), and records it. done reports that the returned payment is the answer.
-// overdue is as in isAbandoned.
+// nobody else knows (D12), and records it under the idempotency key (D9). done reports that the
+// returned payment is the answer. overdue is as in isAbandoned.
 func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
 	tip, err := s.Log.Payments.Load(ctx, by.Account, in.Payment, eventstore.Latest)
 	action := tip.State.RequiredAction()
 	if err != nil || action == nil || action.Revision != in.Action {
+		return tip.State, false, err
+	}
+	o := operation{payment: in.Payment, kind: processor.Complete, key: in.IdempotencyKey, deadline: deadline}
+	if err := s.refuseUsedKey(ctx, by, tip.State, o); err != nil {
 		return tip.State, false, err
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -152,7 +156,19 @@ func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in Resu
 	if found.Answer.State == processor.ActionRequired {
 		return tip.State, !s.isAbandoned(tip.State, overdue), nil
 	}
-	tip, err = s.recordAnswer(ctx, tip, op.Revision, *found.Answer)
+	return s.recordActionResult(ctx, by, tip, o, *found.Answer)
+}
+
+// recordActionResult is the end of lookUpAction. An answer that decides nothing uses no key.
+func (s *Payments) recordActionResult(ctx context.Context, by commands.Caller, tip eventstore.Tip[payment.State], o operation, answer processor.Answer) (after payment.State, done bool, err error) {
+	hash := ""
+	if o.key != "" && answer.State != processor.Pending {
+		if err := s.claimKey(ctx, by, o); err != nil {
+			return tip.State, false, err
+		}
+		hash = domain.KeyHash(by.Account, o.key)
+	}
+	tip, err = s.recordAnswerTo(ctx, tip, tip.State.RequiredAction().Revision, answer, hash)
 	switch {
 	case errors.Is(err, payment.ErrRunning):
 		return tip.State, false, nil // the open void decides
@@ -160,9 +176,11 @@ func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in Resu
 		return tip.State, true, stillProcessing(tip.State)
 	case err != nil:
 		return tip.State, false, err
+	case hash != "" && !tip.Appended:
+		return tip.State, false, nil // somebody else recorded the result: the key is not used
 	}
-	if f := s.launchRequested(tip, deadline); f != nil {
-		return s.await(ctx, f, deadline), true, nil
+	if f := s.launchRequested(tip, o.deadline); f != nil {
+		return s.await(ctx, f, o.deadline), true, nil
 	}
 	return tip.State, true, nil
 }

@@ -149,7 +149,7 @@ func (s *Payments) recordRequested(ctx context.Context, tip eventstore.Tip[payme
 		s.unfit(tip.State, revision, why)
 		return tip, nil
 	}
-	next, err := s.appendAnswer(ctx, tip, revision, r.Answer)
+	next, err := s.appendAnswer(ctx, tip, revision, r.Answer, "")
 	if errors.Is(err, payment.ErrRunning) || errors.Is(err, processor.ErrUnknown) {
 		return next, nil // its look-ups continue
 	}

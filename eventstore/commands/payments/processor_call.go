@@ -191,6 +191,11 @@ func mayBeOfAnother(op payment.Operation, a processor.Answer) bool {
 // and the result of an authorization whose action has ended. If the operation already has its
 // outcome, recordAnswer returns the newest tip and no error.
 func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+	return s.recordAnswerTo(ctx, tip, revision, answer, "")
+}
+
+// recordAnswerTo is recordAnswer for a resume with the idempotency key of a hash; "" for none.
+func (s *Payments) recordAnswerTo(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer, keyHash string) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	requested := process.Operation(tip.State, op)
 	if why := requested.Unfit(answer); why != "" {
@@ -207,7 +212,7 @@ func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.
 	if err != nil {
 		return tip, err
 	}
-	return s.appendAnswer(ctx, tip, revision, answer)
+	return s.appendAnswer(ctx, tip, revision, answer, keyHash)
 }
 
 // recordEndedAction records the result of the authorization before its completion fails because the
@@ -254,7 +259,7 @@ func (s *Payments) RecordNotified(ctx context.Context, tip eventstore.Tip[paymen
 }
 
 // appendAnswer is recordAnswer without the look-up of out-of-band operations.
-func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
+func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer, keyHash string) (eventstore.Tip[payment.State], error) {
 	wasUnauthorized := tip.State.Status() == payment.StatusPending
 	answer = s.withoutCardToken(ctx, tip.State, answer)
 	answer.RawAnswer = s.sealedAnswer(ctx, tip.State, answer.RawAnswer)
@@ -264,7 +269,7 @@ func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.
 	next, err := s.appendEvent(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
 		return payment.DecideAnswer(state, payment.RecordAnswer{
 			At: meta.At, EventID: meta.EventID, Request: revision, Answer: answer,
-			ActionExpiresAt: meta.At.Add(s.ActionTimeout),
+			ActionExpiresAt: meta.At.Add(s.ActionTimeout), KeyHash: keyHash,
 		})
 	})
 	if errors.Is(err, payment.ErrOtherTransaction) {

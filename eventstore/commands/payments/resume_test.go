@@ -139,13 +139,7 @@ func TestActionEndedElsewhere(t *testing.T) {
 	r := newRig(t)
 	s := r.Service(nil)
 	p := r.Pay(s, commandstest.ChallengeCard)
-	held := p.Authorization()
-	if _, err := r.Sim.Send(background, processor.Operation{
-		Kind: processor.Complete, Key: "vendor.1", Processor: held.Target.Processor, MerchantID: held.Target.MerchantID, Reference: p.ID,
-		ParentID: held.TransactionID, Outcome: processor.Authenticated,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	r.endsElsewhere(p)
 	resumed, err := s.Resume(background, r.By, payments.ResumeInput{
 		Payment: p.ID, Action: p.RequiredAction().Revision, Outcome: processor.Authenticated,
 	})
@@ -162,4 +156,53 @@ func TestActionEndedElsewhere(t *testing.T) {
 	if want := []string{"payment.created", "payment.action_required", "payment.resumed", "payment.authorized"}; !slices.Equal(types, want) {
 		t.Errorf("%v, want %v", types, want)
 	}
+}
+
+// endsElsewhere ends the customer's action at the processor, as a page of the processor does.
+func (r *rig) endsElsewhere(p payment.State) {
+	r.T.Helper()
+	held := p.Authorization()
+	if _, err := r.Sim.Send(background, processor.Operation{
+		Kind: processor.Complete, Key: domain.OperationKey("vendor." + string(p.ID)), Processor: held.Target.Processor, MerchantID: held.Target.MerchantID,
+		Reference: p.ID, ParentID: held.TransactionID, Outcome: processor.Authenticated,
+	}); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// TestKeyOfALookedUpAction: a resume that finds the result of the action at the processor uses its
+// idempotency key, and refuses a used one. A resume that finds no result uses none (D9, D12).
+func TestKeyOfALookedUpAction(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.Service(nil)
+	other := r.Pay(s, commandstest.ApprovedCard)
+	if _, err := s.Capture(background, r.By, other.ID, payment.Capture{Request: payment.Request{IdempotencyKey: "other"}, Amount: commandstest.Amount(1)}); err != nil {
+		t.Fatal(err)
+	}
+	p := r.Pay(s, commandstest.ChallengeCard)
+	resume := func(key string) (payment.State, error) {
+		return s.Resume(background, r.By, payments.ResumeInput{Payment: p.ID, Action: p.RequiredAction().Revision, IdempotencyKey: key})
+	}
+	capture := func(id domain.PaymentID, key string) error {
+		_, err := s.Capture(background, r.By, id, payment.Capture{Request: payment.Request{IdempotencyKey: key}, Amount: commandstest.Amount(1)})
+		return err
+	}
+	waits, err := resume("early")
+	commandstest.HasStatus(t, waits, err, payment.StatusPending)
+	r.endsElsewhere(p)
+	_, err = resume("other")
+	commandstest.Refused(t, err, domain.ReasonIdempotencyKeyExists)
+	commandstest.HasStatus(t, r.Payment(p.ID), nil, payment.StatusPending)
+	resumed, err := resume("key")
+	commandstest.HasStatus(t, resumed, err, payment.StatusAuthorized)
+	_, err = resume("key")
+	commandstest.Refused(t, err, domain.ReasonIdempotencyKeyExists)
+	for _, id := range []domain.PaymentID{p.ID, other.ID} {
+		commandstest.Refused(t, capture(id, "key"), domain.ReasonIdempotencyKeyExists)
+	}
+	if err := capture(other.ID, "early"); err != nil {
+		t.Errorf("the key of a resume without a result: %v", err)
+	}
+	r.Audit(p.ID)
 }
