@@ -67,7 +67,7 @@ func (b *book) status() payment.Status {
 		return payment.StatusCancelled
 	case b.taken == 0:
 		return payment.StatusAuthorized
-	case b.accepted == 0 && (b.ended || b.released || b.taken == b.total):
+	case b.accepted == 0 && (b.ended || b.released || b.taken >= b.total):
 		return payment.StatusSettled
 	}
 	return payment.StatusPartiallySettled

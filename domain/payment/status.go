@@ -38,8 +38,10 @@ const (
 //	0         0               no            no         AUTHORIZED
 //	> 0       0               yes           any        SETTLED
 //	> 0       0               any           yes        SETTLED
-//	all       0               any           any        SETTLED
+//	all¹      0               any           any        SETTLED
 //	> 0       any             otherwise                PARTIALLY_SETTLED
+//
+// ¹ or more: an out-of-band capture may be above the authorization (§6.3).
 func (s State) Status() Status {
 	op := s.Authorization()
 	if op == nil {
@@ -95,7 +97,7 @@ func (s State) settlement() Status {
 		return StatusCancelled
 	case captured == 0:
 		return StatusAuthorized
-	case !accepted && (final || released || captured == s.Amount):
+	case !accepted && (final || released || captured >= s.Amount):
 		return StatusSettled
 	default:
 		return StatusPartiallySettled

@@ -12,7 +12,7 @@ import (
 
 // facts determine the status of an approved payment.
 type facts struct {
-	captured domain.Amount // confirmed, of 1250
+	captured domain.Amount // confirmed, of 1250; 1500 out of band
 	waiting  bool          // a capture is accepted and not confirmed
 	final    bool          // a final capture is confirmed
 	released bool          // a void has succeeded
@@ -21,10 +21,10 @@ type facts struct {
 // everyFacts lists the possible combinations: a final capture captures an amount, and no capture is
 // open when all is captured.
 func everyFacts() (list []facts) {
-	for _, captured := range []domain.Amount{0, 500, 1250} {
+	for _, captured := range []domain.Amount{0, 500, 1250, 1500} {
 		for bits := range 8 {
 			f := facts{captured, bits&4 != 0, bits&2 != 0, bits&1 != 0}
-			if f.final && captured == 0 || f.waiting && captured == 1250 {
+			if f.final && captured == 0 || f.waiting && captured >= 1250 {
 				continue
 			}
 			list = append(list, f)
@@ -50,7 +50,7 @@ func (f facts) state() payment.State {
 
 // status is D7, sentence by sentence.
 func (f facts) status() payment.Status {
-	noMore := f.final || f.captured == 1250 || f.released
+	noMore := f.final || f.captured >= 1250 || f.released
 	if f.waiting && !f.final {
 		return payment.StatusSettling
 	}
@@ -109,7 +109,7 @@ func TestTruthTable(t *testing.T) {
 func (f facts) held() domain.Amount {
 	switch {
 	case !f.released && !f.final:
-		return 1250 - f.captured
+		return max(0, 1250-f.captured)
 	case f.waiting:
 		return 250 // the processor may still confirm it
 	default:
@@ -173,7 +173,7 @@ func truthTable() string {
 	b.WriteString("\nDECLINED, FAILED and VOIDED are SETTLED if an amount is captured all the same, out of band (§6.3).\n")
 	b.WriteString("\nBy the captures and voids of an authorized payment:\n\n")
 	b.WriteString("| captured and confirmed | a capture accepted, not confirmed | a final capture confirmed | the rest released | status |\n|---|---|---|---|---|\n")
-	word := map[domain.Amount]string{0: "nothing", 500: "a part", 1250: "all"}
+	word := map[domain.Amount]string{0: "nothing", 500: "a part", 1250: "all", 1500: "more than all"}
 	yes := map[bool]string{true: "yes", false: "–"}
 	for _, f := range everyFacts() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", word[f.captured], yes[f.waiting], yes[f.final], yes[f.released], f.state().Status())

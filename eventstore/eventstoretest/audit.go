@@ -154,7 +154,7 @@ func (b sums) add(newest processor.State) payment.Status {
 		return payment.StatusCancelled
 	case b.captured == 0:
 		return payment.StatusAuthorized
-	case b.pending == 0 && (b.final || b.released || b.captured == b.authorized):
+	case b.pending == 0 && (b.final || b.released || b.captured >= b.authorized):
 		return payment.StatusSettled
 	default:
 		return payment.StatusPartiallySettled
