@@ -77,11 +77,11 @@ func blank(v reflect.Value) {
 func TestMergeOrderEveryField(t *testing.T) {
 	base := domain.Order{
 		LineItems: []domain.LineItem{{Amount: 1}}, CountryCode: "FR", RetailerCountryCode: "DE",
-		Fees: []domain.Fee{{Amount: 2}}, Shipping: &domain.Shipping{Amount: 3, MethodName: "post"},
+		Fees: []domain.Fee{{Amount: 2}}, Shipping: &domain.Shipping{Amount: new(domain.Amount(3)), MethodName: "post"},
 	}
 	over := domain.Order{
 		LineItems: []domain.LineItem{{Amount: 4}, {Amount: 5}}, CountryCode: "ES", RetailerCountryCode: "IT",
-		Fees: []domain.Fee{}, Shipping: &domain.Shipping{Amount: 6, MethodName: "courier"},
+		Fees: []domain.Fee{}, Shipping: &domain.Shipping{Amount: new(domain.Amount(6)), MethodName: "courier"},
 	}
 	typ := reflect.TypeFor[domain.Order]()
 	for i := range typ.NumField() {
@@ -91,6 +91,17 @@ func TestMergeOrderEveryField(t *testing.T) {
 		reflect.ValueOf(&want).Elem().Field(i).Set(reflect.ValueOf(over).Field(i))
 		if got := domain.MergeOrder(&base, &only); !reflect.DeepEqual(*got, want) {
 			t.Errorf("only %s was sent, and %+v came out", typ.Field(i).Name, *got)
+		}
+	}
+	price := domain.Amount(0)
+	base.Shipping, over.Shipping = &domain.Shipping{MethodID: "1"}, &domain.Shipping{Amount: &price, MethodID: "2", MethodName: "courier", MethodDescription: "fast"}
+	base.Shipping.Amount, base.Shipping.MethodName, base.Shipping.MethodDescription = new(domain.Amount(3)), "post", "slow"
+	for i := range reflect.TypeFor[domain.Shipping]().NumField() {
+		only, want := &domain.Shipping{}, *base.Shipping
+		reflect.ValueOf(only).Elem().Field(i).Set(reflect.ValueOf(over.Shipping).Elem().Field(i))
+		reflect.ValueOf(&want).Elem().Field(i).Set(reflect.ValueOf(over.Shipping).Elem().Field(i))
+		if got := domain.MergeOrder(&base, &domain.Order{Shipping: only}); !reflect.DeepEqual(*got.Shipping, want) {
+			t.Errorf("only %+v was sent, and %+v came out", only, *got.Shipping)
 		}
 	}
 	if base.CountryCode != "FR" || len(base.LineItems) != 1 {

@@ -70,16 +70,24 @@ type Fee struct {
 
 // Shipping is the cost and way of delivery.
 type Shipping struct {
-	Amount            Amount `json:"amount,omitempty"`            // cost of delivery, minor units of the order's currency
-	MethodID          string `json:"methodId,omitempty"`          // the merchant's id of the way of delivery
-	MethodName        string `json:"methodName,omitempty"`        // the name of the way of delivery
-	MethodDescription string `json:"methodDescription,omitempty"` // the merchant's own text
+	Amount            *Amount `json:"amount,omitempty"`            // cost of delivery, minor units of the order's currency
+	MethodID          string  `json:"methodId,omitempty"`          // the merchant's id of the way of delivery
+	MethodName        string  `json:"methodName,omitempty"`        // the name of the way of delivery
+	MethodDescription string  `json:"methodDescription,omitempty"` // the merchant's own text
+}
+
+// Price returns the cost of delivery; 0 if there is none.
+func (s *Shipping) Price() Amount {
+	if s == nil || s.Amount == nil {
+		return 0
+	}
+	return *s.Amount
 }
 
 // HasAmounts reports whether a line item, a fee or the shipping has an amount. A way of shipping
 // without a price has none.
 func (o *Order) HasAmounts() bool {
-	return o != nil && (len(o.LineItems) > 0 || len(o.Fees) > 0 || o.Shipping != nil && o.Shipping.Amount != 0)
+	return o != nil && (len(o.LineItems) > 0 || len(o.Fees) > 0 || o.Shipping.Price() != 0)
 }
 
 // Total is the sum over line items of amount × quantity − discount + tax, plus shipping and fees
@@ -102,9 +110,7 @@ func (o *Order) Total() (Amount, bool) {
 		add(-item.DiscountAmount, true)
 		add(item.TaxAmount, true)
 	}
-	if o.Shipping != nil {
-		add(o.Shipping.Amount, true)
-	}
+	add(o.Shipping.Price(), true)
 	for _, fee := range o.Fees {
 		add(fee.Amount, true)
 	}
@@ -129,6 +135,17 @@ func MergeOrder(base, over *Order) *Order {
 	if over.Fees != nil {
 		merged.Fees = over.Fees
 	}
-	merged.Shipping = cmp.Or(over.Shipping, base.Shipping)
+	merged.Shipping = mergeShipping(base.Shipping, over.Shipping)
 	return &merged
+}
+
+// mergeShipping lays over onto base field by field. A price of 0 replaces base's.
+func mergeShipping(base, over *Shipping) *Shipping {
+	if base == nil || over == nil {
+		return cmp.Or(over, base)
+	}
+	return &Shipping{
+		Amount: cmp.Or(over.Amount, base.Amount), MethodID: cmp.Or(over.MethodID, base.MethodID),
+		MethodName: cmp.Or(over.MethodName, base.MethodName), MethodDescription: cmp.Or(over.MethodDescription, base.MethodDescription),
+	}
 }

@@ -24,7 +24,7 @@ func TestTotal(t *testing.T) {
 	}{
 		{"no order", nil, 0, false},
 		{"an empty order", &domain.Order{CountryCode: "FR", Shipping: &domain.Shipping{MethodID: "post"}}, 0, false},
-		{"shipping alone", &domain.Order{Shipping: &domain.Shipping{Amount: 5}}, 5, true},
+		{"shipping alone", &domain.Order{Shipping: &domain.Shipping{Amount: new(domain.Amount(5))}}, 5, true},
 		{"fees alone", &domain.Order{Fees: []domain.Fee{{Amount: 5}, {}}}, 5, true},
 		{"an absent quantity counts as one", &domain.Order{LineItems: []domain.LineItem{item(700)}}, 700, true},
 		{"a quantity of none", &domain.Order{LineItems: []domain.LineItem{{Amount: 700, Quantity: ptr(int64(0))}}}, 0, true},
@@ -33,7 +33,7 @@ func TestTotal(t *testing.T) {
 				{Amount: 1000, Quantity: ptr(int64(3)), DiscountAmount: 250, TaxAmount: 40},
 				{Amount: 99},
 			},
-			Shipping: &domain.Shipping{Amount: 495},
+			Shipping: &domain.Shipping{Amount: new(domain.Amount(495))},
 			Fees:     []domain.Fee{{Amount: 30}, {Amount: 1}},
 		}, 3000 - 250 + 40 + 99 + 495 + 31, true},
 		{"the largest", &domain.Order{LineItems: []domain.LineItem{item(domain.MaxAmount)}}, domain.MaxAmount, true},
@@ -86,7 +86,7 @@ func TestTotalIsTheSum(t *testing.T) {
 func TestMerge(t *testing.T) {
 	base := &domain.Order{
 		LineItems: []domain.LineItem{{Amount: 1}}, CountryCode: "FR", RetailerCountryCode: "DE",
-		Fees: []domain.Fee{{Amount: 2}}, Shipping: &domain.Shipping{Amount: 3},
+		Fees: []domain.Fee{{Amount: 2}}, Shipping: &domain.Shipping{Amount: new(domain.Amount(3))},
 	}
 	over := &domain.Order{LineItems: []domain.LineItem{{Amount: 9}}, CountryCode: "ES"}
 	want := &domain.Order{

@@ -31,7 +31,7 @@ func every(t *testing.T, p *Pages) map[string]Document {
 	quantity := int64(2)
 	order := &domain.Order{
 		LineItems: []domain.LineItem{{Name: hostile, Amount: 10, Quantity: &quantity, TaxAmount: 1}},
-		Fees:      []domain.Fee{{Description: hostile, Amount: 2}}, Shipping: &domain.Shipping{MethodName: hostile, Amount: 3},
+		Fees:      []domain.Fee{{Description: hostile, Amount: 2}}, Shipping: &domain.Shipping{MethodName: hostile, Amount: new(domain.Amount(3))},
 	}
 	saved := []SavedCard{{Token: "tok", Network: domain.NetworkAmex, Last4: "0005", ExpirationMonth: "03", ExpirationYear: "2030"}}
 	made := map[string]Document{}
@@ -235,7 +235,7 @@ func TestTotals(t *testing.T) {
 	three := int64(3)
 	v := Payment{Currency: "EUR", Order: &domain.Order{
 		LineItems: []domain.LineItem{{Name: "Pen", Amount: 500, Quantity: &three, DiscountAmount: 100, TaxAmount: 38}, {ItemID: "gift", Amount: 0}},
-		Fees:      []domain.Fee{{Amount: 25}}, Shipping: &domain.Shipping{Amount: 490},
+		Fees:      []domain.Fee{{Amount: 25}}, Shipping: &domain.Shipping{Amount: new(domain.Amount(490))},
 	}}
 	var got []string
 	for _, l := range v.Lines() {

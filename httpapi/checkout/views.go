@@ -91,7 +91,7 @@ func (v Payment) extras() (lines []Line) {
 	}
 	add("Tax", tax)
 	if v.Order.Shipping != nil {
-		add("Shipping", v.Order.Shipping.Amount, v.Order.Shipping.MethodName)
+		add("Shipping", v.Order.Shipping.Price(), v.Order.Shipping.MethodName)
 	}
 	for _, fee := range v.Order.Fees {
 		add("Fee", fee.Amount, fee.Description)

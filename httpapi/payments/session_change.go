@@ -96,7 +96,7 @@ func currencyAlone(was, after session.Fields, text []byte) (kept string, err err
 		return "order.lineItems", nil
 	case len(o.Fees) > 0 && order["fees"] == nil:
 		return "order.fees", nil
-	case o.Shipping != nil && o.Shipping.Amount != 0 && shipping["amount"] == nil:
+	case o.Shipping.Price() != 0 && shipping["amount"] == nil:
 		return "order.shipping.amount", nil
 	default:
 		return "", nil

@@ -159,7 +159,7 @@ func (p paymentData) Bought() (all []line) {
 		all = append(all, p.article(item))
 	}
 	if s := o.Shipping; s != nil {
-		all = append(all, line{Name: "Shipping", Note: cmp.Or(s.MethodName, s.MethodDescription, s.MethodID), Sum: s.Amount})
+		all = append(all, line{Name: "Shipping", Note: cmp.Or(s.MethodName, s.MethodDescription, s.MethodID), Sum: s.Price()})
 	}
 	for _, fee := range o.Fees {
 		all = append(all, line{Name: "Fee", Note: cmp.Or(fee.Description, fee.Type), Sum: fee.Amount})
