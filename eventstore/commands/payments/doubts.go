@@ -113,9 +113,7 @@ func (s *Payments) resolveDoubt(ctx context.Context, account domain.AccountID, i
 	}
 	soon := func(l *lookup) {
 		l.next, l.failures = time.Now(), 1 // it comes after a failure of the log, however old it is
-		if s.inFlight.find(l.key) == nil {
-			s.inFlight.scheduled.add(l)
-		}
+		s.inFlight.schedule(l)
 	}
 	for _, op := range process.Open(tip.State) {
 		l := lookupOf(tip.State, op.Revision)

@@ -103,16 +103,18 @@ func newInFlightOperations() inFlightOperations {
 	}
 }
 
-// join returns the operation in flight. fresh reports that the caller must start it.
+// join returns the operation in flight. fresh reports that the caller must start it. The schedule
+// has no look-up of an operation in flight, also none that has become due: moveToSchedule adds the
+// next one.
 func (fs *inFlightOperations) join(f *operationInFlight) (joined *operationInFlight, fresh bool) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
+	fs.scheduled.drop(f.key)
 	if existing, ok := fs.byKey[f.key]; ok {
 		existing.hasCallers = existing.hasCallers || f.hasCallers
 		return existing, false
 	}
 	fs.byKey[f.key] = f
-	fs.scheduled.drop(f.key)
 	return f, true
 }
 

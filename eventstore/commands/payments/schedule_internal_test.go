@@ -164,8 +164,15 @@ func testMoveToSchedule(t *testing.T) {
 	if fs.schedule(lookupOf(tip.State, 1)); fs.scheduled.has("01p.1") {
 		t.Fatal("a lookup whose load failed is in the schedule while the operation flies")
 	}
+	fs.scheduled.add(lookupOf(tip.State, 1)) // as if it had been added before the operation flew
+	if ready, _ := fs.scheduled.start(time.Now()); len(ready) != 1 {
+		t.Fatal("not due")
+	}
 	if f, fresh := fs.join(newInFlight(tip, 1, due.In(noon, time.Minute), true)); fresh || f != lookup {
 		t.Fatal("flies twice")
+	}
+	if fs.scheduled.has("01p.1") {
+		t.Fatal("a due look-up that found the operation in flight stays in the schedule")
 	}
 	if fs.moveToSchedule(lookup, noon.Add(59*time.Second), time.Second) {
 		t.Fatal("ended while a caller waits")
