@@ -89,6 +89,9 @@ func (b *book) capture(c payment.Capture) string {
 func (b *book) cancel(c payment.Cancel) string {
 	no := b.guards(c.IdempotencyKey)
 	if no == waits && (b.busy().kind == processor.Authorize || b.busy().kind == processor.Complete) {
+		if b.wish && c.IdempotencyKey == "" {
+			return nothing
+		}
 		b.wish = true
 		return b.recorded("payment.cancellation_intended", c.IdempotencyKey)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/processor"
 )
 
 // TestSettledIsRefusedAfterTheProcessor checks that the cancel of a settled payment is tried at the
@@ -128,5 +129,34 @@ func TestRefundRefusedBesideDispute(t *testing.T) {
 	err, is := errors.AsType[*domain.Error](refund(approved, payment.Refund{Disputed: disputed}))
 	if !is || err.Disputed || err.Reason != domain.ReasonInvalidPaymentStatus {
 		t.Errorf("of a payment that is not captured: %v", err)
+	}
+}
+
+// TestRepeatedCancellations: while an authorization is unknown, the cancellation is recorded once.
+// A repeat without an idempotency key records nothing. A repeat with a key records only the key,
+// within a limit (D7, D22.11).
+func TestRepeatedCancellations(t *testing.T) {
+	s := newStory()
+	s.given(t, "create key=key-0 amount=1250 currency=EUR order=order-1 to=ADYEN; timeout 1; cancel reason=first")
+	revision := s.state.Revision
+	if s.given(t, "cancel"); s.state.Revision != revision {
+		t.Errorf("a repeat is recorded at revision %d", s.state.Revision)
+	}
+	for i := 1; i < payment.MaxFailures; i++ {
+		s.given(t, fmt.Sprintf("cancel reason=later key=key-%d", i))
+	}
+	revision = s.state.Revision
+	for command, reason := range map[string]domain.Reason{
+		"cancel key=one-more": domain.ReasonPaymentRequestLimit, "cancel key=key-5": domain.ReasonIdempotencyKeyExists,
+	} {
+		if _, err := s.do(t, command); domain.ReasonOf(err) != reason {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+	if s.given(t, "cancel"); s.state.Revision != revision {
+		t.Errorf("recorded at revision %d", s.state.Revision)
+	}
+	if s.given(t, "answer 1 SUCCEEDED transaction=t-1"); s.state.Intent.Reason != "first" || s.state.NewestRequest().Kind != processor.Void {
+		t.Errorf("%+v, %+v", s.state.Intent, s.state.NewestRequest())
 	}
 }

@@ -1,6 +1,9 @@
 package payment
 
-import "payledger/domain/processor"
+import (
+	"payledger/domain"
+	"payledger/domain/processor"
+)
 
 // Cancel is the command to release the money that is held (§3.1, D7).
 type Cancel struct {
@@ -18,7 +21,7 @@ func DecideCancel(s State, c Cancel) (Event, error) {
 		if op.Kind != processor.Authorize && op.Kind != processor.Complete {
 			return nil, ErrRunning
 		}
-		return CancellationIntended{At: c.At, Reason: c.Reason, KeyHash: c.keyHash(s)}, nil
+		return s.intendCancellation(c)
 	}
 	switch s.Status() {
 	case StatusDeclined, StatusFailed, StatusCancelled:
@@ -28,6 +31,21 @@ func DecideCancel(s State, c Cancel) (Event, error) {
 		return nil, err
 	}
 	return VoidRequested{At: c.At, Amount: s.Capturable(), Reason: c.Reason, KeyHash: c.keyHash(s)}, nil
+}
+
+// intendCancellation records the intent once. A further request only uses its idempotency key, and
+// is refused once the payment has used MaxFailures of them (D22.11).
+func (s State) intendCancellation(c Cancel) (Event, error) {
+	hash := c.keyHash(s)
+	switch {
+	case s.Intent != nil && hash == "":
+		return nil, nil
+	case s.Intent != nil && s.Totals.KeyHashes+len(s.KeyHashes) >= MaxFailures:
+		err := s.conflict(domain.ReasonPaymentRequestLimit, "The cancellation of the payment was requested before, and the payment has used %d idempotency keys.", MaxFailures)
+		err.Recovery = "Do not repeat the request: the payment is cancelled once its processor has answered. GET /payments/{id} shows it."
+		return nil, err
+	}
+	return CancellationIntended{At: c.At, Reason: c.Reason, KeyHash: hash}, nil
 }
 
 // CannotCancel returns the error for the cancellation of a SETTLED payment, after the processor
