@@ -149,7 +149,10 @@ func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) err
 		if c.JSON {
 			return printed(json.NewEncoder(std.Out).Encode(made))
 		}
-		_, err := fmt.Fprintf(std.Out, "master key          %s\n", made.MasterKey)
+		var err error
+		if made.MasterKey != "" {
+			_, err = fmt.Fprintf(std.Out, "master key          %s\n", made.MasterKey)
+		}
 		return printed(errors.Join(err, showCredentials(std.Out, made.Credentials, false)))
 	})
 	if err != nil && shown {

@@ -34,7 +34,7 @@ type Cluster struct {
 // Made is what the maker of a cluster's ledger must keep: nothing shows it again.
 type Made struct {
 	accounts.Credentials
-	MasterKey string `json:"masterKey"`
+	MasterKey string `json:"masterKey,omitempty"` // "" if the maker gave it
 }
 
 // Make makes the ledger, with all streams and the first account. It completes an earlier Make that
@@ -81,7 +81,11 @@ func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 		if err := vault.Claim(ctx); err != nil { // another init took this one for dead
 			return fmt.Errorf("another init of this cluster has begun: %w", err)
 		}
-		return show(Made{made, key.Text()})
+		all := Made{Credentials: made}
+		if c.MasterKey == "" {
+			all.MasterKey = key.Text()
+		}
+		return show(all)
 	})
 	if errors.Is(err, accounts.ErrInitialized) {
 		return c.errMade()

@@ -49,6 +49,18 @@ func TestClusterOfTwoNodes(t *testing.T) {
 	a.Stop()
 }
 
+// TestClusterInitOfGivenKey: init does not print a master key that it was given, so no log of its
+// output has it.
+func TestClusterInitOfGivenKey(t *testing.T) {
+	key := strings.Repeat("ab", 32)
+	t.Setenv("PAYLEDGER_MASTER_KEY", key)
+	url := clustertest.Start(t, 3, nil).Formed(t).URL(clustertest.User)
+	status, out, errs := apptest.RunInit(t, url, "--shards", "2", "--json")
+	if status != 0 || strings.Contains(out+errs, key) || !strings.Contains(out, `"apiKey":`) {
+		t.Errorf("init exits %d: %s%s", status, out, errs)
+	}
+}
+
 // TestClusterInitsAtOnce: of inits that run at the same moment one makes the ledger, or all give
 // way to each other and the next one makes it.
 func TestClusterInitsAtOnce(t *testing.T) {
