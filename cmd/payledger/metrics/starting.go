@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -18,9 +19,11 @@ type Start struct {
 	Done, Of uint64 // events
 }
 
-// Starting serves the metrics of a service that starts: its progress.
+// Starting serves the metrics of a service that starts: its progress, and those of its process. The
+// time of the process's start shows a service that never gets ready and starts again and again.
 func Starting(progress func() Start) http.Handler {
 	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(collector{[]*prometheus.Desc{startEvents, startOf}, func(out chan<- prometheus.Metric) {
 		now := progress()
 		out <- prometheus.MustNewConstMetric(startEvents, prometheus.GaugeValue, float64(now.Done), now.Stage)

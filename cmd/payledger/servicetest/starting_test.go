@@ -48,6 +48,9 @@ func TestStarting(t *testing.T) {
 	if status, _, body := ask(admin, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"events":250,"of":1000`) {
 		t.Errorf("readyz of the admin address: %d %s", status, body)
 	}
+	if _, _, body := ask(admin, "/metrics"); !strings.Contains(body, "\nprocess_start_time_seconds ") {
+		t.Errorf("the metrics of a start do not show restarts: %s", body)
+	}
 	if status, _, body := ask(admin, "/metrics"); status != http.StatusOK ||
 		!strings.Contains(body, `payledger_start_events{stage="`+starting.Tips+`"} 250`) || !strings.Contains(body, `payledger_start_events_wanted{stage="`+starting.Tips+`"} 1000`) {
 		t.Errorf("metrics of the admin address: %d %s", status, body)
