@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,7 +58,39 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestScrubLate: the alert on the scrub is silent while the scrub reads at its pace, however large
+// the log is, and not when it takes three times as long.
+func TestScrubLate(t *testing.T) {
+	text, err := os.ReadFile("prometheus/rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := regexp.MustCompile(`expr: payledger_scrub_age_seconds > (\d+) \* 3600 \+ (\d+) \* payledger_scrub_bytes / 16777216\n`).FindSubmatch(text)
+	if rule == nil {
+		t.Fatal("the expression of PayledgerScrubLate is another one")
+	}
+	hours, _ := strconv.ParseFloat(string(rule[1]), 64)
+	times, _ := strconv.ParseFloat(string(rule[2]), 64)
+	for _, gigabytes := range []float64{0, 1, 115, 200, 5000} {
+		pass := gigabytes * 1e9 / (16 << 20)
+		limit := hours*3600 + times*pass
+		if oldest := 2*pass*1.2 + 600; oldest > limit { // what the reading itself takes counts, too
+			t.Errorf("%v GB: a scrub at its pace has an age of %v s, the limit is %v s", gigabytes, oldest, limit)
+		}
+		if late := 2*3*pass + 600; gigabytes >= 200 && late < limit {
+			t.Errorf("%v GB: a scrub that takes three times as long has an age of %v s, the limit is %v s", gigabytes, late, limit)
+		}
+	}
+}
+
+// ofAll are the metrics of the views: each node that has views exports them of the whole ledger.
+var ofAll = regexp.MustCompile(`\bpayledger_(?:operations_waiting|operations_waiting_since_seconds|operations_next_lookup_seconds|webhook_deliveries_open|webhook_deliveries_oldest_open_seconds)\b`)
+
+// overInstances matches a sum that counts the same operation once for each node.
+var overInstances = regexp.MustCompile(`\bsum(?: by \(([^)]*)\))? ?\(`)
+
 // TestDashboard: every panel of the dashboard has a title, an expression, and a place of its own.
+// None sums over the nodes what each of them exports of the whole ledger.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("grafana/dashboard.json")
 	if err != nil {

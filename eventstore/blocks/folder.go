@@ -73,6 +73,19 @@ func Files(folder string) ([]File, error) {
 	return files, nil
 }
 
+// Bytes returns the size of the block files of streams. Files that vanish meanwhile do not count.
+func Bytes(dir, account string, names []string) (sum int64) {
+	for _, name := range names {
+		files, _ := Files(Folder(dir, account, name))
+		for _, f := range files {
+			if info, err := os.Stat(f.Path); err == nil {
+				sum += info.Size()
+			}
+		}
+	}
+	return sum
+}
+
 // number returns the number of a block file. The server ignores other names, among them 7.new and
 // 7.blk.tmp.
 func number(name string) (int, bool) {

@@ -78,6 +78,9 @@ func TestCheckpointSegments(t *testing.T) {
 			if err := s.Scrub(testContext(t)); err != nil {
 				t.Error(err)
 			}
+			if read := s.ScrubBytes(); read < 1<<10 || read > 1<<30 {
+				t.Errorf("the scrub reads %d bytes", read)
+			}
 		})
 	}
 	remove(t, filepath.Join(dir, "jetstream", "LEDGER", "streams", "CHECKPOINTS_2"))

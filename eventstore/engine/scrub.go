@@ -32,6 +32,7 @@ const (
 type scrub struct {
 	s       *Store
 	ended   atomic.Int64 // when the last whole pass began, in Unix seconds; 0: there was none
+	bytes   atomic.Int64 // size of the files when the newest pass began; 0: there was none
 	paced   func(ctx context.Context, n int) error
 	groups  map[int]format.Link // the newest group that was read of each shard in this pass
 	through map[int]format.Head
@@ -45,6 +46,10 @@ func (s *Store) ScrubAge() (time.Duration, bool) {
 	ended := s.scrub.ended.Load()
 	return max(0, s.Now().Sub(time.Unix(ended, 0))), ended > 0
 }
+
+// ScrubBytes returns the size of the files that the newest pass of the scrub reads; 0 before the
+// first. At scrubBytes a second it takes some time, so that ScrubAge grows with it.
+func (s *Store) ScrubBytes() int64 { return s.scrub.bytes.Load() }
 
 // Scrub makes one whole pass over the folder of the embedded server, without pausing. It returns
 // the damage that it found first; the log is then unhealthy.
@@ -108,6 +113,9 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 		return err
 	}
 	slices.Sort(names)
+	if c.only == format.NoShard {
+		c.s.scrub.bytes.Store(blocks.Bytes(c.s.embedded.Folder(), streams.Account, names))
+	}
 	place := scrubPlace{Began: began}
 	if resume {
 		place = c.resumeAt(place)

@@ -26,6 +26,7 @@ type Log interface {
 	Damaged() []int
 	Owned() int
 	ScrubAge() (time.Duration, bool)
+	ScrubBytes() int64
 }
 
 // Config has the sources of the metrics.
@@ -72,6 +73,8 @@ func (c Config) Registry() *prometheus.Registry {
 			}
 			return -1
 		}),
+		gauge("payledger_scrub_bytes", "Size of the files that the newest scrub of the data folder reads, at most 16 MiB a second; 0 before the first.",
+			func() float64 { return float64(c.Store.ScrubBytes()) }),
 	)
 	registry.MustRegister(c.connections())
 	if c.Operations != nil {
