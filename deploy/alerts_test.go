@@ -113,5 +113,12 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("the panel %+v has no title, no expression or a place that is taken", p)
 		}
 		places[p.ID], places[p.GridPos] = true, true
+		for _, target := range p.Targets {
+			for _, sum := range overInstances.FindAllStringSubmatch(target.Expr, -1) {
+				if ofAll.MatchString(target.Expr) && !strings.Contains(sum[1], "instance") {
+					t.Errorf("the panel %q counts the ledger once for each node: %s", p.Title, target.Expr)
+				}
+			}
+		}
 	}
 }
