@@ -17,11 +17,11 @@ func TestKubernetes(t *testing.T) {
 	if !there {
 		return
 	}
-	decoded, err := check("", "kubernetes", "../kubernetes/nats.yaml", "../kubernetes/payledger.yaml")
+	decoded, err := check("", "kubernetes", "../kubernetes/nats.yaml", "../kubernetes/payledger.yaml", "../kubernetes/init.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, n := range map[string]int{"apps/v1/StatefulSet": 2, "v1/Service": 2, "policy/v1/PodDisruptionBudget": 2, "networking.k8s.io/v1/NetworkPolicy": 2, "v1/Namespace": 1, "v1/ServiceAccount": 1} {
+	for kind, n := range map[string]int{"apps/v1/StatefulSet": 2, "v1/Service": 2, "policy/v1/PodDisruptionBudget": 2, "networking.k8s.io/v1/NetworkPolicy": 2, "batch/v1/Job": 1, "v1/Namespace": 1, "v1/ServiceAccount": 1} {
 		found := slices.Collect(func(yield func(string) bool) {
 			for _, k := range decoded.Kinds {
 				if k == kind && !yield(k) {

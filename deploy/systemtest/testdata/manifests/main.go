@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	apps "k8s.io/api/apps/v1"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -135,6 +136,7 @@ var kinds = map[string]func() any{
 	"v1/ServiceAccount":                  func() any { return &core.ServiceAccount{} },
 	"v1/ConfigMap":                       func() any { return &core.ConfigMap{} },
 	"apps/v1/StatefulSet":                func() any { return &apps.StatefulSet{} },
+	"batch/v1/Job":                       func() any { return &batch.Job{} },
 	"apps/v1/Deployment":                 func() any { return &apps.Deployment{} },
 	"policy/v1/PodDisruptionBudget":      func() any { return &policy.PodDisruptionBudget{} },
 	"networking.k8s.io/v1/NetworkPolicy": func() any { return &networking.NetworkPolicy{} },
