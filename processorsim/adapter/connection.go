@@ -28,7 +28,8 @@ type Connection struct {
 	// After it the outcome is unknown. 0: only the caller's context bounds it.
 	Timeout time.Duration
 	// ListPause bounds the time before the header of a list by time, before its first element, and
-	// between two elements. What is done with an element does not count. 0: DefaultListPause.
+	// between two elements. The time that the caller takes for an element does not count. 0:
+	// DefaultListPause.
 	ListPause time.Duration
 	// Exchanged gets the end of each exchange over the connection: nil for an answer, a refusal
 	// included. An exchange that the caller gave up is not one. nil: nobody does.

@@ -136,14 +136,14 @@ func TestSilentLists(t *testing.T) {
 			c.Over(transport(answer))
 			go func() {
 				for range row.lines {
-					time.Sleep(pause - time.Second)
+					<-time.After(pause - time.Second)
 					_, _ = io.WriteString(writer, capturedEntry+"\n")
 				}
 			}()
 			read := 0
 			err = c.Operations(t.Context(), processor.Adyen, time.Time{}, time.Time{}, func(processor.Record) error {
 				read++
-				time.Sleep(2 * pause)
+				<-time.After(2 * pause)
 				return nil
 			})
 			if !errors.Is(err, processor.ErrUnknown) || !strings.Contains(err.Error(), "no answer within 1m0s") || errors.Is(err, context.Canceled) || read != row.read {

@@ -74,8 +74,8 @@
 //   - An answer states the operation, payment, amount and currency that it is about. So a ledger
 //     that was restored from a back-up, and uses a key again, does not take the answer for that of
 //     another operation.
-//   - A message that an Idle operation was done all the same counts, also under an earlier Order.Key,
-//     unless its key is fenced: a repeat is then no second one. The log has an error.
+//   - A message that an Idle operation was done all the same counts, also under an earlier
+//     Order.Key, unless its key is fenced: a repeat is then no second one. The log has an error.
 //   - A notification is repeated until the ledger takes it, also after a restart: in the first
 //     minute as the protocol has it, then in rounds whose pause grows to an hour.
 //   - Cards are not stored. An authorization whose outcome is not known is sent again only when the

@@ -89,9 +89,10 @@ func (k *Connector) about(ctx context.Context, e Event, do func(context.Context,
 	return do(ctx, o, e)
 }
 
-// takesBack reports whether an event tells that the vendor did an Idle operation under a key that
-// it said it did not use: a try under another key would be a second one. The operation has that
-// key again, so that further messages and look-ups are about it.
+// takesBack reports whether an event is a success of an Idle operation under an earlier key. The
+// vendor said that it did nothing under that key. A try under another key would be a second
+// operation. takesBack gives the operation that key again, so that further messages and look-ups
+// are about it.
 func takesBack(o *book.Operation, e Event) bool {
 	if o.Phase != book.Idle || e.Result == nil || undone(e.Result.Answer) {
 		return false
