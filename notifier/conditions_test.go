@@ -98,6 +98,12 @@ func TestCauses(t *testing.T) {
 			"cancellation_intended: → PENDING", "action_required: → PENDING", "void_failed: STATUS CANCELLATION.FAILED → PENDING",
 			"void_requested: → PENDING", "void_failed: CANCELLATION.FAILED → PENDING",
 		}},
+		"cancellation that fails after an action": {nil, []move{
+			answer(pends), cancel, answerTo(1, processor.Answer{State: actionDue}), answerTo(3, processor.Answer{State: failed}), cancel, answer(failed),
+		}, []string{
+			"authorization_pending: STATUS → PENDING", "void_requested: → PENDING", "action_required: → PENDING",
+			"void_failed: STATUS CANCELLATION.FAILED → PENDING", "void_requested: → PENDING", "void_failed: CANCELLATION.FAILED → PENDING",
+		}},
 		"cancellation of an action that fails": {nil, []move{answer(actionDue), cancel, answer(failed)}, []string{
 			"action_required: STATUS → PENDING", "void_requested: → PENDING", "void_failed: CANCELLATION.FAILED → PENDING",
 		}},

@@ -56,7 +56,7 @@ const (
 	Always        Condition = iota
 	StatusChanges           // the status after the event differs from the status before it
 	WaitBegins              // the payment is PENDING and waits for its processor or its customer (D17)
-	ActionAppears           // a failed void reveals the customer's action that the intended void had hidden (D7)
+	ActionAppears           // a failed void reveals the customer's action that it had hidden (D7)
 )
 
 // Holds reports whether the condition is true for an event of a payment, with the status before and
@@ -73,15 +73,12 @@ func (c Condition) Holds(before payment.Status, after payment.State) bool {
 	return true
 }
 
-// actionAppears reports whether the failed void was requested at the time of the answer that
-// contains the customer's action. If a cancel requested the void later, an earlier webhook has
-// shown the action.
+// actionAppears reports whether the failed void has hidden the customer's action: an answer
+// requested the void, or the action was required while the void was pending. If the void was
+// requested later, an earlier webhook has shown the action.
 func actionAppears(s payment.State) bool {
-	if s.RequiredAction() == nil {
-		return false
-	}
-	last := s.NewestRequest()
-	return last.Kind == processor.Void && s.FollowsAnswer(last)
+	action, last := s.RequiredAction(), s.NewestRequest()
+	return action != nil && last.Kind == processor.Void && (s.FollowsAnswer(last) || !last.RequestedAt.After(action.RequiredAt))
 }
 
 // Candidate is a webhook that an event causes if the condition holds.
