@@ -79,7 +79,7 @@ func (c *call) paymentView(s session.State, open payment.State) checkout.Payment
 	view := checkout.Payment{
 		Merchant: merchantName(c.Merchant), Currency: s.Currency, OrderID: s.OrderID, Order: s.Order,
 		Manual: s.ApprovalMode == session.ApprovalManual, ReturnURL: s.ReturnURL,
-		Sandbox: c.api.Environment == account.Sandbox, Keeps: s.Method.VaultOnSuccess, Networks: s.Method.AllowedNetworks,
+		Sandbox: c.api.Environment == account.Sandbox, Keeps: s.Method.Vaults(), Networks: s.Method.AllowedNetworks,
 		OldestMonth: domain.OldestMonth(c.api.Now()), Brand: checkout.BrandOf(c.Merchant.ID, c.Merchant.Settings),
 	}
 	view.TestCards = view.Sandbox && c.simulated()

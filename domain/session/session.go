@@ -28,9 +28,9 @@ type Fields struct {
 
 // Method are the session's settings for the payment method (D4).
 type Method struct {
-	VaultOnSuccess     bool   `json:"vaultOnSuccess,omitempty"`     // vault the card once the payment is authorized
-	VaultOn3DS         bool   `json:"vaultOn3DS,omitempty"`         // vault the card after a successful 3-D Secure check
-	VaultOnAgreement   bool   `json:"vaultOnAgreement,omitempty"`   // vault the card once authorized with firstPaymentReason Recurring or Unscheduled
+	VaultOnSuccess     *bool  `json:"vaultOnSuccess,omitempty"`     // vault the card once the payment is authorized
+	VaultOn3DS         *bool  `json:"vaultOn3DS,omitempty"`         // vault the card after a successful 3-D Secure check
+	VaultOnAgreement   *bool  `json:"vaultOnAgreement,omitempty"`   // vault the card once authorized with firstPaymentReason Recurring or Unscheduled
 	Descriptor         string `json:"descriptor,omitempty"`         // text for the customer's card statement
 	PaymentType        string `json:"paymentType,omitempty"`        // FIRST_PAYMENT, ECOMMERCE, SUBSCRIPTION or UNSCHEDULED
 	AuthorizationType  string `json:"authorizationType,omitempty"`  // FINAL or ESTIMATED (D5.7)
@@ -38,6 +38,9 @@ type Method struct {
 	PaymentMethodType  string `json:"paymentMethodType,omitempty"`  // PAYMENT_CARD
 	domain.Preferences
 }
+
+// Vaults reports whether the session wishes that a card is vaulted once its payment is authorized.
+func (m Method) Vaults() bool { return m.VaultOnSuccess != nil && *m.VaultOnSuccess }
 
 // State is the state of a session after its events.
 type State struct {

@@ -256,7 +256,7 @@ func TestErasedBeforeTheOutcome(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			opened := r.Opened(s, session.Fields{CustomerID: "ada", Method: session.Method{VaultOnSuccess: true}})
+			opened := r.Opened(s, session.Fields{CustomerID: "ada", Method: session.Method{VaultOnSuccess: new(true)}})
 			token := r.TokenIn(s, opened, commandstest.ChallengeCard)
 			r.Ahead.Store(int64(30 * time.Minute))
 			if c.eraseBefore {

@@ -42,8 +42,8 @@ func (r *rig) cleaner(s *service.Service) {
 func TestVaultedAfterTheTokenExpired(t *testing.T) {
 	t.Parallel()
 	for name, wish := range map[string]session.Method{
-		"on 3DS": {VaultOn3DS: true}, "on success": {VaultOnSuccess: true},
-		"on agreement": {VaultOnAgreement: true, FirstPaymentReason: "Recurring"},
+		"on 3DS": {VaultOn3DS: new(true)}, "on success": {VaultOnSuccess: new(true)},
+		"on agreement": {VaultOnAgreement: new(true), FirstPaymentReason: "Recurring"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

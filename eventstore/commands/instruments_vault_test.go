@@ -105,6 +105,26 @@ func TestDestroyedOnce(t *testing.T) {
 	}
 }
 
+// TestWishToVault: the request's wish to vault the card overrides the session's, also a wish not to
+// (D5.1).
+func TestWishToVault(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.Service(nil)
+	for _, c := range []struct {
+		ofSession, ofRequest *bool
+		vaulted              bool
+	}{{nil, nil, false}, {nil, new(true), true}, {new(true), nil, true}, {new(true), new(false), false}, {new(false), new(true), true}} {
+		from := r.Opened(s, session.Fields{CustomerID: "customer-1", Method: session.Method{VaultOnSuccess: c.ofSession}})
+		token := r.TokenIn(s, from, commandstest.ApprovedCard)
+		p, err := s.CreatePayment(background, r.By, payments.PaymentInput{Token: token, Method: session.Method{VaultOnSuccess: c.ofRequest}})
+		commandstest.HasStatus(t, p, err, payment.StatusAuthorized)
+		if got := r.Instrument(token).Vaulted(); got != c.vaulted {
+			t.Errorf("%+v: vaulted %t", c, got)
+		}
+	}
+}
+
 // TestVaultingCrashes checks that an interrupted vaulting is completed: by the cleaner if a payment
 // requested it, otherwise by the repeat (D5).
 func TestVaultingCrashes(t *testing.T) {
@@ -112,7 +132,7 @@ func TestVaultingCrashes(t *testing.T) {
 	give := map[string]func(*rig, *service.Service, domain.Token) error{
 		"on success": func(r *rig, s *service.Service, token domain.Token) error {
 			_, err := s.CreatePayment(background, r.By, payments.PaymentInput{
-				Token: token, CustomerID: "customer-1", IdempotencyKey: string(token), Method: session.Method{VaultOnSuccess: true},
+				Token: token, CustomerID: "customer-1", IdempotencyKey: string(token), Method: session.Method{VaultOnSuccess: new(true)},
 			})
 			return err
 		},

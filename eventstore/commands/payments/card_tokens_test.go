@@ -68,7 +68,7 @@ func (p *travelling) took(t *testing.T, want ...string) {
 func (r *rig) savedBy(s *service.Service, number string) (domain.Token, payment.State) {
 	r.T.Helper()
 	token := r.TokenIn(s, r.Opened(s, session.Fields{CustomerID: "customer-1"}), number)
-	p, err := s.CreatePayment(background, r.By, payments.PaymentInput{Token: token, Method: session.Method{VaultOnSuccess: true}})
+	p, err := s.CreatePayment(background, r.By, payments.PaymentInput{Token: token, Method: session.Method{VaultOnSuccess: new(true)}})
 	commandstest.HasStatus(r.T, p, err, payment.StatusAuthorized)
 	return token, p
 }
@@ -195,7 +195,7 @@ func TestTokenCrashes(t *testing.T) {
 				n := r.NewNode(t, time.Minute, commandstest.NewFault(effect, mode))
 				given := n.UntilFault(func() error {
 					_, err := n.Service.CreatePayment(background, r.By, payments.PaymentInput{
-						Token: token, IdempotencyKey: string(token), Method: session.Method{VaultOnSuccess: true},
+						Token: token, IdempotencyKey: string(token), Method: session.Method{VaultOnSuccess: new(true)},
 					})
 					return err
 				})

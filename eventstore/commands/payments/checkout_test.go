@@ -190,7 +190,7 @@ func TestRepeatAfterVaulting(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := r.Service(nil)
-	from := r.Opened(s, session.Fields{CustomerID: "customer-1", Method: session.Method{VaultOnSuccess: true}})
+	from := r.Opened(s, session.Fields{CustomerID: "customer-1", Method: session.Method{VaultOnSuccess: new(true)}})
 	token := r.TokenIn(s, from, commandstest.ApprovedCard)
 	paid, err := r.tab(s, from, token)
 	commandstest.HasStatus(t, paid, err, payment.StatusAuthorized)

@@ -213,14 +213,20 @@ func method(c *creation, inst instrument.State, from session.Method) payment.Met
 		AuthorizationType:  cmp.Or(in.AuthorizationType, from.AuthorizationType, "FINAL"),
 		FirstPaymentReason: cmp.Or(in.FirstPaymentReason, from.FirstPaymentReason),
 		Descriptor:         cmp.Or(in.Descriptor, from.Descriptor),
-		VaultOnSuccess:     in.VaultOnSuccess || from.VaultOnSuccess,
-		VaultOn3DS:         in.VaultOn3DS || from.VaultOn3DS,
-		VaultOnAgreement:   in.VaultOnAgreement || from.VaultOnAgreement,
+		VaultOnSuccess:     wished(in.VaultOnSuccess, from.VaultOnSuccess),
+		VaultOn3DS:         wished(in.VaultOn3DS, from.VaultOn3DS),
+		VaultOnAgreement:   wished(in.VaultOnAgreement, from.VaultOnAgreement),
 	}
 	if !m.Vaulted || inst.Fresh() || inst.UsedBy == c.id && !inst.Verified {
 		m.TokenizedAt = inst.CreatedAt // the card as it was entered, with its CVV; else the vaulted one
 	}
 	return m
+}
+
+// wished returns the request's wish, else the session's (D5.1); false without both.
+func wished(in, from *bool) bool {
+	wish := cmp.Or(in, from)
+	return wish != nil && *wish
 }
 
 // preferences merges the request's preferences over the session's (D5.1, D21); nil for none.
