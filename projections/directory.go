@@ -48,6 +48,15 @@ func (d *directory) update(changed []view[account.State]) {
 	d.table.Store(next)
 }
 
+// merge takes in the accounts of another directory, as update does.
+func (d *directory) merge(other *directory) {
+	var all []view[account.State]
+	for _, s := range other.now().byID {
+		all = append(all, view[account.State]{state: s})
+	}
+	d.update(all)
+}
+
 func (t *accountTable) put(s account.State) {
 	for _, k := range t.byID[s.ID].APIKeys {
 		delete(t.byKey, k.ID)

@@ -120,6 +120,9 @@ func (f *filler) run(ctx context.Context) error {
 	if err := f.fill(ctx, p.model.positions()); err != nil { // the old model is not behind the new one for long
 		return err
 	}
+	// The new model may be ahead: it will skip the events that only it has, so their accounts must
+	// be in the directory now.
+	p.directory.merge(f.next.directory)
 	f.next.directory = p.directory
 	p.switching.Lock()
 	old := p.model
