@@ -111,9 +111,10 @@
 //     payment's writes for a query that runs once an hour.
 //   - A rebuild is a second model on another file, applied from zero (Rebuild, package sqlitefile:
 //     generations). When it has everything that the first one shows, it is exchanged between two
-//     batches. Reads under way end on the first model, which is closed after the last of them.
-//     While a batch is written, the next one is read and folded, 4,096 events at most: 85,000
-//     events/s, where the same rows alone are written at 95,000 rows/s (BenchmarkRebuild). Tests
-//     show that its rows equal those of a model that was kept up to date, and that reads during a
-//     rebuild miss nothing.
+//     batches: until then it follows the log in rounds, so that the first one stands still for the
+//     last few events only. Reads under way end on the first model, which is closed after the last
+//     of them. While a batch is written, the next one is read and folded, 4,096 events at most:
+//     85,000 events/s, where the same rows alone are written at 95,000 rows/s (BenchmarkRebuild).
+//     Tests show that its rows equal those of a model that was kept up to date, and that reads
+//     during a rebuild miss nothing.
 package projections

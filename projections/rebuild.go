@@ -21,6 +21,11 @@ const maxFillBytes = 16 << 20 // the size in memory at which no more events gath
 
 const healthEvery = time.Second // the time after which a rebuild without events asks whether the log is healthy
 
+const (
+	shortRound = 64 // events: as few are applied while the model in use stands still
+	mostRounds = 32 // without a short one, which needs a log that grows as fast as it is applied
+)
+
 // reading returns the model in use. It stays open until done is called.
 func (p *Projections) reading() (m *model, done func()) {
 	p.switching.Lock()
@@ -100,24 +105,44 @@ type filler struct {
 }
 
 func (f *filler) run(ctx context.Context) error {
-	p := f.p
-	end := make([]uint64, p.Store.Shards())
-	for shard := range end {
-		var err error
-		if end[shard], err = p.Store.LastSeq(ctx, shard); err != nil {
-			return fmt.Errorf("projections: the end of the log: %w", err)
-		}
-	}
-	if err := f.fill(ctx, end); err != nil {
+	if _, err := f.round(ctx); err != nil {
 		return err
 	}
 	// From here on the new file is whole: a start may continue with it.
-	if err := f.next.Finish(ctx, Identity(p.Store.Shards())); err != nil {
+	if err := f.next.Finish(ctx, Identity(f.p.Store.Shards())); err != nil {
 		return err
 	}
+	for range mostRounds {
+		applied, err := f.round(ctx)
+		if err != nil {
+			return err
+		}
+		if applied <= shortRound {
+			break
+		}
+	}
+	return f.exchange(ctx)
+}
+
+// round applies the events up to the end of the log as of the call, and returns their number.
+func (f *filler) round(ctx context.Context) (applied uint64, err error) {
+	before, end := f.done, make([]uint64, f.p.Store.Shards())
+	for shard := range end {
+		if end[shard], err = f.p.Store.LastSeq(ctx, shard); err != nil {
+			return 0, fmt.Errorf("projections: the end of the log: %w", err)
+		}
+	}
+	err = f.fill(ctx, end)
+	return f.done - before, err
+}
+
+// exchange applies the last events that the old model has, and puts the new model in its place. The
+// old model stands still meanwhile.
+func (f *filler) exchange(ctx context.Context) error {
+	p := f.p
 	p.applying.Lock()
 	defer p.applying.Unlock()
-	if err := f.fill(ctx, p.model.positions()); err != nil { // the old model is not behind the new one for long
+	if err := f.fill(ctx, p.model.positions()); err != nil {
 		return err
 	}
 	// The new model may be ahead: it will skip the events that only it has, so their accounts must

@@ -119,3 +119,30 @@ func TestRebuildAhead(t *testing.T) {
 		}
 	}
 }
+
+// TestRebuildRounds: events that are appended during a rebuild are applied while the old model goes
+// on, except for the last few.
+func TestRebuildRounds(t *testing.T) {
+	t.Parallel()
+	store, ctx := openStore(t), testContext(t)
+	p := openIdle(t, store)
+	createPayment(t, store, 0)
+	var last, still uint64
+	err := p.Rebuild(ctx, func(done, _ uint64) {
+		first := last == 0
+		if p.applying.TryLock() {
+			p.applying.Unlock()
+		} else {
+			still += done - last
+		}
+		if last = done; first {
+			for i := range 3 * shortRound {
+				createPayment(t, store, i+1)
+			}
+			p.follow(t)
+		}
+	})
+	if err != nil || still > shortRound || last != 3*shortRound+1 {
+		t.Errorf("%d of %d events were applied while the old model stood still, %v", still, last, err)
+	}
+}

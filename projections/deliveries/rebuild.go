@@ -14,6 +14,11 @@ var ErrRebuilding = errors.New("a rebuild of the index of deliveries runs alread
 
 const copiedRows = 512
 
+const (
+	shortRound = 64 // rows: as few are applied while the file in use stands still
+	mostRounds = 32 // without a short one, which needs a stream that grows as fast as it is applied
+)
+
 const selectDropped = `SELECT rowid, ` + columns + ` FROM deliveries WHERE seq >= ? AND seq < ? AND rowid > ? ORDER BY rowid LIMIT ?`
 
 // Source reads the stream for a rebuild.
@@ -74,23 +79,24 @@ func (x *Index) Rebuild(ctx context.Context, from Source, progress func(at, end 
 }
 
 func (x *Index) replaceBy(ctx context.Context, f *filler) error {
-	end, err := f.End(ctx)
-	if err != nil {
+	if _, err := f.round(ctx); err != nil {
 		return err
 	}
-	first := f.First()
-	if err := f.copyDropped(ctx, 0, first); err != nil {
-		return err
-	}
-	if err := f.fill(ctx, end); err != nil {
-		return err
+	for range mostRounds {
+		applied, err := f.round(ctx)
+		if err != nil {
+			return err
+		}
+		if applied <= shortRound {
+			break
+		}
 	}
 	x.applying.Lock()
 	defer x.applying.Unlock()
 	if err := f.fill(ctx, x.Mark().Seq); err != nil {
 		return err
 	}
-	if err := f.copyDropped(ctx, first, f.First()); err != nil { // that were dropped meanwhile
+	if err := f.copyDropped(ctx); err != nil {
 		return err
 	}
 	if err := f.next.file.Finish(ctx, Identity); err != nil { // from here on a start continues with it
@@ -113,10 +119,26 @@ type filler struct {
 	x        *Index
 	next     *writer
 	at       Mark
+	applied  int    // rows
+	copied   uint64 // the place before which the dropped rows were copied
 	progress func(at, end uint64)
 }
 
 var errFilled = errors.New("deliveries: the new file has all records")
+
+// round applies the records up to the end of the stream as of the call, and returns the number of
+// their rows.
+func (f *filler) round(ctx context.Context) (applied int, err error) {
+	before := f.applied
+	end, err := f.End(ctx)
+	if err == nil {
+		err = f.copyDropped(ctx)
+	}
+	if err == nil {
+		err = f.fill(ctx, end)
+	}
+	return f.applied - before, err
+}
 
 func (f *filler) fill(ctx context.Context, end uint64) error {
 	if f.at.Seq >= end {
@@ -126,6 +148,7 @@ func (f *filler) fill(ctx context.Context, end uint64) error {
 		if err := f.next.apply(ctx, rows, to); err != nil {
 			return err
 		}
+		f.applied += len(rows)
 		if f.at = to; f.progress != nil {
 			f.progress(min(to.Seq, end), end)
 		}
@@ -145,10 +168,12 @@ type droppedRow struct {
 	rowid int64
 }
 
-// copyDropped copies the rows with from <= seq < before from the file in use.
-func (f *filler) copyDropped(ctx context.Context, from, before uint64) error {
+// copyDropped copies the rows that were dropped since the last call from the file in use, as far as
+// the file has applied the stream.
+func (f *filler) copyDropped(ctx context.Context) error {
 	old, done := f.x.reading()
 	defer done()
+	from, before := f.copied, min(f.First(), f.x.Mark().Seq+1)
 	for last := int64(0); from < before; {
 		page, err := sqlitefile.Read(ctx, old.file.Readers(), func(scan sqlitefile.Scan) (r droppedRow, err error) {
 			r.Row, err = scanRow(func(to ...any) error { return scan(append([]any{&r.rowid}, to...)...) })
@@ -158,7 +183,7 @@ func (f *filler) copyDropped(ctx context.Context, from, before uint64) error {
 			return fmt.Errorf("deliveries: rows of dropped deliveries: %w", old.file.Noticed(err))
 		}
 		if len(page) == 0 {
-			return nil
+			break
 		}
 		err = f.next.transact(ctx, func(ctx context.Context) error {
 			for i := range page {
@@ -173,5 +198,6 @@ func (f *filler) copyDropped(ctx context.Context, from, before uint64) error {
 		}
 		last = page[len(page)-1].rowid
 	}
+	f.copied = before
 	return nil
 }

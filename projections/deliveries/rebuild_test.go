@@ -163,3 +163,29 @@ func TestRebuild(t *testing.T) {
 	}
 	must(t, x.Close())
 }
+
+// TestRebuildRounds: records that are added during a rebuild are applied while the old file goes
+// on, except for the last few.
+func TestRebuildRounds(t *testing.T) {
+	ctx := context.Background()
+	x := openIndex(t, t.TempDir())
+	s, steps, still := &stream{}, 0, 0
+	s.add(x, t, row(0, 1, "PLANNED"))
+	must(t, x.Rebuild(ctx, s.source(), func(uint64, uint64) {
+		if x.applying.TryLock() {
+			x.applying.Unlock()
+		} else {
+			still++
+		}
+		if steps++; steps > 1 {
+			return
+		}
+		for n := range 3 * shortRound {
+			s.add(x, t, row(n+1, uint64(n+2), "PLANNED"))
+		}
+	}))
+	if still > shortRound || steps != 3*shortRound+1 {
+		t.Errorf("%d of %d records were applied while the old file stood still", still, steps)
+	}
+	must(t, x.Close())
+}
