@@ -52,12 +52,16 @@ func (p *Projections) discard(m *model) {
 // Rebuild makes the read model again from the log, in a file beside the file in use. When the new
 // file has everything that the old file has, it takes the place of the old file. Reads under way
 // end on the old file. A crash before leaves the old file in use. progress gets the number of
-// applied events and the number of all events.
+// applied events and the number of all events. After the end of Run there is no rebuild: nobody
+// would apply later events to the new file.
 func (p *Projections) Rebuild(ctx context.Context, progress func(done, of uint64)) error {
 	if !p.rebuilding.TryLock() {
 		return ErrRebuilding
 	}
 	defer p.rebuilding.Unlock()
+	if err := p.ended(); err != nil {
+		return err
+	}
 	shards := p.Store.Shards()
 	file, err := sqlitefile.OpenNext(ctx, filepath.Join(p.Dir, FileName), Identity(shards), Tables)
 	if err != nil {
@@ -75,6 +79,19 @@ func (p *Projections) Rebuild(ctx context.Context, progress func(done, of uint64
 		return errors.Join(err, next.Close(), sqlitefile.Remove(next.Path()))
 	}
 	return nil
+}
+
+// ended returns an error if Run has ended.
+func (p *Projections) ended() error {
+	p.progress.mu.Lock()
+	defer p.progress.mu.Unlock()
+	switch {
+	case !p.progress.ended:
+		return nil
+	case p.progress.failure == nil:
+		return ErrStopped
+	}
+	return fmt.Errorf("%w (%w): a rebuild does not help; restart the service", ErrStopped, p.progress.failure)
 }
 
 func (p *Projections) replaceBy(parent context.Context, next *model, progress func(done, of uint64)) error {
@@ -142,6 +159,9 @@ func (f *filler) exchange(ctx context.Context) error {
 	p := f.p
 	p.applying.Lock()
 	defer p.applying.Unlock()
+	if err := p.ended(); err != nil {
+		return err
+	}
 	if err := f.fill(ctx, p.model.positions()); err != nil {
 		return err
 	}

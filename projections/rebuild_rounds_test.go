@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -144,5 +145,21 @@ func TestRebuildRounds(t *testing.T) {
 	})
 	if err != nil || still > shortRound || last != 3*shortRound+1 {
 		t.Errorf("%d of %d events were applied while the old model stood still, %v", still, last, err)
+	}
+}
+
+// TestRebuildAfterRun: without a reader of the log a rebuild is refused, and the reason is named.
+func TestRebuildAfterRun(t *testing.T) {
+	t.Parallel()
+	p := openIdle(t, openStore(t))
+	broken := errors.New("the disk is broken")
+	err := p.Rebuild(testContext(t), func(uint64, uint64) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.progress.stop(broken)
+	err = p.Rebuild(testContext(t), func(uint64, uint64) {})
+	if !errors.Is(err, ErrStopped) || !errors.Is(err, broken) || p.Healthy() == nil {
+		t.Errorf("a rebuild after the end of Run: %v", err)
 	}
 }

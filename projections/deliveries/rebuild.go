@@ -55,12 +55,16 @@ func (x *Index) discard(w *writer) {
 
 // Rebuild makes the index again from the stream, in a file beside the one in use. Rows of dropped
 // deliveries are copied: only the index has them. When the new file has all records that the old
-// one has, it takes its place. A crash before leaves the old file in use.
+// one has, it takes its place. A crash before leaves the old file in use. After Stop there is no
+// rebuild: nobody would apply later records to the new file.
 func (x *Index) Rebuild(ctx context.Context, from Source, progress func(at, end uint64)) error {
 	if !x.rebuilding.TryLock() {
 		return ErrRebuilding
 	}
 	defer x.rebuilding.Unlock()
+	if err := x.ended(); err != nil {
+		return err
+	}
 	file, err := sqlitefile.OpenNext(ctx, filepath.Join(x.dir, FileName), Identity, Tables)
 	if err != nil {
 		return err
@@ -78,6 +82,16 @@ func (x *Index) Rebuild(ctx context.Context, from Source, progress func(at, end 
 	return nil
 }
 
+// ended returns an error after Stop.
+func (x *Index) ended() error {
+	x.progress.mu.Lock()
+	defer x.progress.mu.Unlock()
+	if x.progress.stopped == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: a rebuild does not help; restart the service", x.progress.stopped)
+}
+
 func (x *Index) replaceBy(ctx context.Context, f *filler) error {
 	if _, err := f.round(ctx); err != nil {
 		return err
@@ -93,6 +107,9 @@ func (x *Index) replaceBy(ctx context.Context, f *filler) error {
 	}
 	x.applying.Lock()
 	defer x.applying.Unlock()
+	if err := x.ended(); err != nil {
+		return err
+	}
 	if err := f.fill(ctx, x.Mark().Seq); err != nil {
 		return err
 	}

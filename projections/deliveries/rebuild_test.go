@@ -165,7 +165,7 @@ func TestRebuild(t *testing.T) {
 }
 
 // TestRebuildRounds: records that are added during a rebuild are applied while the old file goes
-// on, except for the last few.
+// on, except for the last few. After Stop a rebuild is refused.
 func TestRebuildRounds(t *testing.T) {
 	ctx := context.Background()
 	x := openIndex(t, t.TempDir())
@@ -186,6 +186,11 @@ func TestRebuildRounds(t *testing.T) {
 	}))
 	if still > shortRound || steps != 3*shortRound+1 {
 		t.Errorf("%d of %d records were applied while the old file stood still", still, steps)
+	}
+	broken := errors.New("the disk is broken")
+	x.Stop(broken)
+	if err := x.Rebuild(ctx, s.source(), nil); !errors.Is(err, ErrStopped) || !errors.Is(err, broken) {
+		t.Errorf("a rebuild after Stop: %v", err)
 	}
 	must(t, x.Close())
 }
