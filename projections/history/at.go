@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,12 +49,10 @@ func (at At) end(times []time.Time) (uint64, error) {
 	case at.Time == nil:
 		return uint64(len(times)), nil
 	}
-	n := 0
-	for n < len(times) && !times[n].After(*at.Time) {
-		n++
+	for n := len(times); n > 0; n-- { // from the end: with two nodes' clocks, times may go back
+		if !times[n-1].After(*at.Time) {
+			return uint64(n), nil
+		}
 	}
-	if n == 0 {
-		return 0, fmt.Errorf("%w: the first event is of %s", ErrNotThere, times[0].Format(time.RFC3339Nano))
-	}
-	return uint64(n), nil
+	return 0, fmt.Errorf("%w: the first event is of %s", ErrNotThere, slices.MinFunc(times, time.Time.Compare).Format(time.RFC3339Nano))
 }

@@ -130,7 +130,7 @@ func (a *actors) endpoints() (ids []domain.EndpointID) {
 func (a *actors) wanted(id domain.EndpointID, kind webhook.Kind, at time.Time) (wanted bool) {
 	for _, then := range a.hooks {
 		if then.since.After(at) {
-			break
+			continue // a later change may be before: with two nodes' clocks, times may go back
 		}
 		wanted = slices.ContainsFunc(then.all, func(e account.Endpoint) bool { return e.ID == id && e.Wants(string(kind)) })
 	}

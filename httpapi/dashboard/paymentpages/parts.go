@@ -78,7 +78,7 @@ func (v *view) partOf(visit *frame.Visit, at, until string) (uint64, error) {
 		return 0, nil
 	}
 	moment, err := parseTime(at)
-	if err != nil || first.Revision == 1 || !moment.Before(first.Time) {
+	if err != nil || first.Revision == 1 || !moment.Before(v.earliest()) {
 		return 0, nil
 	}
 	return revisionAt(visit, v.Payment.ID, moment, first.Revision)

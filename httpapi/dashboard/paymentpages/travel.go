@@ -131,17 +131,17 @@ func parseTime(text string) (at time.Time, err error) {
 // atTime chooses the moment of a time. One in the future is now.
 func (v *view) atTime(text string, now time.Time) error {
 	at, err := parseTime(text)
-	first := v.Entries[0]
+	first := v.earliest()
 	switch {
 	case err != nil:
 		return &frame.Failure{Status: 404, ID: "NotFound", Text: "“" + text + "” is no revision and no time.", Advice: "Write the time as in 2026-03-14T09:30:00, in UTC."}
-	case at.Before(first.Time.Truncate(time.Second)):
-		return &frame.Failure{Status: 404, ID: "NotFound", Text: "There was no payment yet: it was made " + frame.When(first.Time) + ".", Advice: "Choose a later time."}
+	case at.Before(first.Truncate(time.Second)):
+		return &frame.Failure{Status: 404, ID: "NotFound", Text: "There was no payment yet: it was made " + frame.When(first) + ".", Advice: "Choose a later time."}
 	case !at.Before(now):
 		return nil
 	}
-	if at = at.UTC(); at.Before(first.Time) {
-		at = first.Time // the page shows whole seconds
+	if at = at.UTC(); at.Before(first) {
+		at = first // the page shows whole seconds
 	}
 	v.Time = &at
 	for _, e := range v.Entries {
@@ -150,6 +150,18 @@ func (v *view) atTime(text string, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// earliest returns the earliest time of an event on the page. With two nodes' clocks, times may go
+// back.
+func (v *view) earliest() time.Time {
+	first := v.Entries[0].Time
+	for _, e := range v.Entries {
+		if e.Time.Before(first) {
+			first = e.Time
+		}
+	}
+	return first
 }
 
 // Shown returns the payment at the moment that the page shows.

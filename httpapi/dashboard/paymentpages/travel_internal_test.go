@@ -103,3 +103,17 @@ func TestUntold(t *testing.T) {
 		}
 	}
 }
+
+// TestTimesThatGoBack: the events of a payment may come from nodes with different clocks. The page
+// shows the last event at or before a time.
+func TestTimesThatGoBack(t *testing.T) {
+	second := func(n int) time.Time { return time.Date(2026, 3, 14, 9, 26, n, 0, time.UTC) }
+	for s, want := range map[int]uint64{14: 0, 15: 2, 19: 2, 25: 4, 29: 4, 31: 5} {
+		v := view{Entries: []entry{
+			{Revision: 1, Time: second(20)}, {Revision: 2, Time: second(15)}, {Revision: 3, Time: second(30)}, {Revision: 4, Time: second(25)}, {Revision: 5, Time: second(31)},
+		}}
+		if err := v.atTime(second(s).Format(fieldTime), second(59)); v.At != want || (err != nil) != (want == 0) {
+			t.Errorf("at second %d: revision %d, %v", s, v.At, err)
+		}
+	}
+}
