@@ -174,6 +174,11 @@ func TestManagement(t *testing.T) {
 	if !slices.Equal(seen, []string{"https://one.example/", "https://two.example/", "https://three.example/"}) {
 		t.Errorf("endpoints %q", seen)
 	}
+	first := r.want(call("GET", "/webhook-endpoints?limit=1", ""), 200, "")
+	r.want(call("DELETE", "/webhook-endpoints/"+first.field("data").([]any)[0].(map[string]any)["id"].(string), ""), 200, "")
+	if rest := r.want(call("GET", "/webhook-endpoints?limit=1&cursor="+first.text1("nextCursor"), ""), 200, ""); !strings.Contains(rest.text, "https://two.example/") {
+		t.Errorf("behind a deleted endpoint: %s", rest.text)
+	}
 	r.want(call("GET", "/webhook-endpoints?cursor=foreign", ""), 422, "RequestValidationError")
 	r.want(call("GET", "/api-keys?limit=0", ""), 422, "RequestValidationError")
 }

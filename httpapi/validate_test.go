@@ -353,17 +353,17 @@ func TestCards(t *testing.T) {
 func TestQuery(t *testing.T) {
 	a := testAPI(t)
 	for query, want := range map[string][]string{
-		"":                                  nil,
-		"limit=1":                           nil,
-		"limit=100&cursor=abc":              nil,
-		"limit=0":                           {"$.limit must be an integer between 1 and 100"},
-		"limit=101":                         {"$.limit must be an integer between 1 and 100"},
-		"limit=ten":                         {"$.limit must be an integer between 1 and 100"},
-		"limit=":                            {"$.limit must be an integer between 1 and 100"},
-		"limit=1&limit=2":                   {"$.limit must be sent once"},
-		"page=2&limit=x":                    {"$.limit must be an integer between 1 and 100", "$.page is not a known parameter"},
-		"cursor=" + strings.Repeat("x", 65): {"$.cursor must be at most 64 characters long"},
-		"limit=%zz":                         {"$ must be name=value pairs, joined by &"},
+		"":                                   nil,
+		"limit=1":                            nil,
+		"limit=100&cursor=abc":               nil,
+		"limit=0":                            {"$.limit must be an integer between 1 and 100"},
+		"limit=101":                          {"$.limit must be an integer between 1 and 100"},
+		"limit=ten":                          {"$.limit must be an integer between 1 and 100"},
+		"limit=":                             {"$.limit must be an integer between 1 and 100"},
+		"limit=1&limit=2":                    {"$.limit must be sent once"},
+		"page=2&limit=x":                     {"$.limit must be an integer between 1 and 100", "$.page is not a known parameter"},
+		"cursor=" + strings.Repeat("x", 129): {"$.cursor must be at most 128 characters long"},
+		"limit=%zz":                          {"$ must be name=value pairs, joined by &"},
 	} {
 		c := a.postCall("listApiKeys", "")
 		c.r.Method, c.r.URL.RawQuery = http.MethodGet, query

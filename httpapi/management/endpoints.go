@@ -7,6 +7,7 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore/commands/accounts"
 	"payledger/httpapi/request"
+	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 )
 
@@ -21,7 +22,9 @@ type endpointAnswer struct {
 
 // ListEndpoints serves GET /management/webhook-endpoints.
 func (h *Handlers) ListEndpoints(c *request.Call) (any, error) {
-	return request.Page(c, request.Map(c.Merchant.Endpoints, renderEndpoint), func(e endpointAnswer) string { return string(e.ID) })
+	return request.Page(c, "webhook-endpoints", request.Map(c.Merchant.Endpoints, renderEndpoint), func(e endpointAnswer) listing.Place {
+		return listing.Place{At: e.CreatedAt.Time, ID: string(e.ID)}
+	})
 }
 
 // CreateEndpoint serves POST /management/webhook-endpoints.

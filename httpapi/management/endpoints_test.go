@@ -24,7 +24,9 @@ func TestListEndpoints(t *testing.T) {
 	r.merchant.Endpoints = []account.Endpoint{hook, {ID: "all", URL: "https://shop.example/", CreatedAt: noon}}
 	const all = `{"id":"all","url":"https://shop.example/","description":"","eventTypes":[],"enabled":false,"createdAt":` + noonText + `}`
 	r.answered(`{"data":[` + hookText + `,` + all + `]}`)(r.h.ListEndpoints(r.with()))
-	r.answered(`{"data":[` + hookText + `],"nextCursor":"hook"}`)(r.h.ListEndpoints(r.query("limit=1")))
+	cursor := r.page(`{"data":[` + hookText + `]`)(r.h.ListEndpoints(r.query("limit=1")))
+	r.answered(`{"data":[` + all + `]}`)(r.h.ListEndpoints(r.query("cursor=" + cursor)))
+	r.invalid("QueryString", "$.cursor", "is not a cursor of this list")(r.h.ListAPIKeys(r.query("cursor=" + cursor)))
 }
 
 // TestCreateEndpoint checks that the address is checked before the command gets the fields of the

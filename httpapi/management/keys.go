@@ -10,6 +10,7 @@ import (
 	"payledger/domain/account"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
+	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 )
 
@@ -33,7 +34,9 @@ type keyAnswer struct {
 // ListAPIKeys serves GET /management/api-keys.
 func (h *Handlers) ListAPIKeys(c *request.Call) (any, error) {
 	keys := request.Map(c.Merchant.APIKeys, func(k account.APIKey) keyAnswer { return h.renderKey(k, "") })
-	return request.Page(c, keys, func(k keyAnswer) string { return string(k.ID) })
+	return request.Page(c, "api-keys", keys, func(k keyAnswer) listing.Place {
+		return listing.Place{At: k.CreatedAt.Time, ID: string(k.ID)}
+	})
 }
 
 // CreateAPIKey serves POST /management/api-keys.

@@ -1,6 +1,7 @@
 package management_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -25,10 +26,34 @@ func TestListAPIKeys(t *testing.T) {
 	r.h.KeyUses.Note("key-2", noon.Add(59*time.Second))
 	const unused = `{"id":"key-3","name":"unused","scopes":["account:read"],"createdAt":` + noonText + `}`
 	r.answered(`{"data":[{` + keyFields + `,"lastUsedAt":` + noonText + `},` + unused + `]}`)(r.h.ListAPIKeys(r.with()))
-	r.answered(`{"data":[{` + keyFields + `,"lastUsedAt":` + noonText + `}],"nextCursor":"key-2"}`)(r.h.ListAPIKeys(r.query("limit=1")))
-	r.answered(`{"data":[` + unused + `]}`)(r.h.ListAPIKeys(r.query("limit=1&cursor=key-2")))
-	r.invalid("QueryString", "$.cursor", "is not a cursor of this list")(r.h.ListAPIKeys(r.query("cursor=key-9")))
+	cursor := r.page(`{"data":[{` + keyFields + `,"lastUsedAt":` + noonText + `}]`)(r.h.ListAPIKeys(r.query("limit=1")))
+	r.answered(`{"data":[` + unused + `]}`)(r.h.ListAPIKeys(r.query("limit=1&cursor=" + cursor)))
+	r.invalid("QueryString", "$.cursor", "is not a cursor of this list")(r.h.ListAPIKeys(r.query("cursor=key-2")))
 	r.made()
+}
+
+// TestPagesOfARevokedKey checks that a page begins behind the last key of the page before, also if
+// this key, or one behind it, is gone now (D20).
+func TestPagesOfARevokedKey(t *testing.T) {
+	r := newRig(t)
+	var keys []account.APIKey
+	for n, id := range []domain.APIKeyID{"z", "y", "x", "w", "v"} {
+		keys = append(keys, account.APIKey{ID: id, CreatedAt: noon.Add(time.Duration(n) * time.Second)})
+	}
+	text := func(n int) string {
+		return fmt.Sprintf(`{"id":%q,"name":"","scopes":null,"createdAt":"2026-03-14T12:00:0%d.000000Z"}`, keys[n].ID, n)
+	}
+	r.merchant.APIKeys = keys
+	cursor := r.page(`{"data":[` + text(0) + `,` + text(1) + `]`)(r.h.ListAPIKeys(r.query("limit=2")))
+	next := `{"data":[` + text(2) + `]`
+	r.merchant.APIKeys = keys[2:]
+	r.page(next)(r.h.ListAPIKeys(r.query("limit=1&cursor=" + cursor)))
+	r.merchant.APIKeys = []account.APIKey{keys[0], keys[2], keys[4]}
+	r.page(next)(r.h.ListAPIKeys(r.query("limit=1&cursor=" + cursor)))
+	r.merchant.APIKeys = keys[4:]
+	r.answered(`{"data":[` + text(4) + `]}`)(r.h.ListAPIKeys(r.query("limit=1&cursor=" + cursor)))
+	r.merchant.APIKeys = keys[:1]
+	r.answered(`{"data":[]}`)(r.h.ListAPIKeys(r.query("limit=1&cursor=" + cursor)))
 }
 
 // TestCreateAPIKey checks that the command gets the fields of the body, and that the answer has the

@@ -365,6 +365,20 @@ func (r *rig) answered(want string) func(any, error) {
 	}
 }
 
+// page fails unless a handler answered a page that begins like this, and has a cursor, which it
+// returns.
+func (r *rig) page(want string) func(any, error) string {
+	return func(got any, err error) string {
+		r.t.Helper()
+		must(r.t, err)
+		cursor := cursorOf(r.t, got)
+		if text := asJSON(r.t, got); cursor == "" || text != want+`,"nextCursor":"`+cursor+`"}` {
+			r.t.Errorf("answered\n%s\nwant\n%s", text, want)
+		}
+		return cursor
+	}
+}
+
 // refused fails unless a handler refused the call, for this reason and with all of these texts in
 // the error.
 func (r *rig) refused(reason domain.Reason, texts ...string) func(any, error) {

@@ -4,13 +4,14 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/httpapi/request"
+	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 )
 
 // ListProcessors serves GET /management/processors.
 func (h *Handlers) ListProcessors(c *request.Call) (any, error) {
 	rows := request.Map(c.Merchant.AtEach(), h.renderProcessor)
-	return request.Page(c, rows, func(p processorAnswer) string { return string(p.Name) })
+	return request.Page(c, "processors", rows, func(p processorAnswer) listing.Place { return listing.Place{ID: string(p.Name)} }) // none is ever removed
 }
 
 // processorAnswer is a merchant account with the state of the connection. The reason of a fault is

@@ -30,8 +30,8 @@ func TestListProcessors(t *testing.T) {
 		return `{"data":[` + strings.Join(rows, more+"},") + more + `}]`
 	}
 	r.answered(list(rows, "") + `}`)(r.h.ListProcessors(r.with()))
-	r.answered(list(rows[:1], "") + `,"nextCursor":"ADYEN"}`)(r.h.ListProcessors(r.query("limit=1")))
-	r.answered(list(rows[1:], "") + `}`)(r.h.ListProcessors(r.query("cursor=ADYEN")))
+	cursor := r.page(list(rows[:1], ""))(r.h.ListProcessors(r.query("limit=1")))
+	r.answered(list(rows[1:], "") + `}`)(r.h.ListProcessors(r.query("cursor=" + cursor)))
 	r.h.Connection = func(name processor.Name) processor.Connection {
 		if name == processor.Adyen {
 			return processor.Connection{State: processor.NotAnswering, Since: noon, Reason: "dial tcp 10.0.0.3"}

@@ -11,6 +11,7 @@ import (
 	"payledger/eventstore/commands/accounts"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
+	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 )
 
@@ -29,7 +30,9 @@ type userAnswer struct {
 // ListUsers serves GET /management/users.
 func (h *Handlers) ListUsers(c *request.Call) (any, error) {
 	users := request.Map(c.Merchant.Users, func(u account.User) userAnswer { return h.renderUser(c, u, "") })
-	return request.Page(c, users, func(u userAnswer) string { return string(u.ID) })
+	return request.Page(c, "users", users, func(u userAnswer) listing.Place {
+		return listing.Place{At: u.CreatedAt.Time, ID: string(u.ID)}
+	})
 }
 
 // CreateUser serves POST /management/users.

@@ -29,7 +29,8 @@ func TestListUsers(t *testing.T) {
 	r.merchant.Users = []account.User{ada(), unlocked}
 	const ben = `{"id":"ben","email":"admin","role":"admin","createdAt":"2025-03-14T12:00:00.000000Z","totpEnabled":false}`
 	r.answered(`{"data":[{` + adaFields + `},` + ben + `]}`)(r.h.ListUsers(r.with()))
-	r.answered(`{"data":[` + ben + `]}`)(r.h.ListUsers(r.query("cursor=ada")))
+	cursor := r.page(`{"data":[{` + adaFields + `}]`)(r.h.ListUsers(r.query("limit=1")))
+	r.answered(`{"data":[` + ben + `]}`)(r.h.ListUsers(r.query("cursor=" + cursor)))
 	r.invalid("QueryString", "$.cursor", "is not a cursor of this list")(r.h.ListUsers(r.query("cursor=admin")))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/httpapi/validation"
+	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 )
 
@@ -20,22 +21,38 @@ type List[T any] struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// Page returns the page that limit and cursor select (D20). all grows at its end only; the cursor
-// is the id of the last element before.
-func Page[T any](c *Call, all []T, id func(T) string) (List[T], error) {
+// Page returns the page of a list that limit and cursor select (D20). Elements are added at the end
+// of all, and may be removed. place returns the time of an element's creation, and its id: the
+// cursor is the place of the last element before.
+func Page[T any](c *Call, list string, all []T, place func(T) listing.Place) (List[T], error) {
+	cursors := c.Cursors(list, nil)
+	last, err := cursors.Place(c.Query.Get("cursor"))
+	if err != nil {
+		return List[T]{}, domain.Invalid(validation.ModelQuery, domain.Violation{Path: "$.cursor", Description: err.Error()})
+	}
 	start := 0
-	if cursor := c.Query.Get("cursor"); cursor != "" {
-		start = slices.IndexFunc(all, func(element T) bool { return id(element) == cursor }) + 1
-		if start == 0 {
-			return List[T]{}, domain.Invalid(validation.ModelQuery, domain.Violation{Path: "$.cursor", Description: "is not a cursor of this list"})
-		}
+	if last != nil {
+		start = behind(all, *last, place)
 	}
 	end := min(start+Limit(c.Query), len(all))
 	answer := List[T]{Data: append([]T{}, all[start:end]...)}
 	if end < len(all) {
-		answer.NextCursor = id(all[end-1])
+		at := place(all[end-1])
+		answer.NextCursor = cursors.Text(&at)
 	}
 	return answer, nil
+}
+
+// behind returns the index of the first element behind a place, whose element may be gone.
+func behind[T any](all []T, last listing.Place, place func(T) listing.Place) int {
+	if i := slices.IndexFunc(all, func(element T) bool { return place(element).ID == last.ID }); i >= 0 {
+		return i + 1
+	}
+	i := slices.IndexFunc(all, func(element T) bool { return place(element).At.Truncate(time.Microsecond).After(last.At) })
+	if i < 0 {
+		return len(all)
+	}
+	return i
 }
 
 // Limit returns the length of a page (D20).

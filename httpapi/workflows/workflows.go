@@ -12,6 +12,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
+	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 )
 
@@ -94,7 +95,9 @@ func (h *Handlers) ListWorkflows(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return request.Page(c, request.Map(all.Workflows, renderWorkflow), func(w workflowAnswer) string { return string(w.ID) })
+	return request.Page(c, "workflows", request.Map(all.Workflows, renderWorkflow), func(w workflowAnswer) listing.Place {
+		return listing.Place{At: w.CreatedAt.Time, ID: string(w.ID)}
+	})
 }
 
 // GetWorkflow serves GET /management/workflows/{id}.
