@@ -120,6 +120,13 @@ func (c *Counts) forgetOne() {
 	c.forgot = true
 }
 
+// mayHaveForgotten reports whether an account without counts may have had some.
+func (c *Counts) mayHaveForgotten() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.forgot
+}
+
 // at returns the counts of an hour. For an hour that is packed it returns the oldest that is not,
 // and for one between the two newest the newest.
 func (a *account) at(at statistics.Hour) *hour {

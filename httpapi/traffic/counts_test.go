@@ -94,7 +94,7 @@ func TestAnyTraffic(t *testing.T) {
 }
 
 // TestBounds: an account keeps 31 days, and a node 256 accounts. The account without requests for
-// the longest time is forgotten. When it comes back, its counts begin anew.
+// the longest time is forgotten. Its counts begin with the report, or when it comes back.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	c := New(noon)
@@ -115,6 +115,9 @@ func TestBounds(t *testing.T) {
 	c.accounts.Range(func(any, any) bool { accounts++; return true })
 	if _, known := c.accounts.Load(domain.AccountID("quiet")); known || accounts != keptAccounts {
 		t.Errorf("%d accounts; the quiet one is known: %v", accounts, known)
+	}
+	if r := report(t, c, "quiet", noon, now, now); r.Requests.Requests != 0 || !r.Since.Equal(now) || len(r.ByDay) != 1 {
+		t.Errorf("forgotten: %+v", r)
 	}
 	c.Add("quiet", 200, now, time.Millisecond)
 	if r := report(t, c, "quiet", noon, now, now); r.Requests.Requests != 1 || !r.Since.Equal(now) {

@@ -52,6 +52,8 @@ func (c *Counts) Report(id domain.AccountID, p Period, now time.Time) (Report, e
 	if found, known := c.accounts.Load(id); known {
 		a = found.(*account)
 		since = a.since
+	} else if c.mayHaveForgotten() {
+		since = now
 	}
 	since = later(since, time.Unix(int64(statistics.HourOf(now)-keptHours+1)*int64(time.Hour/time.Second), 0).UTC())
 	r := Report{Since: paymentjson.Time{Time: since}, ByDay: []OfDay{}}
