@@ -28,7 +28,7 @@ type Exchange struct {
 	Answer string `json:"answer,omitempty"`
 }
 
-// budget counts the bodies of the present second.
+// budget counts the requests of the present second.
 type budget struct {
 	second int64
 	taken  int
@@ -51,7 +51,7 @@ func (l *RequestLog) place(status int, at time.Time) room {
 	if status >= 400 {
 		b = &l.failed
 	}
-	if second := at.Unix(); second != b.second {
+	if second := at.Unix(); second > b.second { // a request that began earlier belongs to this second
 		b.second, b.taken = second, 0
 	}
 	switch b.taken++; {

@@ -56,6 +56,26 @@ func TestKeptRequests(t *testing.T) {
 	}
 }
 
+// TestKeptOfTwoSeconds checks that requests of an earlier second, which come between those of a
+// later one, have no budget of their own.
+func TestKeptOfTwoSeconds(t *testing.T) {
+	t.Parallel()
+	l, kept, looked := NewRequestLog(), 0, 0
+	at := time.Date(2026, 3, 14, 12, 0, 1, 0, time.UTC)
+	for i := range 4 * keptASecond {
+		switch l.place(200, at.Add(-time.Duration(i%2)*time.Second)) {
+		case withBodies:
+			looked++
+			kept++
+		case withoutBodies:
+			kept++
+		}
+	}
+	if kept != keptASecond || looked != bodiesASecond {
+		t.Errorf("%d requests are kept, %d of them with bodies", kept, looked)
+	}
+}
+
 // TestKeptBytes checks that the kept requests of all accounts have a bound: the account that has
 // made none for longest is left out.
 func TestKeptBytes(t *testing.T) {
