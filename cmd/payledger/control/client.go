@@ -68,18 +68,16 @@ func (c *Client) Call(ctx context.Context, command string, in any, each func(jso
 	if err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://service/"+command, bytes.NewReader(body))
+	asked, err := c.send(ctx, http.MethodGet, command, nil) // it runs no command
 	if err != nil {
-		return fmt.Errorf("control: %w", err)
+		return err
 	}
-	answer, err := c.http.Do(request)
+	asked.Body.Close()
+	answer, err := c.send(ctx, http.MethodPost, command, body)
 	if err != nil {
-		return fmt.Errorf("the service on %s does not answer: %w", c.data, err)
+		return err
 	}
 	defer answer.Body.Close()
-	if of := answer.Header.Get(folderHeader); !same(of, c.data) {
-		return fmt.Errorf("%s leads to the service of %s: remove this file", filepath.Join(c.data, socketName), of)
-	}
 	switch answer.StatusCode {
 	case http.StatusOK:
 		return read(answer.Body, each, done)
@@ -88,6 +86,34 @@ func (c *Client) Call(ctx context.Context, command string, in any, each func(jso
 	default:
 		return fmt.Errorf("the service on %s answers %s", c.data, answer.Status)
 	}
+}
+
+// send sends a request, and returns the answer if it is of the service of the client's folder.
+func (c *Client) send(ctx context.Context, method, command string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://service/"+command, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("the service on %s does not answer: %w", c.data, err)
+	}
+	if !c.isOurs(answer.Header) {
+		answer.Body.Close()
+		return nil, fmt.Errorf("%s leads to the service of another folder, %s there: remove this file", filepath.Join(c.data, socketName), answer.Header.Get(folderHeader))
+	}
+	return answer, nil
+}
+
+// isOurs reports whether an answer is of the service of the client's folder. A copy of a folder may
+// have the socket of the original, or a link to it. The paths decide only if the identity of a
+// folder is unknown: in a container a folder has another path, and its path may be another folder.
+func (c *Client) isOurs(answer http.Header) bool {
+	there, here := answer.Get(identityHeader), identity(c.data)
+	if there != "" && here != "" {
+		return there == here
+	}
+	return same(answer.Get(folderHeader), c.data)
 }
 
 // same reports whether two paths name one folder. A folder that is not visible here, as of a

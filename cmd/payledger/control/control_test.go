@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"payledger/cmd/payledger/control"
@@ -176,23 +177,55 @@ func TestStaleSocket(t *testing.T) {
 	}
 }
 
-// TestServiceOfAnotherFolder: a client detects that a copied folder's link leads to the socket of
-// the original folder's service.
+// TestServiceOfAnotherFolder: a command that is sent to a copied folder does not reach the service
+// of the original, to which the copy's link or socket leads; also if the original is not visible
+// under the service's path, as in a container.
 func TestServiceOfAnotherFolder(t *testing.T) {
-	withoutDescriptors(t)
-	data := folders(t)["long"]
-	s := serve(t, data)
-	defer stop(t, s)
-	copied := t.TempDir()
-	to, err := os.Readlink(filepath.Join(data, "control.sock"))
-	if err == nil {
-		err = os.Symlink(to, filepath.Join(copied, "control.sock"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := count(t, copied, question{1}); err == nil || !strings.Contains(err.Error(), "leads to the service of") {
-		t.Errorf("the service of another folder: %v", err)
+	for name, copySocket := range map[string]func(from, to string) error{
+		"long": func(from, to string) error {
+			link, err := os.Readlink(from)
+			return errors.Join(err, os.Symlink(link, to))
+		},
+		"short": os.Link, // as cp -al
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "long" {
+				withoutDescriptors(t)
+			}
+			data := folders(t)[name]
+			var calls atomic.Int64
+			mux := http.NewServeMux()
+			mux.Handle("/count", control.Command(func(context.Context, question, func(any) error) (any, error) {
+				calls.Add(1)
+				return map[string]int{"counted": 1}, nil
+			}))
+			s, err := control.Listen(t.Context(), data, mux)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied, moved := t.TempDir(), strings.TrimSuffix(data, "/")+"-moved"
+			if err := copySocket(filepath.Join(data, "control.sock"), filepath.Join(copied, "control.sock")); err != nil {
+				t.Fatal(err)
+			}
+			refused := func(what string) {
+				t.Helper()
+				if _, _, err := count(t, copied, question{1}); err == nil || !strings.Contains(err.Error(), "leads to the service of") || calls.Load() > 0 {
+					t.Errorf("%s: %v, and the command ran %d times", what, err, calls.Load())
+				}
+			}
+			refused("the service of another folder")
+			if err := os.Rename(data, moved); err != nil {
+				t.Fatal(err)
+			}
+			refused("the service of a folder that is not visible")
+			if _, _, err := count(t, moved, question{1}); err != nil || calls.Load() != 1 {
+				t.Errorf("under another path: %v, and the command ran %d times", err, calls.Load())
+			}
+			if err := os.Rename(moved, data); err != nil {
+				t.Fatal(err)
+			}
+			stop(t, s)
+		})
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 const (
 	socketName = "control.sock"
 	// folderHeader is the header of an answer that names the service's data folder.
-	folderHeader  = "Payledger-Data"
-	headerTimeout = 10 * time.Second
+	folderHeader = "Payledger-Data"
+	// identityHeader is the header of an answer that identifies this folder under any path.
+	identityHeader = "Payledger-Data-Identity"
+	headerTimeout  = 10 * time.Second
 )
 
 // Server listens on the socket of a data folder.
@@ -92,8 +94,10 @@ func (s *Server) listen(ctx context.Context, folder string) (net.Listener, error
 }
 
 func named(folder string, handler http.Handler) http.Handler {
+	id := identity(folder)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(folderHeader, folder)
+		w.Header().Set(identityHeader, id)
 		handler.ServeHTTP(w, r)
 	})
 }
