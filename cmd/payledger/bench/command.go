@@ -82,7 +82,7 @@ func (c *Command) check() error {
 		}
 	}
 	fault(c.APIKey == "", "--api-key (PAYLEDGER_API_KEY) is missing")
-	fault(strings.HasPrefix(c.APIKey, options.LivePrefix), "--api-key is of production: bench makes payments, so use a server and a key of a sandbox")
+	fault(strings.HasPrefix(strings.TrimSpace(c.APIKey), options.LivePrefix), "--api-key is of production: bench makes payments, so use a server and a key of a sandbox")
 	fault(strings.ContainsAny(c.APIKey, "\r\n"), "--api-key has more than one line")
 	address("--url", c.URL)
 	for _, peer := range c.Peers {

@@ -73,6 +73,19 @@ func newFake(t *testing.T, pay func(f *fake, w http.ResponseWriter, r *http.Requ
 	return f
 }
 
+// TestProductionKey: bench makes no payment with a key of production, whatever is around the key.
+func TestProductionKey(t *testing.T) {
+	f := newFake(t, nil)
+	for _, key := range []string{"plk_live_x", " plk_live_x", "\tplk_live_x ", "plk_live_x "} {
+		c := bench(t, f, "authorize")
+		c.APIKey = key
+		err := c.Run(t.Context(), terminal.Streams{Out: io.Discard, Err: io.Discard}, nil)
+		if _, usage := errors.AsType[options.UsageError](err); !usage || !strings.Contains(err.Error(), "of production") || f.paid.Load() > 0 {
+			t.Errorf("%q: %v, and %d payments", key, err, f.paid.Load())
+		}
+	}
+}
+
 // bench returns the command for a short run at a fake.
 func bench(t *testing.T, f *fake, scenario string) *Command {
 	t.Helper()
