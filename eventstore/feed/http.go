@@ -3,6 +3,7 @@ package feed
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,9 @@ import (
 )
 
 type overHTTP struct{ url, apiKey string }
+
+// caller follows no redirect: that would send the API key to its target.
+var caller = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 const (
 	pageSize     = "1000"
@@ -81,7 +85,7 @@ func (s overHTTP) get(ctx context.Context, path, lastEventID string) (*http.Resp
 	if lastEventID != "" {
 		request.Header.Set("Last-Event-ID", lastEventID)
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := caller.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
@@ -98,7 +102,7 @@ func (s overHTTP) get(ctx context.Context, path, lastEventID string) (*http.Resp
 	if text, err := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody)); err == nil {
 		_ = exactjson.Unmarshal(text, &body) // of a proxy, it is no JSON
 	}
-	err = fmt.Errorf("feed: the server answered %d %s: %s", answer.StatusCode, body.Error.ErrorID, body.Error.Description)
+	err = fmt.Errorf("feed: the server answered %d %s: %s", answer.StatusCode, cmp.Or(body.Error.ErrorID, http.StatusText(answer.StatusCode)), body.Error.Description)
 	if answer.StatusCode >= http.StatusInternalServerError || answer.StatusCode == http.StatusTooManyRequests {
 		err = fmt.Errorf("%w: %w", ErrBroken, err)
 	}
