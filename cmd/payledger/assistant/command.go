@@ -54,7 +54,7 @@ func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.Err, "payledger: serving the Model Context Protocol for %s until the input ends\n", terminal.Harmless(c.URL))
+	fmt.Fprintf(std.Err, "payledger: serving the Model Context Protocol for %s until the input ends\n", terminal.Harmless(options.WithoutUsers(c.URL)))
 	err = server.run(ctx, newLines(cmp.Or[io.ReadCloser](c.In, os.Stdin), out))
 	if ctx.Err() != nil {
 		return nil
@@ -74,11 +74,11 @@ func check(ctx context.Context, api *client.Client, messages io.Writer) error {
 	case errors.As(err, &refused) && refused.ErrorID == client.MissingScope:
 		return nil // the tools of its other scopes work
 	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
-		return fmt.Errorf("%s: %w", api.URL, err)
+		return fmt.Errorf("%s: %w", options.WithoutUsers(api.URL), err)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	fmt.Fprintf(messages, "payledger: %s does not answer yet; the tools work when it does\n", terminal.Harmless(api.URL))
+	fmt.Fprintf(messages, "payledger: %s does not answer yet; the tools work when it does\n", terminal.Harmless(options.WithoutUsers(api.URL)))
 	return nil
 }
 
@@ -92,7 +92,7 @@ func newServer(api *client.Client, answers io.Writer) (*server, error) {
 	if err := s.addOperations(api); err != nil {
 		return nil, err
 	}
-	s.addDocs(newLibrary(api.URL))
+	s.addDocs(newLibrary(options.WithoutUsers(api.URL)))
 	return s, nil
 }
 

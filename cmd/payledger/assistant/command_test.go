@@ -1,13 +1,17 @@
 package assistant
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 
+	"payledger/cmd/payledger/developer"
+	"payledger/cmd/payledger/terminal"
 	"payledger/httpapi/client"
 )
 
@@ -54,6 +58,38 @@ func TestCheck(t *testing.T) {
 		err = check(t.Context(), &client.Client{URL: "http://127.0.0.1", APIKey: "key", HTTP: &http.Client{Transport: transport}}, io.Discard)
 		if (err == nil) != (fails == "") || err != nil && !strings.Contains(err.Error(), fails) {
 			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
+// TestPasswordOfTheURL: neither messages nor documents have the user and the password of the URL.
+func TestPasswordOfTheURL(t *testing.T) {
+	t.Parallel()
+	status := http.StatusServiceUnavailable
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	defer server.Close()
+	address := strings.Replace(server.URL, "http://", "http://ada:pass1234@", 1)
+	var said strings.Builder
+	c := &Command{Server: developer.Server{URL: address, APIKey: "plk_sandbox_key"}, In: io.NopCloser(strings.NewReader(""))}
+	if err := c.Run(t.Context(), terminal.Streams{Out: io.Discard, Err: &said}, nil); err != nil || strings.Count(said.String(), server.URL) != 2 {
+		t.Errorf("%v: %s", err, said.String())
+	}
+	status = http.StatusUnauthorized
+	err := c.Run(t.Context(), terminal.Streams{Out: io.Discard, Err: &said}, nil)
+	if err == nil || !strings.Contains(err.Error(), server.URL) {
+		t.Error(err)
+	}
+	made, failed := newServer(&client.Client{URL: address, APIKey: "plk_sandbox_key"}, io.Discard)
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	page, failed := made.read(scheme + "/docs/guides/first-payment")
+	if failed != nil || !strings.Contains(page, server.URL) {
+		t.Errorf("%v: %s", failed, page)
+	}
+	for _, text := range []string{said.String(), fmt.Sprint(err), page} {
+		if strings.Contains(text, "ada") || strings.Contains(text, "pass1234") {
+			t.Errorf("it says %s", text)
 		}
 	}
 }

@@ -181,7 +181,7 @@ func (c *demoCommand) passed(std terminal.Streams, story demo.Result) {
 func (c *demoCommand) playThere(ctx context.Context, std terminal.Streams) error {
 	switch {
 	case c.APIKey == "" || c.SigningSecret == "":
-		return options.Usage(fmt.Errorf("for the server %s the demo needs --api-key and --signing-secret (PAYLEDGER_API_KEY, PAYLEDGER_SIGNING_SECRET); for a server of its own: env -u PAYLEDGER_URL payledger demo", c.URL))
+		return options.Usage(fmt.Errorf("for the server %s the demo needs --api-key and --signing-secret (PAYLEDGER_API_KEY, PAYLEDGER_SIGNING_SECRET); for a server of its own: env -u PAYLEDGER_URL payledger demo", options.WithoutUsers(c.URL)))
 	case strings.HasPrefix(strings.TrimSpace(c.APIKey), options.LivePrefix):
 		return options.Usage(errors.New("the API key is of production: the story makes payments, and is for the sandbox only"))
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"payledger/cmd/payledger/options"
 	"payledger/httpapi/client"
 )
 
@@ -178,7 +179,7 @@ func challengeOpen(ctx context.Context, s *shop) error {
 		return err
 	}
 	if action := s.payment.RequiredAction; action != nil {
-		s.note("customer", strings.TrimRight(s.URL, "/")+"/checkout/challenge?clientToken="+url.QueryEscape(action.ClientToken))
+		s.note("customer", strings.TrimRight(options.WithoutUsers(s.URL), "/")+"/checkout/challenge?clientToken="+url.QueryEscape(action.ClientToken))
 	}
 	return nil
 }

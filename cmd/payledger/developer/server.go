@@ -31,13 +31,13 @@ func (s Server) API(args options.Arguments) (*client.Client, error) {
 	case s.APIKey == "":
 		return nil, options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed; the server's init printed it"))
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, options.Usage(fmt.Errorf("--url %q must be like http://127.0.0.1:8080", s.URL))
+		return nil, options.Usage(fmt.Errorf("--url %q must be like http://127.0.0.1:8080", options.WithoutUsers(s.URL)))
 	}
 	return &client.Client{URL: s.URL, APIKey: s.APIKey}, nil
 }
 
 func (s Server) page(payment string) string {
-	return strings.TrimRight(s.URL, "/") + "/dashboard/payments/" + url.PathEscape(payment)
+	return strings.TrimRight(options.WithoutUsers(s.URL), "/") + "/dashboard/payments/" + url.PathEscape(payment)
 }
 
 // reached adds advice to an error without an answer of the API.
