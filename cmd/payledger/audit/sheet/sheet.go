@@ -68,7 +68,8 @@ type sheetEnd struct {
 	Processor processor.Name   `json:"processor"`
 	From      paymentjson.Time `json:"from,omitzero"`
 	To        paymentjson.Time `json:"to,omitzero"`
-	Compared  sheetCounts      `json:"compared"`
+	Compared  *sheetCounts     `json:"compared,omitempty"` // of a whole comparison
+	Error     string           `json:"error,omitempty"`    // why it is not whole
 }
 
 type sheetCounts struct {
@@ -81,14 +82,26 @@ func (s *sheet) end(c reconcile.Counts) error {
 		_, err := fmt.Fprintln(s.out, compared(c, string(s.q.Processor)))
 		return err
 	}
+	return s.endObject(sheetEnd{Compared: &sheetCounts{Counts: c}})
+}
+
+// fail ends a comparison that is not whole. The table has no sentence about it: the error goes to
+// stderr.
+func (s *sheet) fail(reason error) error {
+	if !s.json {
+		return nil
+	}
+	return s.endObject(sheetEnd{Error: reason.Error()})
+}
+
+func (s *sheet) endObject(end sheetEnd) error {
 	if s.rows == 0 {
 		if _, err := io.WriteString(s.out, sheetBegin); err != nil {
 			return err
 		}
 	}
-	rest, err := json.Marshal(sheetEnd{
-		Processor: s.q.Processor, From: paymentjson.Time{Time: s.q.From}, To: paymentjson.Time{Time: s.q.To}, Compared: sheetCounts{Counts: c},
-	})
+	end.Processor, end.From, end.To = s.q.Processor, paymentjson.Time{Time: s.q.From}, paymentjson.Time{Time: s.q.To}
+	rest, err := json.Marshal(end)
 	if err == nil {
 		_, err = fmt.Fprintf(s.out, "],\n %s\n", rest[1:])
 	}

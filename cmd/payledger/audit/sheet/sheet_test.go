@@ -1,11 +1,15 @@
 package sheet
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore/commands/reconcile"
 )
 
@@ -23,6 +27,59 @@ func TestSheetKeepsNothing(t *testing.T) {
 	}
 	if err := s.end(reconcile.Counts{Differences: 3}); err != nil || !json.Valid([]byte(out.String())) {
 		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// TestIncompleteSheets: the output is whole JSON, also if comparisons end early. The objects of
+// these have the error.
+func TestIncompleteSheets(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the books are \"closed\"")
+	ends := func(differences int, err error) Comparison {
+		return func(_ context.Context, _ reconcile.Scope, report func(reconcile.Difference) error, _ func(reconcile.Progress)) (reconcile.Counts, error) {
+			for range differences {
+				if err := report(reconcile.Difference{Kind: reconcile.MissingHere, ID: "op"}); err != nil {
+					return reconcile.Counts{}, err
+				}
+			}
+			return reconcile.Counts{Differences: differences}, err
+		}
+	}
+	type object struct {
+		Differences []any
+		Compared    *reconcile.Counts
+		Error       string
+	}
+	comparisons := []Comparison{ends(0, broken), ends(2, broken), ends(0, nil), ends(1, nil)}
+	for _, list := range []bool{true, false} {
+		for first := range comparisons {
+			rest := comparisons[first:]
+			if !list {
+				rest = rest[:1]
+			}
+			var out strings.Builder
+			s := &Sheets{Out: &out, JSON: true, List: list, Of: len(rest), Bar: terminal.NewBar(io.Discard)}
+			for _, compare := range rest {
+				if err := s.Compare(t.Context(), reconcile.Scope{Processor: "ADYEN"}, compare); err != nil && !errors.Is(err, broken) {
+					t.Fatal(err)
+				}
+			}
+			err := s.End()
+			text := out.String()
+			if !list {
+				text = "[" + text + "]"
+			}
+			var all []object
+			if err = errors.Join(err, json.Unmarshal([]byte(text), &all)); err != nil || len(all) != len(rest) {
+				t.Fatalf("%v: %s", err, text)
+			}
+			for i, one := range all {
+				incomplete := first+i < 2
+				if (one.Error == broken.Error()) != incomplete || (one.Compared == nil) != incomplete || len(one.Differences) != []int{0, 2, 0, 1}[first+i] {
+					t.Errorf("comparison %d is %+v", first+i, one)
+				}
+			}
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package sheet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -50,7 +51,7 @@ func (s *Sheets) Compare(ctx context.Context, q reconcile.Scope, compare Compari
 	s.Differences += counts.Differences
 	switch {
 	case err != nil:
-		return err
+		return errors.Join(err, sheet.fail(err))
 	case s.Of > 1 && !s.JSON && counts.Differences == 0:
 		counts.Payments = max(counts.Payments, s.counts.Payments) - s.counts.Payments // every comparison reads all of them
 		s.alike, s.counts = append(s.alike, string(q.Processor)), s.counts.Add(counts)
