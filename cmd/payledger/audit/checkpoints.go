@@ -154,7 +154,7 @@ func (c *Checkpoints) fromServer(ctx context.Context, notes io.Writer, w *witnes
 		case !c.Follow || err != nil && (!connected || w.failed != nil || !passes(err)):
 			return err
 		case err != nil && !away:
-			fmt.Fprintf(notes, "payledger: %v; going on behind checkpoint %d\n", err, w.last.Number)
+			fmt.Fprintf(notes, "payledger: %s; going on behind checkpoint %d\n", terminal.Harmless(err.Error()), w.last.Number)
 		case err == nil:
 			connected = true
 		}

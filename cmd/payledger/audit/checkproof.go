@@ -9,7 +9,6 @@ import (
 
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
-	"payledger/eventstore/format"
 	"payledger/eventstore/proof"
 )
 
@@ -43,10 +42,10 @@ func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Argu
 		since = fmt.Sprintf("Nothing was rewritten: the log begins with the log of %s of the old checkpoint.\n", terminal.Count(before.Size, "event"))
 	}
 	for _, e := range checked.Events {
-		fmt.Fprintf(std.Out, "%d  %s  %s\n", e.Revision, format.CleanLine(e.Time), format.CleanLine(e.Type))
-		fmt.Fprintf(std.Out, "   by %s, position %d, hash %s\n", format.CleanLine(e.Actor), e.Position, e.Hash)
+		fmt.Fprintf(std.Out, "%d  %s  %s\n", e.Revision, terminal.Harmless(e.Time), terminal.Harmless(e.Type))
+		fmt.Fprintf(std.Out, "   by %s, position %d, hash %s\n", terminal.Harmless(e.Actor), e.Position, e.Hash)
 	}
-	payment := format.CleanLine(checked.Payment)
+	payment := terminal.Harmless(checked.Payment)
 	_, err = fmt.Fprintf(std.Out, "The proof holds: the %s unchanged in a log of %s with the root %s; none is missing, and event %d is the newest one there.\n%s",
 		terminal.Count(len(checked.Events), "event of payment "+payment+" stands", "events of payment "+payment+" stand"), terminal.Count(checked.Tree.Size, "event"),
 		base64.StdEncoding.EncodeToString(checked.Tree.Root[:]), len(checked.Events), since)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore/feed"
 	"payledger/httpapi/client"
 )
@@ -23,7 +24,7 @@ func (c *Tail) follow(ctx context.Context, notes io.Writer, emit func([]byte) er
 		if ctx.Err() != nil || !connected || !errors.Is(err, feed.ErrBroken) {
 			return err
 		}
-		fmt.Fprintf(notes, "payledger: %v; going on behind position %d\n", err, after)
+		fmt.Fprintf(notes, "payledger: %s; going on behind position %d\n", terminal.Harmless(err.Error()), after)
 		if err := client.Pause(ctx, followPause); err != nil {
 			return err
 		}

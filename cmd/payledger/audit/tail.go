@@ -60,7 +60,7 @@ func printEvent(out io.Writer, text []byte, pretty bool) error {
 		if err := exactjson.Unmarshal(text, &e); err != nil {
 			return fmt.Errorf("tail: the server's answer is not an event: %w", err)
 		}
-		text = []byte(e.String())
+		text = []byte(terminal.Harmless(e.String()))
 	}
 	if _, err := fmt.Fprintf(out, "%s\n", text); err != nil {
 		return fmt.Errorf("stdout: %w", err)

@@ -230,7 +230,7 @@ func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arg
 			return nil
 		}
 		progress.Clear()
-		_, err := fmt.Fprintln(std.Out, l.Fault)
+		_, err := fmt.Fprintln(std.Out, terminal.Harmless(l.Fault.String()))
 		return err
 	}
 	result, err := c.check(ctx, args, emit)
@@ -374,7 +374,7 @@ func (v verified) text(payment string, took time.Duration) string {
 	text := fmt.Sprintf("the log is whole: %s of %s%s and %s; size %d, root %s (%s, %.0f events/s).\n",
 		terminal.Count(v.Events, "event"), terminal.Count(v.Aggregates, "aggregate"), also, terminal.Count(v.Checkpoints, "checkpoint"), v.Size, v.Root, took.Round(time.Millisecond), float64(v.Events)/took.Seconds())
 	if v.Note != "" {
-		text += "note: " + v.Note + ".\n"
+		text += "note: " + terminal.Harmless(v.Note) + ".\n"
 	}
 	return text
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain/processor"
@@ -40,7 +41,8 @@ func (s *sheet) add(d reconcile.Difference) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(s.out, sheetRow+"  → %s\n", d.Kind, d.Payment, d.Operation, cmp.Or(string(d.Key), d.Dispute, d.ID), side(d, d.Here), side(d, d.There), nextStep(d))
+	row := fmt.Sprintf(sheetRow, d.Kind, d.Payment, d.Operation, cmp.Or(string(d.Key), d.Dispute, d.ID), side(d, d.Here), side(d, d.There))
+	_, err := fmt.Fprintf(s.out, "%s\n  → %s\n", terminal.Harmless(strings.TrimSuffix(row, "\n")), terminal.Harmless(nextStep(d)))
 	return err
 }
 

@@ -83,6 +83,24 @@ func TestIncompleteSheets(t *testing.T) {
 	}
 }
 
+// TestHarmlessSheet: no text of a processor changes the table on a terminal.
+func TestHarmlessSheet(t *testing.T) {
+	t.Parallel()
+	const nasty = "op\r\n\u202e\x1b[2J\t1"
+	var out strings.Builder
+	s := &sheet{out: &out}
+	side := &reconcile.Side{MerchantID: nasty, TransactionID: nasty, State: nasty, Currency: nasty}
+	for _, kind := range []reconcile.Kind{reconcile.MissingHere, reconcile.MissingThere, reconcile.OtherMerchant, reconcile.OtherTransaction, reconcile.Unreadable} {
+		d := reconcile.Difference{Kind: kind, Payment: nasty, Operation: "dispute", Key: nasty, ID: nasty, Dispute: nasty, Here: side, There: side}
+		if err := s.add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := out.String(); strings.ContainsAny(text, "\r\u202e\x1b\t") || strings.Count(text, "\n") != 1+2*5 {
+		t.Errorf("%q", text)
+	}
+}
+
 // sheetTable is the printed table with a row of every kind.
 const sheetTable = `
 DIFFERENCE         PAYMENT                         OPERATION  KEY OR ID                           HERE                        THERE
