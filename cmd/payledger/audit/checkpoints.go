@@ -149,9 +149,11 @@ func (c *Checkpoints) fromServer(ctx context.Context, notes io.Writer, w *witnes
 			})
 		})
 		switch {
-		case ctx.Err() != nil:
+		case w.failed != nil:
+			return err
+		case ctx.Err() != nil && c.Follow:
 			return nil
-		case !c.Follow || err != nil && (!connected || w.failed != nil || !passes(err)):
+		case !c.Follow || err != nil && (!connected || !passes(err)):
 			return err
 		case err != nil && !away:
 			fmt.Fprintf(notes, "payledger: %s; going on behind checkpoint %d\n", terminal.Harmless(err.Error()), w.last.Number)

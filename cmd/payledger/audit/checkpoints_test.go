@@ -2,11 +2,15 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,5 +179,36 @@ func TestWitness(t *testing.T) {
 		if emitted != c.after+uint64(c.emitted) || (c.fault == "") != (fault == nil) || fault != nil && !strings.Contains(fault.Error(), c.fault) {
 			t.Errorf("%s: %d emitted, %v", name, emitted-c.after, fault)
 		}
+	}
+}
+
+// TestInterruptedWitness: only the interruption of --follow is an end without an error. A fault
+// that no later read repairs is an error also then.
+func TestInterruptedWitness(t *testing.T) {
+	t.Parallel()
+	disk := errors.New("the disk is full")
+	for name, c := range map[string]struct {
+		follow bool
+		emits  error
+		fails  bool
+	}{
+		"without --follow":     {false, nil, true},
+		"with --follow":        {true, nil, false},
+		"with an unsaved line": {true, disk, true},
+		"one that is unsaved":  {false, disk, true},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, `{"data":[{"number":1,"size":10,"root":"YQ==","note":""}`)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}))
+		w := &witness{emit: func(proof.Checkpoint) error { interrupt(); return c.emits }}
+		command := &Checkpoints{Follow: c.follow, Source: Source{URL: server.URL, APIKey: "key"}}
+		if err := command.fromServer(ctx, io.Discard, w); (err != nil) != c.fails || c.emits != nil && !errors.Is(err, c.emits) {
+			t.Errorf("%s: %v", name, err)
+		}
+		interrupt()
+		server.Close()
 	}
 }
