@@ -93,6 +93,9 @@ func (w *witness) continueIn(name, key string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the witness's file: %w; name another one with --out", err)
 	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(notAFile(name), err, file.Close())
+	}
 	if err := w.resume(file, key); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 	}

@@ -78,8 +78,11 @@ func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Argu
 // saveFile writes a file under a temporary name, checks it, and then renames it. After an error it
 // removes the file.
 func saveFile(name string, write func(io.Writer) error, check func(name string) error) (err error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
+	switch info, err := os.Stat(name); {
+	case err == nil && info.IsDir():
 		return fmt.Errorf("%s is a folder; name a file with --out", name)
+	case err == nil && !info.Mode().IsRegular():
+		return notAFile(name)
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
@@ -103,6 +106,11 @@ func saveFile(name string, write func(io.Writer) error, check func(name string) 
 		return fmt.Errorf("cannot write %s: %w; choose another place with --out", name, err)
 	}
 	return f.Close()
+}
+
+// notAFile returns the error for a device, a pipe or a socket in the place of an output file.
+func notAFile(name string) error {
+	return fmt.Errorf("%s is a device or a pipe; name a file with --out", name)
 }
 
 // readCheckpoints returns the old checkpoints in a file.
