@@ -113,6 +113,12 @@ func openTree(signed string, key note.Verifier) (Tree, error) {
 	return t, err
 }
 
+// CheckKey returns ErrKey, with the form of a key, if a text is no verifier key.
+func CheckKey(text string) error {
+	_, err := parseKey(text)
+	return err
+}
+
 func parseKey(key string) (note.Verifier, error) {
 	verifier, err := note.NewVerifier(strings.TrimSpace(key))
 	if err != nil {

@@ -21,10 +21,13 @@ type CheckProof struct {
 
 // Run checks the file, and prints its events and the result.
 func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Arguments) (err error) {
+	if err := proof.CheckKey(c.Key); err != nil {
+		return options.Usage(fmt.Errorf("--key: %w", err))
+	}
 	file, checked, err := checkFile(c.File, c.Key)
 	var unreadable *fs.PathError
 	switch {
-	case errors.As(err, &unreadable), errors.Is(err, proof.ErrKey):
+	case errors.As(err, &unreadable):
 		return err
 	case err != nil:
 		return fmt.Errorf("%s: %w; if the key is the ledger's, keep this file and make another one with `payledger prove`", c.File, err)

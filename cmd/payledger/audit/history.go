@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -38,15 +39,23 @@ func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if err := named(c.Payment); err != nil {
 		return err
 	}
+	at, err := history.ParseAt(c.At)
+	if err != nil && !errors.Is(err, history.ErrNotThere) {
+		return options.Usage(fmt.Errorf("--at: %w", err))
+	}
+	if err != nil {
+		return err
+	}
 	folder, err := c.isFolder(args, c.Account)
 	if err != nil {
 		return err
 	}
-	read := c.readServer
 	if folder {
-		read = c.readFolder
+		err = c.readFolder(ctx, at, out.entry)
+	} else {
+		err = c.readServer(ctx, out.entry)
 	}
-	if err := read(ctx, out.entry); err != nil {
+	if err != nil {
 		return err
 	}
 	return out.end()
@@ -100,11 +109,7 @@ func parseHistory(answer io.Reader, emit func(json.RawMessage) error) error {
 	return readList(answer, "events", "the printed history is incomplete, try again", emit)
 }
 
-func (c *History) readFolder(ctx context.Context, emit func(json.RawMessage) error) error {
-	at, err := history.ParseAt(c.At)
-	if err != nil {
-		return err
-	}
+func (c *History) readFolder(ctx context.Context, at history.At, emit func(json.RawMessage) error) error {
 	part := history.Part{At: at}
 	if c.Full {
 		part.Expand = history.Expansions

@@ -64,7 +64,7 @@ func TestClientErrors(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{"a bad time", []string{"history", "01x", "--at", "soon"}, []string{"RequestValidationError: ", "QueryString $.at must be a revision from 1, or a time such as 2026-03-14T09:00:00Z."}},
+		{"a bad time", []string{"history", "01x", "--at", "soon"}, []string{`--at: "soon" is neither a revision from 1 nor a time such as 2026-03-14T09:00:00Z`}},
 		{"an unknown position", []string{"tail", "--after", "99999"}, []string{"No event has this position yet.", "0 to begin with the first event"}},
 		{"an empty time", []string{"history", "01x", "--at", ""}, []string{"--at has no value"}},
 		{"an empty payment", []string{"tail", "--payment="}, []string{"--payment has no value"}},

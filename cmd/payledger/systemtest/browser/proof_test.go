@@ -246,7 +246,7 @@ func misusedProofs(t *testing.T, p *apptest.Process, dir, id, key string) {
 		{[]string{"prove", id, "--out", none, "--data", filepath.Join(dir, "data")}, command.ExitFailure, "--url and --api-key"},
 		{[]string{"check-proof", none, "--key", key}, command.ExitFailure, "name the file that `payledger prove` wrote"},
 		{[]string{"check-proof", filepath.Join(dir, "proof.json")}, command.ExitUsage, "--key"},
-		{[]string{"check-proof", filepath.Join(dir, "proof.json"), "--key", "x"}, command.ExitFailure, "GET /verifier-key"},
+		{[]string{"check-proof", filepath.Join(dir, "proof.json"), "--key", "x"}, command.ExitUsage, "GET /verifier-key"},
 		{[]string{"check-proof", filepath.Join(dir, "data", "views", "proof-hashes"), "--key", key}, command.ExitFailure, "this is no proof file"},
 	} {
 		if status, _, stderr := apptest.Invoke(t, c.args...); status != c.status || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
