@@ -18,7 +18,8 @@ type serveCommand struct {
 	options.Options `embed:""`
 }
 
-// Run starts the service, prints new credentials and the ready line, and stops in order on SIGTERM.
+// Run starts the service, prints new credentials and the ready line, and stops in order on SIGTERM,
+// also while it starts.
 // It fails if an essential part fails.
 func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	c.Arguments = args
@@ -34,6 +35,10 @@ func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	}
 	tell := announcer{out: std.Out, people: terminal.ForPeople(std.Out, c.LogFormat)}
 	app, err := app.StartOn(ctx, c.Options, log, clock.Now, nil, tell.credentials)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		log.Info().Msg("stopped before it was ready")
+		return nil
+	}
 	if err != nil {
 		return err
 	}

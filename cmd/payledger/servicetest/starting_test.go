@@ -1,6 +1,7 @@
 package servicetest
 
 import (
+	"context"
 	"crypto/rand"
 	"io"
 	"net/http"
@@ -11,7 +12,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/command"
+	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/starting"
+	"payledger/cmd/payledger/terminal"
 	"payledger/cmd/payledger/web"
 	"payledger/httpapi"
 )
@@ -90,5 +94,28 @@ func TestStall(t *testing.T) {
 	}
 	if d := starting.ViewsEvery * starting.StillTicks; d != 2*time.Second {
 		t.Errorf("a start ends %s after the last progress", d)
+	}
+}
+
+// TestStopWhileStarting: a service that must stop before it is ready ends without an error, and its
+// log says so (I1).
+func TestStopWhileStarting(t *testing.T) {
+	t.Parallel()
+	args := options.Arguments{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json"}
+	line, err := command.NewLine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve, err := line.Command(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	serve.BindTo(stopped, (*context.Context)(nil))
+	var out, log strings.Builder
+	err = serve.Run(terminal.Streams{Out: &out, Err: &log}, args)
+	if err != nil || out.Len() > 0 || !strings.Contains(log.String(), "stopped before it was ready") {
+		t.Errorf("%v; stdout %q, log %s", err, out.String(), log.String())
 	}
 }
