@@ -82,17 +82,23 @@ func (a *App) accountsHint() string {
 	return strings.Join(named, ", ")
 }
 
-// createAccount serves the command account-create. It answers when the API knows the account.
+// knownWithin bounds the wait for the nodes after an account was made.
+const knownWithin = 20 * time.Second
+
+// createAccount serves the command account-create. It answers when the API of every node knows the
+// account, or after knownWithin: only the answer has the credentials.
 func (a *App) createAccount(ctx context.Context, in AccountRequest, _ func(any) error) (any, error) {
 	if fault := in.Fault(); fault != "" {
 		return nil, errors.New(fault)
 	}
 	a.creating.Lock() // of two accounts with one name, the second sees the first
 	defer a.creating.Unlock()
+	if err := a.Views.CaughtUp(ctx); err != nil { // another node may have made an account of this name
+		return nil, err
+	}
 	for _, other := range a.Views.Accounts() {
 		if other.Name == in.Name {
-			return nil, fmt.Errorf("the ledger has an account %q: %s. If its credentials are lost, stop the service and run `payledger credentials reset --data %s --account %s`",
-				in.Name, other.ID, a.Options.Data, other.ID)
+			return nil, a.nameTaken(other)
 		}
 	}
 	state, err := eventstore.Initialized(ctx, a.Ledger.Store)
@@ -103,7 +109,20 @@ func (a *App) createAccount(ctx context.Context, in AccountRequest, _ func(any) 
 	if err != nil {
 		return nil, err
 	}
-	return made, a.Views.CaughtUp(ctx)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), knownWithin)
+	defer cancel()
+	if err := errors.Join(a.Views.CaughtUp(waiting), a.Commands.AllAppliedEverywhere(waiting)); err != nil {
+		a.log.Warn().Err(err).Str("account", string(made.AccountID)).Msg("an account was made, and not every node has confirmed it yet")
+	}
+	return made, nil
+}
+
+func (a *App) nameTaken(other account.State) error {
+	advice := fmt.Sprintf("stop the service and run `payledger credentials reset --data %s --account %s`", a.Options.Data, other.ID)
+	if a.Options.NatsURL != "" {
+		advice = "make others with an API key of the account that is left, or in the dashboard; without both, create an account of another name"
+	}
+	return fmt.Errorf("the ledger has an account %q: %s. If its credentials are lost, %s", other.Name, other.ID, advice)
 }
 
 func (a *App) openUsers(ctx context.Context) error {

@@ -5,7 +5,9 @@ package clusters
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -180,6 +182,7 @@ func TestNodesShareRates(t *testing.T) {
 func TestNodes(t *testing.T) {
 	r := newNodeRig(t)
 	t.Run("changes", func(t *testing.T) { testNodesApplyChanges(t, r) })
+	t.Run("accounts", func(t *testing.T) { testNodesMakeAccounts(t, r) })
 	t.Run("users", func(t *testing.T) { testNodesUsers(t, r) })
 	t.Run("cut off", func(t *testing.T) { testNodeCutOff(t, r) })
 	t.Run("views stopped", func(t *testing.T) { testNodeViewsStopped(t, r) }) // of node b, for good
@@ -223,6 +226,25 @@ func testNodesApplyChanges(t *testing.T, r *nodeRig) {
 		r.atA.Must(t, "POST", "/management/customers/"+customer+"/erase", r.atA.Headers(), nil)
 		if text := shown(); strings.Contains(text, "@example.com") {
 			t.Errorf("after the erasure: %s", text)
+		}
+	}
+}
+
+// testNodesMakeAccounts: the key of a new account works at every node after the answer. Another
+// node refuses the account's name, with advice for a cluster.
+func testNodesMakeAccounts(t *testing.T, r *nodeRig) {
+	for i := range 5 {
+		name := fmt.Sprint("shop ", i)
+		status, out, stderr := apptest.Invoke(t, "account", "create", name, "--data", r.a.Options.Data, "--json")
+		var made accounts.Credentials
+		if err := json.Unmarshal([]byte(out), &made); err != nil || status != 0 {
+			t.Fatalf("exits %d: %s%s", status, out, stderr)
+		}
+		atB := apptest.NewMerchant(r.b.API.URL, made.APIKey)
+		atB.Must(t, "GET", "/payments", atB.Headers(), nil)
+		status, out, stderr = apptest.Invoke(t, "account", "create", name, "--data", r.b.Options.Data)
+		if status != 1 || out != "" || !strings.Contains(stderr, string(made.AccountID)) || strings.Contains(stderr, "credentials reset") {
+			t.Errorf("a second account of the name: exits %d: %s%s", status, out, stderr)
 		}
 	}
 }
