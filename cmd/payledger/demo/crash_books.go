@@ -58,7 +58,7 @@ func (c *Crashes) showOpen(ctx context.Context, found *finding) error {
 	if err != nil {
 		return err
 	}
-	c.program(fmt.Sprintf("reconcile --processor %s --data %s --processor-url %s", c.facts.name, c.data(), c.there.recorded))
+	c.program(fmt.Sprintf("reconcile --processor %s --data %s", strings.Join(c.addressed(), " --processor "), c.data()))
 	for _, d := range compared.Differences {
 		c.out.note(fmt.Sprintf("the %s is %s in the ledger and %s in the books of %s (%s)", noun(d.Operation), stateOf(d.Here), stateOf(d.There), c.facts.name, d.Kind))
 	}
@@ -142,8 +142,14 @@ type comparison struct {
 	Compared    reconcile.Counts       `json:"compared"`
 }
 
+// addressed selects the processor and gives its address, which precedes those in the environment.
+func (c *Crashes) addressed() []string {
+	name := string(c.facts.name)
+	return []string{name, name + "=" + c.there.recorded}
+}
+
 func (c *Crashes) compare(ctx context.Context, of audit.Source) (found comparison, err error) {
-	text, err := output(ctx, of, &audit.Reconcile{Processor: []string{string(c.facts.name)}, JSON: true, Source: of, ProcessorURL: c.there.recorded})
+	text, err := output(ctx, of, &audit.Reconcile{Processor: c.addressed(), JSON: true, Source: of})
 	if _, trouble := errors.AsType[audit.TroubleError](err); trouble {
 		return found, err // any other error counts the differences
 	}

@@ -30,7 +30,7 @@ func crashDemo(t *testing.T, see func(line string, p *os.Process), args ...strin
 	folders := t.TempDir()
 	command := childtest.Tied(exec.CommandContext(ctx, os.Args[0], append([]string{"demo", "--crash"}, args...)...))
 	command.Env = append(os.Environ(), apptest.AsProgram+"=1", "TMPDIR="+folders,
-		"PAYLEDGER_DATA="+folders, "PAYLEDGER_SHARDS=x", "PAYLEDGER_URL=http://127.0.0.1:1") // settings that are not for its services
+		"PAYLEDGER_DATA="+folders, "PAYLEDGER_SHARDS=x", "PAYLEDGER_URL=http://127.0.0.1:1", "PAYLEDGER_PROCESSOR=ADYEN=http://127.0.0.1:1") // settings that are not for its services
 	var errOut strings.Builder
 	command.Stderr = &errOut
 	text, err := command.StdoutPipe()
