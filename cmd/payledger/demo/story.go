@@ -1,11 +1,13 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"payledger/cmd/payledger/demo/connector"
 	"payledger/eventstore/commands/accounts"
@@ -97,6 +99,7 @@ func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 	s := &story{
 		merchant: &merchant{api: stage.API, apiKey: stage.APIKey, out: out, run: stage.Run}, receiver: inbox, shown: map[string]int{}, connector: stage.Connector,
 	}
+	defer func() { err = cmp.Or(err, s.unsubscribe(ctx)) }() // before the receiver closes
 	out.line("Everything below is real: HTTP, a synced JetStream log, SQLite read models, signed webhooks.")
 	played := chapters
 	if s.connector != nil {
@@ -110,5 +113,17 @@ func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 		return s.result, fmt.Errorf("after the last chapter: %w", err)
 	}
 	s.result.Paid, s.result.Payments = s.paid.ID, len(s.shown)
-	return s.result, s.ask(ctx, request(http.MethodDelete, "/management/webhook-endpoints/"+s.endpoint, nil), nil) // its receiver closes
+	return s.result, nil
+}
+
+const unsubscribePatience = 10 * time.Second
+
+// unsubscribe deletes the story's webhook endpoint, if there is one, also after an interruption.
+func (s *story) unsubscribe(ctx context.Context) error {
+	if s.endpoint == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribePatience)
+	defer cancel()
+	return s.ask(ctx, request(http.MethodDelete, "/management/webhook-endpoints/"+s.endpoint, nil), nil)
 }
