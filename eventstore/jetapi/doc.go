@@ -18,7 +18,7 @@
 //
 // # Place
 //
-//	log           engine, eventstream
+//	log           engine, eventstream, ordered
 //	servers       archive, backup/restore, ceiling, embedded, external, nodes, remote
 //	streams       checkpointlog, secretlog, sidelog
 //	streams     ► jetapi

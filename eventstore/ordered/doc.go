@@ -14,13 +14,10 @@
 //   - There is no index from positions to addresses. A checkpoint has the number of events that it
 //     covers, in all and in each shard. A binary search over the checkpoints, and over the groups
 //     of one checkpoint, finds a position with some 40 reads.
-//
 //   - Every event is checked against the counts of its checkpoint: a missing or surplus event is
 //     ErrUnhealthy, and no gap.
-//
 //   - Readers share a cache of checkpoints. At the end of the log all readers read the same new
 //     checkpoint.
-//
 //   - A checkpoint that is older than a position is no proof that the log lacks the position: a
 //     leader that was cut off still shows it. The ends of the shards are.
 //
@@ -30,6 +27,6 @@
 //	log           prover
 //	log         ► ordered
 //	log           eventstore
-//	streams       checkpointlog
+//	streams       checkpointlog, jetapi
 //	bytes         checkpoint, format
 package ordered

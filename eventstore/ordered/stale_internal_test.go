@@ -9,7 +9,7 @@ import (
 	"payledger/eventstore/checkpoint"
 )
 
-// ends is a store of one shard, of which only the end is asked.
+// ends is a store of one shard that knows only its end.
 type ends struct {
 	Store
 	events uint64
@@ -20,8 +20,8 @@ func (e ends) LastSeq(context.Context, int) (uint64, error) { return 1, nil }
 func (e ends) Events() uint64                               { return e.events }
 
 // TestStaleCheckpoint: a leader that was cut off shows an older checkpoint than a reader has seen.
-// The log holds the events, so the reader waits for a newer one. It is told that no event has the
-// position only if the log does not hold it.
+// The log holds the events, so the reader waits for a newer one. The reader gets ErrBeyond only if
+// the log does not hold the event.
 func TestStaleCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
