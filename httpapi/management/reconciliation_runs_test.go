@@ -91,6 +91,13 @@ func TestReconciliationRuns(t *testing.T) {
 	}
 	_, err = r.h.GetReconciliationRun(r.with("id", "unknown"))
 	r.refused(domain.ReasonEntityNotFound)(nil, err)
+	for _, name := range []string{"WORLDPAY", "STRIPE"} { // those that ended, done or not, leave their places
+		r.start(`{"processor":"` + name + `"}`)
+		<-begun
+	}
+	end <- nil
+	end <- nil
+	r.h.Runs.Wait()
 }
 
 // TestReconciliationEndsWithService checks that a comparison ends when the service stops.

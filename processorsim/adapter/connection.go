@@ -39,9 +39,9 @@ type Connection struct {
 	Unfit func(error)
 }
 
-// DefaultListPause is longer than a connector looks for an element at its vendor, or waits for the
-// outcome of an operation.
-const DefaultListPause = 10 * time.Minute
+// DefaultListPause is longer than a connector needs for its first element. It may read all of its
+// vendor's list before, a hundred payments a page, and some weeks more than the ledger requested.
+const DefaultListPause = time.Hour
 
 // Errors of an exchange; each wraps ErrUnknown. All others mean that the processor did not answer.
 var (
