@@ -15,15 +15,26 @@ import (
 const csvMost, csvPart = 20_000, 2000
 
 const (
-	headerPart = "X-Dashboard-Part" // the number of payments that the script requests
-	headerNext = "X-Next-Cursor"    // the cursor of the next part, if there is one
-	headerRows = "X-Payments"       // the number of payments in the answer
+	headerPart     = "X-Dashboard-Part" // the number of payments that the script requests
+	headerNext     = "X-Next-Cursor"    // the cursor of the next part, if there is one
+	headerPayments = "X-Payments"       // the number of payments in the answer
+	headerRows     = "X-Rows"           // the number of their rows
 )
 
-var csvColumns = []string{
+// file is a file for spreadsheets about filtered payments.
+type file struct {
+	name    string // without the time and the ending
+	columns []string
+	rows    func(v *frame.Visit, p summary) ([][]string, error) // of a payment
+}
+
+var paymentFile = file{"payments", []string{
 	"id", "created_utc", "updated_utc", "status", "reason", "order_id", "customer_id", "customer_email", "currency", "amount", "captured", "refunded",
 	"payment_method", "card", "processor", "processor_merchant_id",
-}
+}, func(v *frame.Visit, p summary) ([][]string, error) {
+	email, err := emailOf(v, p.ID)
+	return [][]string{row(p, email)}, err
+}}
 
 // csvMark is the byte order mark, without which spreadsheets read UTF-8 as another encoding.
 const csvMark = "\ufeff"
@@ -38,16 +49,16 @@ func units(a domain.Amount, c domain.Currency) string {
 	return strings.TrimSuffix(a.Format(c), " "+string(c))
 }
 
-// export serves the filtered list as CSV, from the cursor on: a part for the script of the page,
-// which reads on at the cursor in the header and makes one file of all parts; for a browser without
-// it csvMost payments at most, and the name of a file that is not whole says so.
-func export(v *frame.Visit) error {
+// export serves the file of the filtered list, from the cursor on: a part for the script of the
+// page, which reads on at the cursor in the header and makes one file of all parts; for a browser
+// without it csvMost payments at most, and the name of a file that is not whole says so.
+func (f file) export(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)
 	if !form.Sound() {
 		return v.Redirect(frame.Address(pathPayments, frame.Without(form.Values, "done")), "")
 	}
-	name, most := "payments-"+v.Now().UTC().Format("20060102-150405"), csvMost
+	name, most := f.name+"-"+v.Now().UTC().Format("20060102-150405"), csvMost
 	if n, err := strconv.Atoi(v.Request.Header.Get(headerPart)); err == nil {
 		most = max(1, min(n, csvPart))
 	}
@@ -57,9 +68,9 @@ func export(v *frame.Visit) error {
 	cursor := v.Value("cursor")
 	if cursor == "" {
 		text.WriteString(csvMark)
-		_ = w.Write(csvColumns) // a buffer takes everything
+		_ = w.Write(f.columns) // a buffer takes everything
 	}
-	written := 0
+	payments, rows := 0, 0
 	for {
 		if cursor != "" {
 			q.Set("cursor", cursor)
@@ -69,24 +80,26 @@ func export(v *frame.Visit) error {
 			return err
 		}
 		for _, p := range found.Data {
-			email, err := emailOf(v, p.ID)
+			of, err := f.rows(v, p)
 			if err != nil {
 				return err
 			}
-			_ = w.Write(row(p, email))
+			_ = w.WriteAll(of)
+			rows += len(of)
 		}
-		written += len(found.Data)
+		payments += len(found.Data)
 		if cursor = found.NextCursor; cursor == "" {
 			break
 		}
-		if written >= most {
+		if payments >= most {
 			v.Writer.Header().Set(headerNext, cursor)
-			name += "-first-" + strconv.Itoa(written)
+			name += "-first-" + strconv.Itoa(payments)
 			break
 		}
 	}
 	w.Flush()
-	v.Writer.Header().Set(headerRows, strconv.Itoa(written))
+	v.Writer.Header().Set(headerPayments, strconv.Itoa(payments))
+	v.Writer.Header().Set(headerRows, strconv.Itoa(rows))
 	v.Download(name+".csv", "text/csv; charset=utf-8")
 	if _, err := v.Writer.Write(text.Bytes()); err != nil {
 		return frame.Gone{Err: err}

@@ -108,7 +108,8 @@ type listView struct {
 	Payments   []summary
 	Newer      string
 	Older      string
-	CSV        string
+	CSV        string // the address of the file of payments, and Movements of their money
+	Movements  string
 	Bulk       string // the address of the form that refunds the filtered payments; "" for none
 	Filtered   bool
 	Statuses   []payment.Status
@@ -235,7 +236,8 @@ func list(v *frame.Visit) error {
 		if view.Filtered && len(found.Data) > 0 && !v.Auditor() && v.Value("cursor") == "" { // a bulk refund begins where the list does
 			view.Bulk = frame.Address(pathBulk, frame.Without(form.Values, "cursor", "done"))
 		}
-		view.CSV = frame.Address(pathPayments+".csv", frame.Without(form.Values, "cursor", "done"))
+		filters := frame.Without(form.Values, "cursor", "done")
+		view.CSV, view.Movements = frame.Address(pathPayments+".csv", filters), frame.Address("/dashboard/movements.csv", filters)
 	}
 	view.Filters, view.Choices = form, form.Choices(pathPayments, labels, views(v.Now())...)
 	return v.Show(frame.Page{Name: "payments", Title: "Payments", Nav: pathPayments, Status: form.Status(), Live: v.Value("cursor") == "", Parts: true, Data: view})

@@ -93,5 +93,10 @@ func (o *office) testDownload(t *testing.T) {
 	if shown := eval[int](w, `Number(document.querySelector("[data-parts]").dataset.parts)`); rows != shown || rows == 0 {
 		t.Errorf("the file has %d payments of %d", rows, shown)
 	}
+	w.click("[data-rows=movements]")
+	w.untilText("#parts", "movements of ")
+	if head := eval[string](w, `saved.text().then((text) => text.trim().split("\n")[0])`); !strings.Contains(head, "date_utc,type,currency,amount") {
+		t.Errorf("the file of movements begins with %s", head)
+	}
 	w.fits("download")
 }

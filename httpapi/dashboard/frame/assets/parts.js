@@ -1,7 +1,7 @@
 // A link with data-parts downloads its file in parts, with a progress, so that a file has no greatest size: each answer has the cursor of
 // the next part. A lost connection or the end of the session loses nothing. Without this script the link downloads one larger part.
 
-const link = document.querySelector('[data-parts]')
+const links = document.querySelectorAll('[data-parts]')
 const box = document.getElementById('parts')
 const [said, count, bar, go, stop] = ['[role=status]', '[data-count]', 'progress', '[data-go]', '[data-stop]'].map((part) => box.querySelector(part))
 const number = new Intl.NumberFormat('en-US')
@@ -15,13 +15,13 @@ function show(text, waits) {
 }
 
 function progress() {
-  const { rows, total, took } = file
-  const pace = took ? (rows / took) * 1000 : 0
-  const rest = pace && total > rows ? (total - rows) / pace : 0
-  count.textContent = `${number.format(rows)}${total ? ` of ${number.format(total)}` : ''} payments` +
+  const { payments, total, took } = file
+  const pace = took ? (payments / took) * 1000 : 0
+  const rest = pace && total > payments ? (total - payments) / pace : 0
+  count.textContent = `${number.format(payments)}${total ? ` of ${number.format(total)}` : ''} payments` +
     (pace ? `, ${number.format(Math.round(pace))} a second` : '') +
     (rest ? `, ${rest < 90 ? `${Math.ceil(rest)} seconds` : `${Math.round(rest / 60)} minutes`} left` : '')
-  if (total) { bar.max = total; bar.value = Math.min(rows, total) }
+  if (total) { bar.max = total; bar.value = Math.min(payments, total) }
 }
 
 function end(text) {
@@ -46,14 +46,15 @@ async function read() {
     progress()
     const began = performance.now()
     try {
-      const to = new URL(link.href)
+      const to = new URL(mine.link.href)
       if (mine.next) to.searchParams.set('cursor', mine.next)
       const answer = await fetch(to, { headers: { 'X-Dashboard-Part': atOnce }, signal: mine.stopped.signal })
       if (answer.status === 401) { show('Your session is over. Sign in in another tab, then go on here: nothing is lost.', true); return }
       if (!answer.ok || !answer.headers.get('Content-Type').startsWith('text/csv')) { show('The service could not make the next part. Go on in a moment: nothing is lost.', true); return }
       mine.parts.push(await answer.blob()) // the browser may keep it on its disk
       mine.name ||= answer.headers.get('Content-Disposition').match(/filename="([^"]*?)(-first-\d+)?\.csv"/)[1] + '.csv'
-      mine.rows += Number(answer.headers.get('X-Payments'))
+      mine.payments += Number(answer.headers.get('X-Payments'))
+      mine.rows += Number(answer.headers.get('X-Rows'))
       mine.next = answer.headers.get('X-Next-Cursor')
       mine.took += performance.now() - began
     } catch {
@@ -62,13 +63,14 @@ async function read() {
     }
   }
   save(mine)
-  end(`${mine.name} is saved. It has ${number.format(mine.rows)} ${mine.rows === 1 ? 'payment' : 'payments'}.`)
+  const payments = `${number.format(mine.payments)} ${mine.payments === 1 ? 'payment' : 'payments'}`
+  end(`${mine.name} is saved. It has ${mine.link.dataset.rows ? `${number.format(mine.rows)} ${mine.link.dataset.rows} of ` : ''}${payments}.`)
 }
 
-link?.addEventListener('click', (e) => {
+for (const link of links) link.addEventListener('click', (e) => {
   e.preventDefault()
   if (file) return
-  file = { parts: [], next: '', name: '', rows: 0, took: 0, total: Number(link.dataset.parts), stopped: new AbortController() }
+  file = { link, parts: [], next: '', name: '', payments: 0, rows: 0, took: 0, total: Number(link.dataset.parts), stopped: new AbortController() }
   for (const part of [count, bar, stop.parentElement]) part.hidden = false
   bar.removeAttribute('value')
   read()
