@@ -83,6 +83,24 @@ func TestRunsByResult(t *testing.T) {
 	s.shows(200, "Failed 0", "No run has this result.")
 }
 
+// TestTrialOfWorkflow: the trial of a workflow has each payment once in its sums, also if several
+// of its events would start a run, and it has the number of runs beside them.
+func TestTrialOfWorkflow(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	s := siteOf(t, newHookRig(t, webhooks{}).rig)
+	s.signIn()
+	at := s.paid(goodCard, "")
+	s.want(s.post(at+"/capture", `{"amount":2000}`), 200, "")
+	s.want(s.post(at+"/refund", `{"amount":100}`), 200, "")
+	s.want(s.post(at+"/refund", `{"amount":200}`), 200, "")
+	id := s.want(s.manage("POST", "/workflows", `{"name":"All","trigger":{"eventType":"PAYMENT.REFUND"},"condition":"true","delaySeconds":0,"actions":[{"type":"refund"}]}`), 200, "").text1("id")
+	s.open("/dashboard/workflows/" + id + "/simulate?from=2020-01-01&to=")
+	s.shows(200, "Payments of the runs 1", "1. Refund EUR 1 €19.00 2 0", "there are 2 runs of 1 payment.")
+}
+
 // TestChangesInAuditLog: an entry shows the fields before and after, and the entries of one thing
 // can be shown alone.
 func TestChangesInAuditLog(t *testing.T) {

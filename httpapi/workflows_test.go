@@ -196,7 +196,7 @@ func TestWorkflowSimulateSums(t *testing.T) {
 	}
 	id := "/workflows/" + r.want(r.manage("POST", "/workflows", halves), 200, "").text1("id")
 	got := r.want(r.manage("POST", id+"/simulate", `{}`), 200, "")
-	if !strings.Contains(got.text, `"count":3,"refused":0,"amount":9007199254740991}`) {
+	if !strings.Contains(got.text, `"count":3,"refused":0,"payments":3,"amount":9007199254740991}`) {
 		t.Errorf("%s", got.text)
 	}
 }
@@ -213,13 +213,13 @@ func TestWorkflowSimulate(t *testing.T) {
 		`"type":"capture","share":0.5,"final":false},{"type":"capture","share":0.25},{"type":"refund"}`, 1)), 200, "").text1("id")
 	events, books := r.events(), len(r.books(""))
 	got := r.want(r.manage("POST", id+"/simulate", `{}`), 200, "")
-	if got.field("triggered") != 2.0 || got.field("runs") != 2.0 || got.field("errors") != 0.0 || len(got.field("payments").([]any)) != 2 {
+	if got.field("triggered") != 2.0 || got.field("runs") != 2.0 || got.field("distinctPayments") != 2.0 || got.field("errors") != 0.0 || len(got.field("payments").([]any)) != 2 {
 		t.Errorf("%s", got.text)
 	}
 	amount := 2420.0 // of someSession
 	sums := fmt.Sprint(got.field("sums"))
-	want := fmt.Sprintf("[map[action:1 amount:%g count:2 currencyCode:EUR refused:0 type:capture] map[action:2 amount:%g count:2 currencyCode:EUR refused:0 type:capture] "+
-		"map[action:3 amount:%g count:2 currencyCode:EUR refused:0 type:refund]]", amount, amount/2, amount*1.5)
+	want := fmt.Sprintf("[map[action:1 amount:%g count:2 currencyCode:EUR payments:2 refused:0 type:capture] map[action:2 amount:%g count:2 currencyCode:EUR payments:2 refused:0 type:capture] "+
+		"map[action:3 amount:%g count:2 currencyCode:EUR payments:2 refused:0 type:refund]]", amount, amount/2, amount*1.5)
 	if sums != want {
 		t.Errorf("sums %s, want %s", sums, want)
 	}

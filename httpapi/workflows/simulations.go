@@ -109,6 +109,7 @@ type sumAnswer struct {
 	CurrencyCode domain.Currency `json:"currencyCode"`
 	Count        int             `json:"count"`
 	Refused      int             `json:"refused"`
+	Payments     int             `json:"payments"`
 	Amount       domain.Amount   `json:"amount"`
 }
 
@@ -116,6 +117,7 @@ type simulationAnswer struct {
 	Events    int               `json:"events"`
 	Triggered int               `json:"triggered"`
 	Runs      int               `json:"runs"`
+	Distinct  int               `json:"distinctPayments"`
 	Errors    int               `json:"errors"`
 	Payments  []simulatedAnswer `json:"payments"`
 	More      bool              `json:"more"`
@@ -124,7 +126,7 @@ type simulationAnswer struct {
 
 func renderReport(r workflows.Report) simulationAnswer {
 	return simulationAnswer{
-		Events: r.Events, Triggered: r.Triggered, Runs: r.Met, Errors: r.Errors, More: r.More,
+		Events: r.Events, Triggered: r.Triggered, Runs: r.Met, Distinct: r.Distinct, Errors: r.Errors, More: r.More,
 		Payments: request.Map(r.Payments, func(p workflows.Simulated) simulatedAnswer {
 			return simulatedAnswer{
 				PaymentID: p.Payment, EventID: p.Occasion.EventID, Sequence: p.Occasion.Sequence, Date: paymentjson.Time{Time: p.Occasion.At},
@@ -134,7 +136,7 @@ func renderReport(r workflows.Report) simulationAnswer {
 			}
 		}),
 		Sums: request.Map(r.Sums, func(s workflows.Sum) sumAnswer {
-			return sumAnswer{s.Step + 1, s.Type, s.Currency, s.Count, s.Refused, s.Amount}
+			return sumAnswer{s.Step + 1, s.Type, s.Currency, s.Count, s.Refused, s.Payments, s.Amount}
 		}),
 	}
 }

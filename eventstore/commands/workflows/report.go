@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"hash/maphash"
 	"slices"
 	"sync"
 
@@ -13,6 +14,12 @@ type report struct {
 	mu sync.Mutex
 	Report
 	sums map[sumKey]*Sum
+	done map[uint64]uint16 // by the hash of a payment with a run: a bit for each action that is in the sums
+	seed maphash.Seed
+}
+
+func newReport() *report {
+	return &report{sums: map[sumKey]*Sum{}, done: map[uint64]uint16{}, seed: maphash.MakeSeed()}
 }
 
 type sumKey struct {
@@ -34,6 +41,8 @@ func (p *report) addMatch(s Simulated) {
 	if p.Payments = append(p.Payments, s); len(p.Payments) > 2*MaxSimulated {
 		p.oldest()
 	}
+	payment := maphash.String(p.seed, string(s.Payment))
+	done := p.done[payment]
 	for i, effect := range s.Effects {
 		key := sumKey{i, s.Currency}
 		sum := p.sums[key]
@@ -46,8 +55,14 @@ func (p *report) addMatch(s Simulated) {
 			continue
 		}
 		sum.Count++
+		if done&(1<<i) != 0 {
+			continue
+		}
+		done |= 1 << i
+		sum.Payments++
 		sum.Amount = min(sum.Amount+effect.Amount, domain.MaxAmount) // clients of JSON do not read larger numbers exactly (§8)
 	}
+	p.done[payment] = done
 }
 
 // oldest sorts the payments by time and keeps the first MaxSimulated.
@@ -62,6 +77,7 @@ func (p *report) oldest() {
 
 func (p *report) finished() Report {
 	p.oldest()
+	p.Distinct = len(p.done)
 	for _, sum := range p.sums {
 		p.Sums = append(p.Sums, *sum)
 	}

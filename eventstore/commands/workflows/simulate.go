@@ -42,9 +42,10 @@ type Sum struct {
 	Step     int
 	Type     string
 	Currency domain.Currency
-	Count    int           // actions that would have been performed
-	Refused  int           // actions that would have been refused in the state at the trigger
-	Amount   domain.Amount // of the actions in Count
+	Count    int           // runs that would have performed the action
+	Refused  int           // runs whose action would have been refused in the state at the trigger
+	Payments int           // payments of the runs in Count
+	Amount   domain.Amount // of the first run in Count of each payment
 }
 
 // Report is the result of a simulation.
@@ -52,6 +53,7 @@ type Report struct {
 	Events    int // events of the account in the range
 	Triggered int // events that match the trigger
 	Met       int // events on which the condition holds
+	Distinct  int // payments of these events
 	Errors    int // events on which the condition could not be evaluated
 	Payments  []Simulated
 	More      bool // Payments does not list all payments
@@ -73,7 +75,7 @@ func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 		return Report{}, err
 	}
 	defer e.simulating.leave(s.Account)
-	total := &report{sums: map[sumKey]*Sum{}}
+	total := newReport()
 	errs := workers.Each(e.Store.Shards(), simulators, func(shard int) error {
 		t := &trial{engine: e, Simulation: s, condition: prepared, before: newRecent(), report: total}
 		return t.read(ctx, shard)

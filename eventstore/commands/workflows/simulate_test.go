@@ -119,19 +119,23 @@ func TestSimulate(t *testing.T) {
 	}{
 		"share": {
 			defined(workflow.OnPaymentStatus, "AUTHORIZED", `payment.amount < 1010`, workflow.Action{Type: workflow.Capture, Share: 500_000}),
-			21, 10, 0, "0 capture 10 taken 0 refused 5020 EUR",
+			21, 10, 0, "0 capture 10 taken 0 refused 5020 EUR of 10",
 		},
 		"refused": {
 			defined(workflow.OnPaymentStatus, "PARTIALLY_SETTLED", `payment.amount > 1010`, workflow.Action{Type: workflow.Capture}, workflow.Action{Type: workflow.Refund, Amount: &five}),
-			11, 5, 0, "0 capture 5 taken 0 refused 3160 EUR, 1 refund 5 taken 0 refused 2500 EUR",
+			11, 5, 0, "0 capture 5 taken 0 refused 3160 EUR of 5, 1 refund 5 taken 0 refused 2500 EUR of 5",
 		},
 		"cancel settled": {
 			defined(workflow.OnPaymentStatus, "SETTLED", `true`, workflow.Action{Type: workflow.Cancel}, workflow.Action{Type: workflow.HTTPRequest, URL: "https://x"}),
-			11, 11, 0, "0 cancel 0 taken 11 refused 0 EUR",
+			11, 11, 0, "0 cancel 0 taken 11 refused 0 EUR of 0",
 		},
 		"refund too much": {
 			defined(workflow.OnPaymentStatus, "SETTLED", `payment.orderId == "order-0"`, workflow.Action{Type: workflow.Refund, Amount: &five}, workflow.Action{Type: workflow.Refund, Amount: &five}, workflow.Action{Type: workflow.Refund, Amount: &five}),
-			11, 1, 0, "0 refund 1 taken 0 refused 500 EUR, 1 refund 1 taken 0 refused 500 EUR, 2 refund 0 taken 1 refused 0 EUR",
+			11, 1, 0, "0 refund 1 taken 0 refused 500 EUR of 1, 1 refund 1 taken 0 refused 500 EUR of 1, 2 refund 0 taken 1 refused 0 EUR of 0",
+		},
+		"several runs of a payment": {
+			defined(workflow.OnPaymentStatus, "", `true`, workflow.Action{Type: workflow.Capture}),
+			43, 43, 0, "0 capture 32 taken 11 refused 21290 EUR of 21",
 		},
 		"errors": {
 			defined(workflow.OnPaymentStatus, "AUTHORIZED", `payment.customer.email == "x"`, workflow.Action{Type: workflow.Cancel}), 21, 0, 21, "",
@@ -171,7 +175,7 @@ func (r *rig) events() uint64 {
 func sums(p workflows.Report) string {
 	var got []string
 	for _, s := range p.Sums {
-		got = append(got, fmt.Sprintf("%d %s %d taken %d refused %d %s", s.Step, s.Type, s.Count, s.Refused, s.Amount, s.Currency))
+		got = append(got, fmt.Sprintf("%d %s %d taken %d refused %d %s of %d", s.Step, s.Type, s.Count, s.Refused, s.Amount, s.Currency, s.Payments))
 	}
 	return strings.Join(got, ", ")
 }

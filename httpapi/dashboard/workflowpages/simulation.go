@@ -16,7 +16,7 @@ type simulation struct {
 	Runs      int64
 	Errors    int64
 	More      bool
-	Several   int // payments of which several runs are in Payments
+	Distinct  int64 `json:"distinctPayments"` // payments with runs
 	Payments  []struct {
 		PaymentID    string `json:"paymentId"`
 		Sequence     uint64
@@ -34,6 +34,7 @@ type simulation struct {
 		CurrencyCode domain.Currency
 		Count        int64
 		Refused      int64
+		Payments     int64
 		Amount       domain.Amount
 	}
 }
@@ -44,12 +45,6 @@ const shown = 100
 func (s simulation) Cut() bool { return s.More || len(s.Payments) > shown }
 
 func (s *simulation) cut() {
-	runs := map[string]int{}
-	for _, p := range s.Payments {
-		if runs[p.PaymentID]++; runs[p.PaymentID] == 2 {
-			s.Several++
-		}
-	}
 	s.More = s.Cut()
 	slices.Reverse(s.Payments)
 	s.Payments = s.Payments[:min(len(s.Payments), shown)]

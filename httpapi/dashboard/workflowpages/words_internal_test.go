@@ -1,9 +1,6 @@
 package workflowpages
 
-import (
-	"encoding/json"
-	"testing"
-)
+import "testing"
 
 // TestSkippedRunsHaveTheirReason: a run that was skipped because a run caused its event does not
 // blame the condition.
@@ -20,17 +17,5 @@ func TestSkippedRunsHaveTheirReason(t *testing.T) {
 		if got := r.Means(); got != want {
 			t.Errorf("%q is %q, not %q", why, got, want)
 		}
-	}
-}
-
-// TestPaymentsOfSeveralRuns: the trial names the payments that are in its sums more than once.
-func TestPaymentsOfSeveralRuns(t *testing.T) {
-	t.Parallel()
-	var s simulation
-	if err := json.Unmarshal([]byte(`{"payments":[{"paymentId":"a"},{"paymentId":"b"},{"paymentId":"a"},{"paymentId":"a"},{"paymentId":"c"},{"paymentId":"b"}]}`), &s); err != nil {
-		t.Fatal(err)
-	}
-	if s.cut(); s.Several != 2 {
-		t.Errorf("%d payments, not 2", s.Several)
 	}
 }
