@@ -20,7 +20,7 @@ import (
 //go:embed guides
 var guideFiles embed.FS
 
-var guideNames = []string{"first-payment", "webhooks", "checkout-in-your-page", "3-d-secure", "disputes", "workflows", "routing", "reporting", "developer-tools", "analysts", "auditors", "erasure", "going-to-production"}
+var guideNames = []string{"first-payment", "webhooks", "checkout-in-your-page", "3-d-secure", "disputes", "workflows", "routing", "reporting", "developer-tools", "analysts", "tables", "auditors", "erasure", "going-to-production"}
 
 // guide is a page of prose. Its source is Markdown; the first line is the title, the first
 // paragraph the summary.

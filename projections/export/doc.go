@@ -1,6 +1,6 @@
 // Package export writes the log as tables for analysts: events, payments, transactions, refunds,
 // disputes, webhook deliveries and double-entry postings, as CSV, JSON lines, Parquet or SQLite
-// (I1). TABLES.md, which is generated, describes the columns.
+// (I1). The guide tables.md at /docs, which is generated, describes the columns.
 //
 // Rules:
 //

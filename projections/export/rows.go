@@ -4,7 +4,7 @@ import "time"
 
 // Row types are the tables of an export. The tag parquet names a column and its logical type; a
 // column that is optional is null, or empty in CSV, where its Go value is zero. The tag doc is the
-// column's meaning in TABLES.md. A field tagged key belongs to the row's primary key.
+// column's meaning in the guide tables.md. A field tagged key belongs to the row's primary key.
 //
 // Amounts are minor units of currency, which has exponent decimal digits: 1050 EUR with exponent 2
 // is 10.50 EUR. Times are UTC. Position is the place of an event in the log.
@@ -21,7 +21,7 @@ type EventRow struct {
 	Revision    int64     `parquet:"revision" doc:"Number of the event within its aggregate, from 1, without gaps."`
 	Actor       string    `parquet:"actor,dict" doc:"Who caused the event, such as api_key:ID, processor:NAME or workflow:ID."`
 	Hash        string    `parquet:"hash" doc:"SHA-256 of the event, chained with the aggregate's previous event, hexadecimal."`
-	Event       string    `parquet:"event,json" doc:"The recorded fact, JSON. EVENTS.md has the fields of each type."`
+	Event       string    `parquet:"event,json" doc:"The recorded fact, JSON, with the fields of the type."`
 }
 
 // PaymentRow is one payment after its newest exported event.

@@ -70,7 +70,7 @@ func newTable[T any](name string) table[T] {
 	return t
 }
 
-// The tables of an export, in the order of TABLES.md.
+// The tables of an export, in the order of the guide tables.md.
 var (
 	events       = newTable[EventRow]("events")
 	payments     = newTable[PaymentRow]("payments")
