@@ -67,8 +67,8 @@ type Reader interface {
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// Config has the parts behind the API; all but FrameAncestors, RateLimit, Users, KeyUses,
-// Notifications, Connection, Timed and Intake are required.
+// Config has the parts behind the API; all but FrameAncestors, RateLimit, OtherCounts, Users,
+// KeyUses, Notifications, Connection, Timed and Intake are required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -105,6 +105,10 @@ type Config struct {
 	// Nodes returns the number of nodes that serve, for the rate limit; nil: there is one. Allowed
 	// and AllowedElsewhere connect them.
 	Nodes func() int
+	// OtherCounts sends a question about counts of requests to each other node that serves, and
+	// returns their answers (API.CountsFor), and the number of nodes without one; nil: there is no
+	// other node.
+	OtherCounts func(ctx context.Context, question []byte) (answers [][]byte, silent int)
 	// KeyUses has the last uses of API keys (D20); nil: in memory.
 	KeyUses *keyuse.Uses
 	// Events has the events for analysts (I2).
@@ -193,6 +197,10 @@ func New(c Config) (*API, error) {
 	return a, nil
 }
 
+// CountsFor answers another node's question about the requests that this node answered; nil if the
+// question cannot be read.
+func (a *API) CountsFor(question []byte) []byte { return a.traffic.Answer(question, a.Now()) }
+
 func (a *API) connect() {
 	c := a.Config
 	a.tokens = &clienttoken.Tokens{Key: c.ClientTokenKey, Environment: c.Environment, PublicURL: c.PublicURL, Now: c.Now}
@@ -204,7 +212,7 @@ func (a *API) connect() {
 	}
 	a.management = management.Handlers{
 		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, Runs: &management.ReconciliationRuns{}, Closing: c.Closing, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,
-		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Deliveries: c.Deliveries, Events: c.Events, Traffic: a.traffic,
+		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Deliveries: c.Deliveries, Events: c.Events, Traffic: &traffic.Nodes{Own: a.traffic, Others: c.OtherCounts},
 		Sandbox: c.Environment == account.Sandbox, Connection: c.Connection,
 	}
 	a.webhooks = webhooks.Handlers{Commands: c.Commands, Deliveries: c.Deliveries}

@@ -1,11 +1,15 @@
 package httpapi_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/domain/account"
 	"payledger/eventstore/eventstoretest"
+	"payledger/httpapi"
+	counts "payledger/httpapi/traffic"
 )
 
 // TestRequestPages checks that the page has the API's requests with their bodies, that its filters
@@ -43,4 +47,23 @@ func TestRequestPages(t *testing.T) {
 	if list := s.want(s.manage("GET", "/request-log?limit=1&status=4xx", ""), 200, ""); strings.Count(list.text, "requestId") != 1 {
 		t.Error(list.text)
 	}
+}
+
+// TestRequestsOfNodes: the statistics have the requests of all nodes, added up, and their page has
+// the number of nodes that did not answer.
+func TestRequestsOfNodes(t *testing.T) {
+	t.Parallel()
+	other := counts.New(time.Now().Add(-time.Hour))
+	answers := func(_ context.Context, question []byte) ([][]byte, int) {
+		return [][]byte{other.Answer(question, time.Now())}, 1
+	}
+	r := newRig(t, func(c *httpapi.Config) { c.OtherCounts = answers })
+	for range 41 {
+		other.Add(r.account.AccountID, 503, time.Now(), time.Millisecond)
+	}
+	s := siteOf(t, r)
+	s.signIn()
+	s.want(s.get("/payments/unknown"), 400, "PaymentError")
+	s.open("/dashboard/statistics?range=today")
+	s.shows(200, "API requests 42", "1 node does not answer: its requests are missing here.", "2 nodes, added up, have counted the requests that they answered")
 }

@@ -89,7 +89,7 @@ type Handlers struct {
 	Reader     Reader
 	Deliveries Deliveries // nil: none are sent
 	Events     Events     // nil: events have no positions
-	Traffic    *traffic.Counts
+	Traffic    *traffic.Nodes
 	Reconciler Reconciler
 	Runs       *ReconciliationRuns
 	Closing    <-chan struct{} // closed when the service begins to stop; nil: never

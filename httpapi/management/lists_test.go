@@ -185,7 +185,7 @@ func TestStatistics(t *testing.T) {
 	r.report = statistics.Report{From: day, To: day, Count: statistics.Count{Payments: 2}}
 	r.sent = deliveries.Statistics{Counts: deliveries.Counts{Deliveries: 3}}
 	report := asJSON(t, r.report)
-	const requests = `,"requests":{"since":"2026-03-15T12:00:00.000000Z","requests":0,"clientErrors":0,"serverErrors":0,"byDay":[]}}`
+	const requests = `,"requests":{"since":"2026-03-15T12:00:00.000000Z","allSince":"2026-03-15T12:00:00.000000Z","nodes":1,"silentNodes":0,"requests":0,"clientErrors":0,"serverErrors":0,"byDay":[]}}`
 	whole, report := strings.TrimSuffix(report, "}")+`,"webhooks":`+asJSON(t, r.sent)+requests, strings.TrimSuffix(report, "}")+requests
 	for query, want := range map[string]statistics.Query{
 		"":                               {From: day, To: day},

@@ -287,7 +287,7 @@ func newRig(t *testing.T) *rig {
 	r.h = &management.Handlers{
 		Commands: r.doubles, Reader: r.doubles, Deliveries: r.doubles, Events: r.doubles, Reconciler: r.doubles, Runs: &management.ReconciliationRuns{}, KeyUses: keyuse.InMemory(),
 		Now: func() time.Time { return noon }, Logger: zerolog.New(&r.log), CheckURL: r.checkURL, SendTest: r.sendTest,
-		Traffic: traffic.New(noon.AddDate(0, 0, 1)),
+		Traffic: &traffic.Nodes{Own: traffic.New(noon.AddDate(0, 0, 1))},
 	}
 	return r
 }

@@ -26,7 +26,7 @@ const countTime = 2 * time.Second
 type statisticsAnswer struct {
 	statistics.Report
 	Webhooks *deliveries.Statistics `json:"webhooks,omitempty"` // nil: they cannot be read now
-	Requests traffic.Report         `json:"requests"`           // that this node answered
+	Requests traffic.Report         `json:"requests"`           // that the nodes answered
 }
 
 // GetStatistics serves GET /management/statistics: the numbers and sums of payments, and the
@@ -42,7 +42,7 @@ func (h *Handlers) GetStatistics(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests, err := h.Traffic.Report(c.Merchant.ID, traffic.Period{From: from, To: to, Hourly: hourly(c)}, h.Now())
+	requests, err := h.Traffic.Report(c.Ctx, c.Merchant.ID, traffic.Period{From: from, To: to, Hourly: hourly(c)}, h.Now())
 	if err != nil {
 		return nil, err
 	}

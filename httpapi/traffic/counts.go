@@ -207,8 +207,12 @@ func (h *hour) sum() (s sum) {
 	return s
 }
 
-func (h *hour) pack() (b []byte) {
+func (h *hour) pack() []byte {
 	s := h.sum()
+	return s.pack()
+}
+
+func (s *sum) pack() (b []byte) {
 	for _, n := range s.statuses {
 		b = binary.AppendUvarint(b, uint64(n))
 	}

@@ -18,7 +18,7 @@ var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
 func report(t testing.TB, c *Counts, id domain.AccountID, from, to, now time.Time) Report {
 	t.Helper()
-	r, err := c.Report(id, Period{From: statistics.DayOf(from), To: statistics.DayOf(to), Hourly: true}, now)
+	r, err := (&Nodes{Own: c}).Report(t.Context(), id, Period{From: statistics.DayOf(from), To: statistics.DayOf(to), Hourly: true}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestReport(t *testing.T) {
 	got, err := json.Marshal(report(t, c, "a", noon.AddDate(0, 0, -5), noon.AddDate(0, 0, 1), noon.Add(time.Hour)))
 	const counts = `"requests":7,"clientErrors":2,"serverErrors":2,"p50Ms":4.096,"p99Ms":7.168`
 	const none = `"requests":0,"clientErrors":0,"serverErrors":0`
-	want := `{"since":"2026-03-14T10:30:00.000000Z",` + counts + `,"byDay":[{"day":"2026-03-14",` + counts + `}],"byHour":[{"hour":"2026-03-14T10:00:00Z",` + none +
+	want := `{"since":"2026-03-14T10:30:00.000000Z","allSince":"2026-03-14T10:30:00.000000Z","nodes":1,"silentNodes":0,` + counts + `,"byDay":[{"day":"2026-03-14",` + counts + `}],"byHour":[{"hour":"2026-03-14T10:00:00Z",` + none +
 		`},{"hour":"2026-03-14T11:00:00Z",` + none + `},{"hour":"2026-03-14T12:00:00Z",` + counts + `},{"hour":"2026-03-14T13:00:00Z",` + none + `}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s %v, want\n%s", got, err, want)

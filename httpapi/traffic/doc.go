@@ -1,5 +1,5 @@
 // Package traffic counts the requests that this node answered, by account and hour: their statuses
-// and the time that the answers took (D20).
+// and the time that the answers took. Nodes adds the counts of all nodes up (D20).
 //
 // # Rules
 //
@@ -8,8 +8,10 @@
 //     that stay open.
 //   - An account has the newest 31 days. The memory is bounded: 256 accounts with 70 kB each. A new
 //     account replaces the account that has made no request for the longest time, in hours.
-//   - A report has only hours and days of which the counts know something: a day before Since is
-//     left out, it is not 0.
+//   - For a report a node requests the counts of the other nodes that serve. A node that does not
+//     answer in time is counted as silent: its requests are missing.
+//   - A report has only hours and days of which the counts of a node know something: a day before
+//     Since is left out, it is not 0. Before AllSince a node is missing that had not started then.
 //
 // The package must not know: routes, bodies.
 //

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"context"
 	"time"
 
 	"payledger/domain"
@@ -15,9 +16,12 @@ type Period struct {
 	Hourly   bool           // with ByHour
 }
 
-// Report has the counts of an account's requests that this node answered in a Period.
+// Report has the counts of an account's requests that the nodes answered in a Period.
 type Report struct {
-	Since paymentjson.Time `json:"since"` // from when on the node counts
+	Since    paymentjson.Time `json:"since"`       // from when on a node counts
+	AllSince paymentjson.Time `json:"allSince"`    // from when on each of Nodes counts
+	Nodes    int              `json:"nodes"`       // whose counts are added up
+	Silent   int              `json:"silentNodes"` // which did not answer: their requests are missing
 	Requests
 	ByDay  []OfDay  `json:"byDay"`            // from Since on, at most the newest 31 days
 	ByHour []OfHour `json:"byHour,omitempty"` // likewise, if the period is Hourly
@@ -46,34 +50,29 @@ type OfHour struct {
 	Requests
 }
 
-// Report counts the requests of an account in a period until now.
-func (c *Counts) Report(id domain.AccountID, p Period, now time.Time) (Report, error) {
-	a, since := (*account)(nil), c.since
-	if found, known := c.accounts.Load(id); known {
-		a = found.(*account)
-		since = a.since
-	} else if c.mayHaveForgotten() {
-		since = now
+// Report counts the requests of an account that all nodes answered in a period until now.
+func (n *Nodes) Report(ctx context.Context, id domain.AccountID, p Period, now time.Time) (Report, error) {
+	parts, silent, err := n.parts(ctx, id, p, now)
+	if err != nil {
+		return Report{}, err
 	}
-	since = later(since, time.Unix(int64(statistics.HourOf(now)-keptHours+1)*int64(time.Hour/time.Second), 0).UTC())
-	r := Report{Since: paymentjson.Time{Time: since}, ByDay: []OfDay{}}
-	first := max(p.From.First(), statistics.HourOf(since))
-	end := min((p.To + 1).First(), statistics.HourOf(now)+1)
+	r := Report{Nodes: len(parts), Silent: silent, ByDay: []OfDay{}}
 	all, days, hours := sum{}, map[statistics.Day]*sum{}, map[statistics.Hour]*sum{}
-	if a != nil {
-		err := a.each(first, end, func(at statistics.Hour, s *sum) {
-			all.merge(s)
-			if days[at.Day()] == nil {
-				days[at.Day()] = new(sum)
-			}
-			days[at.Day()].merge(s)
-			hours[at] = s
-		})
-		if err != nil {
-			return r, err
+	since, each := parts[0].since, parts[0].since
+	for _, of := range parts {
+		if of.since.Before(since) {
+			since = of.since
+		}
+		each = later(each, of.since)
+		for i := range of.hours {
+			h := &of.hours[i]
+			all.merge(&h.sum)
+			mergeInto(days, h.at.Day(), &h.sum)
+			mergeInto(hours, h.at, &h.sum)
 		}
 	}
-	r.Requests = all.shown()
+	r.Since, r.AllSince, r.Requests = paymentjson.Time{Time: since}, paymentjson.Time{Time: each}, all.shown()
+	first, end := p.hours(since, now)
 	for day := first.Day(); day <= p.To && day.First() < end; day++ {
 		r.ByDay = append(r.ByDay, OfDay{day, days[day].shown()})
 	}
@@ -81,6 +80,18 @@ func (c *Counts) Report(id domain.AccountID, p Period, now time.Time) (Report, e
 		r.ByHour = append(r.ByHour, OfHour{hour, hours[hour].shown()})
 	}
 	return r, nil
+}
+
+// hours returns the hours of the period from since to now; end is the first one behind them.
+func (p Period) hours(since, now time.Time) (first, end statistics.Hour) {
+	return max(p.From.First(), statistics.HourOf(since)), min((p.To + 1).First(), statistics.HourOf(now)+1)
+}
+
+func mergeInto[K comparable](sums map[K]*sum, key K, s *sum) {
+	if sums[key] == nil {
+		sums[key] = new(sum)
+	}
+	sums[key].merge(s)
 }
 
 func later(a, b time.Time) time.Time {

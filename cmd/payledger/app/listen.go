@@ -52,6 +52,9 @@ func (a *App) openDoors(context.Context) error {
 	if err := a.shareRates(api); err != nil {
 		return err
 	}
+	if err := a.shareCounts(api); err != nil {
+		return err
+	}
 	handler, err := a.connectNodes(api)
 	if err != nil {
 		return err

@@ -7,9 +7,10 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// requests are the counts of the API requests that one node answered on some days, from a time on.
+// requests are the counts of the API requests that the nodes answered on some days, from a time on.
 type requests struct {
-	Since time.Time
+	Since, AllSince    time.Time
+	Nodes, SilentNodes int
 	requestCounts
 	ByDay  []requestBucket
 	ByHour []requestBucket
@@ -30,8 +31,9 @@ type requestBucket struct {
 
 // requestsView is the part of the page about API requests.
 type requestsView struct {
-	Since   time.Time
+	*requests
 	Partly  bool // the days begin before Since
+	Restart bool // a node began to count after the first of the days
 	Figures []figure
 	Chart   chart
 	Latency chart
@@ -53,9 +55,9 @@ func (r *requests) buckets(hourly bool) map[string]requestCounts {
 func requestsOf(o *statisticsView, before *statistics, hourly bool) requestsView {
 	now := &o.Now.Requests
 	out := requestsView{
-		Since: now.Since, Partly: now.Since.After(o.From), Figures: now.figures(before),
+		requests: now, Partly: now.Since.After(o.From), Restart: now.AllSince.After(o.From) && now.AllSince.After(now.Since), Figures: now.figures(before),
 		Chart: chart{
-			ID: "requests", Title: "API requests", Kind: "stacked", Unit: "requests", Caption: "The requests that this node answered then",
+			ID: "requests", Title: "API requests", Kind: "stacked", Unit: "requests", Caption: "The requests that were answered then",
 			Series: []series{{Label: "Succeeded", Color: 2}, {Label: "Refused (4xx)", Color: 3}, {Label: "Failed (5xx)", Color: 4}},
 		},
 		Latency: chart{
@@ -88,8 +90,8 @@ func requestsOf(o *statisticsView, before *statistics, hourly bool) requestsView
 	return out
 }
 
-// figures are the numbers of the whole period, with their changes if the node knows those of the
-// period before.
+// figures are the numbers of the whole period, with their changes if those of the period before
+// are known.
 func (r *requests) figures(before *statistics) []figure {
 	all := []figure{
 		{Name: "API requests", Text: frame.Number(r.Requests)}, {Name: "Failed (5xx)", Text: percentCell(ratio(r.ServerErrors, r.Requests)).Text},
@@ -114,7 +116,7 @@ func (f *figure) lasted(now, before *float64) {
 	}
 }
 
-// knownCell is a number, or empty if the node did not count then.
+// knownCell is a number, or empty if no node counted then.
 func knownCell(n int64, known bool) cell {
 	if !known {
 		return cell{Text: "–"}
