@@ -78,7 +78,7 @@ func (o *office) sent(t *testing.T) {
 	}
 }
 
-// testRequests checks the table of the API requests of today: this node has answered some, none
+// testRequests checks the table of the API requests of today: the node has answered some, none
 // before. The page names the time since when it counts. With a status, the payments of that status
 // count, and the dispute rate is still of all.
 func (o *office) testRequests(t *testing.T) {
@@ -94,7 +94,7 @@ func (o *office) testRequests(t *testing.T) {
 	if times := eval[string](w, `[...document.querySelectorAll("#latency-table tbody tr:last-child td")].map((td) => td.textContent).join(" ")`); strings.Count(times, "s") != 2 {
 		t.Errorf("today's latencies are %q", times)
 	}
-	w.untilText("main", "it knows nothing of the days before")
+	w.untilText("main", "nothing is known from before")
 	w.load(o.app.Ready().API + "/dashboard/statistics?range=7&compare=no&status=FAILED")
 	w.untilText("main", "count payments with the status Failed only")
 	if heads := eval[string](w, `[...document.querySelectorAll("#payments-table thead th")].map((th) => th.textContent).join("|")`); heads != "Day, UTC|Failed" {
