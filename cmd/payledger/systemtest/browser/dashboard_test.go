@@ -67,7 +67,7 @@ func TestDashboard(t *testing.T) {
 }
 
 // fill makes a payment that is captured in part, a declined one, one with large amounts and a long
-// order, a workflow, and an endpoint with a delivery.
+// order, workflows, an endpoint with a delivery, and a key and a user with long names.
 func (o *office) fill(t *testing.T) {
 	t.Helper()
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
@@ -82,7 +82,14 @@ func (o *office) fill(t *testing.T) {
 	o.workflow = made.ID
 	o.payment = o.pay(t, approvedCard)
 	o.pay(t, rejectedCard)
-	large := o.payFor(t, mastercard, strings.Repeat("0123456789abcdef", 7)+"01234567", 12345678901)
+	long := strings.Repeat("0123456789abcdef", 7) + "01234567"
+	m.Must(t, "POST", "/management/api-keys", m.Headers(), map[string]any{"name": long, "scopes": []string{"account:read"}})
+	m.Must(t, "POST", "/management/users", m.Headers(), map[string]any{"email": long[:60] + "@shop.example", "role": "auditor"})
+	m.Must(t, "POST", "/management/workflows", m.Headers(), map[string]any{
+		"name": long[:100], "trigger": map[string]any{"eventType": "PAYMENT.STATUS", "status": "CANCELLED"},
+		"condition": "true", "actions": []any{map[string]any{"type": "http_request", "url": receiver.URL + "/" + long}},
+	})
+	large := o.payFor(t, mastercard, long, 12345678901)
 	m.Must(t, "POST", "/payments/"+large+"/capture", m.Headers(), map[string]any{"amount": 12345678801, "final": false})
 	m.Must(t, "POST", "/payments/"+large+"/refund", m.Headers(), map[string]any{"amount": 12345678701})
 	m.Must(t, "POST", "/payments/"+o.payment+"/capture", m.Headers(), map[string]any{"amount": 1000, "final": false})
