@@ -24,6 +24,7 @@ import (
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/recovery"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
 )
@@ -31,7 +32,7 @@ import (
 // cleaner runs the cleaner at the rig's time.
 func (r *rig) cleaner(s *service.Service) {
 	r.T.Helper()
-	if _, err := r.Vault.Clean(background, r.Now(), s.CardNeeded); err != nil {
+	if _, err := eventstoretest.CleanCards(background, r.Vault, r.Now(), s.CardNeeded); err != nil {
 		r.T.Fatal(err)
 	}
 }
@@ -172,7 +173,7 @@ func TestLostCard(t *testing.T) {
 		nobody := func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
 			return time.Time{}, nil
 		}
-		if _, err := r.Vault.Clean(background, r.Now().Add(3*time.Minute), nobody); err != nil {
+		if _, err := eventstoretest.CleanCards(background, r.Vault, r.Now().Add(3*time.Minute), nobody); err != nil {
 			t.Fatal(err)
 		}
 		return token
@@ -240,7 +241,7 @@ func TestNoBearerInTheLog(t *testing.T) {
 	if err := r.Vault.DestroyKept(background, r.ref(a.Token)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Vault.Clean(background, r.Now().Add(3*time.Hour), func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
+	if _, err := eventstoretest.CleanCards(background, r.Vault, r.Now().Add(3*time.Hour), func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
 		return time.Time{}, nil
 	}); err != nil {
 		t.Fatal(err)

@@ -99,7 +99,7 @@ func TestDestroyedCardIsForgotten(t *testing.T) {
 	nobody := func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
 		return time.Time{}, nil
 	}
-	if n, err := here.Clean(testContext(t), time.Unix(0, now.Load()), nobody); err != nil || n != 1 {
+	if n, err := eventstoretest.CleanCards(testContext(t), here, time.Unix(0, now.Load()), nobody); err != nil || n != 1 {
 		t.Fatal(n, err)
 	}
 	if card, err := there.Card(testContext(t), ref, ref.TokenizedAt); !errors.Is(err, secrets.ErrGone) {
@@ -173,48 +173,111 @@ func (i *interrupted) Read(p []byte) (int, error) {
 	return i.Reader.Read(p)
 }
 
-// TestCardOfAnEndedMinute: a node whose clock is ahead destroys the key of the minute while a card
-// is being sealed under it. The card is stored again, and opens.
+// TestCardOfAnEndedMinute: a node destroys the key of the minute while a card is being sealed under
+// it, in a process that stood still for minutes. The card is stored again, and opens.
 func TestCardOfAnEndedMinute(t *testing.T) {
 	t.Parallel()
-	server := eventstoretest.Server(t, t.TempDir())
-	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	random := &interrupted{Reader: rand.Reader}
-	open := func(random io.Reader) *secrets.Store {
-		c := eventstoretest.Config(server)
-		c.Shards, c.Now = 1, func() time.Time { return now }
-		v, err := secrets.Open(testContext(t), eventstoretest.OpenOn(t, c), eventstoretest.MasterKey, random)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	here, ahead := open(random), open(rand.Reader)
-	put := func(token domain.Token) secrets.CardRef {
-		ref := secrets.CardRef{Account: "acct", Token: token, TokenizedAt: now}
-		if err := here.PutCard(testContext(t), ref, processor.Card{Number: "4111111111111111", CVV: "737"}, now.Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-		return ref
-	}
-	put("01before") // makes the key of the minute
+	m := newMinute(t, random)
+	m.put("01before") // makes the key of the minute
 	destroyed := 0
 	random.call = func() {
 		nobody := func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
 			return time.Time{}, nil
 		}
 		var err error
-		if destroyed, err = ahead.Clean(testContext(t), now.Add(10*time.Minute), nobody); err != nil {
+		if destroyed, err = eventstoretest.CleanCards(testContext(t), m.ahead, m.now.Add(10*time.Minute), nobody); err != nil {
 			t.Error(err)
 		}
-		now = now.Add(2 * time.Second) // a node may remember a key for so long
+		m.now = m.now.Add(2 * time.Second) // a node may remember a key for so long
 	}
-	ref := put("01meanwhile")
+	ref := m.put("01meanwhile")
 	if destroyed == 0 {
 		t.Fatal("nothing was destroyed meanwhile")
 	}
-	if card, err := here.Card(testContext(t), ref, ref.TokenizedAt); err != nil || card.CVV != "737" {
-		t.Errorf("CVV %q, %v", card.CVV, err)
+	m.opens(ref, true)
+}
+
+// TestCardBesideAFastClock: a node whose clock is ten minutes ahead takes the present minute for
+// over. It lets the minute's key stand for two minutes that it measures itself, and so the cards
+// that other nodes store meanwhile (D5.13).
+func TestCardBesideAFastClock(t *testing.T) {
+	t.Parallel()
+	m := newMinute(t, rand.Reader)
+	cards := []secrets.CardRef{m.put("01before")}
+	clean := func() (n int) {
+		n, err := m.ahead.Clean(testContext(t), m.now.Add(10*time.Minute), func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
+			if len(cards) == 1 {
+				cards = append(cards, m.put("01meanwhile"))
+			}
+			return time.Time{}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	began := m.ahead.Elapsed()
+	for _, passed := range []time.Duration{0, 119 * time.Second} {
+		m.ahead.Elapsed = func() time.Duration { return began + passed }
+		if n := clean(); n != 0 {
+			t.Errorf("after %s %d cards were destroyed", passed, n)
+		}
+		m.now = m.now.Add(2 * time.Second)
+		for _, ref := range cards {
+			m.opens(ref, true)
+		}
+		m.now = m.now.Add(-2 * time.Second)
+	}
+	cards = append(cards, m.put("01later"))
+	m.ahead.Elapsed = func() time.Duration { return began + 2*time.Minute }
+	if n := clean(); n != len(cards) {
+		t.Errorf("%d cards were destroyed", n)
+	}
+	m.now = m.now.Add(2 * time.Second)
+	for _, ref := range cards {
+		m.opens(ref, false)
+	}
+}
+
+// minute is two nodes in one minute: here stores cards, and ahead cleans.
+type minute struct {
+	t           *testing.T
+	now         time.Time
+	here, ahead *secrets.Store
+}
+
+func newMinute(t *testing.T, random io.Reader) *minute {
+	t.Helper()
+	m := &minute{t: t, now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+	server := eventstoretest.Server(t, t.TempDir())
+	open := func(random io.Reader) *secrets.Store {
+		c := eventstoretest.Config(server)
+		c.Shards, c.Now = 1, func() time.Time { return m.now }
+		v, err := secrets.Open(testContext(t), eventstoretest.OpenOn(t, c), eventstoretest.MasterKey, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	m.here, m.ahead = open(random), open(rand.Reader)
+	return m
+}
+
+func (m *minute) put(token domain.Token) secrets.CardRef {
+	m.t.Helper()
+	ref := secrets.CardRef{Account: "acct", Token: token, TokenizedAt: m.now}
+	if err := m.here.PutCard(testContext(m.t), ref, processor.Card{Number: "4111111111111111", CVV: "737"}, m.now.Add(time.Minute)); err != nil {
+		m.t.Fatal(err)
+	}
+	return ref
+}
+
+func (m *minute) opens(ref secrets.CardRef, want bool) {
+	m.t.Helper()
+	card, err := m.here.Card(testContext(m.t), ref, ref.TokenizedAt)
+	if want && (err != nil || card.CVV != "737") || !want && !errors.Is(err, secrets.ErrGone) {
+		m.t.Errorf("%s: CVV %q, %v", ref.Token, card.CVV, err)
 	}
 }
 

@@ -40,14 +40,14 @@ func testSecrets(t testing.TB, r *rig) {
 			return map[bool]time.Time{true: expires}[answer], nil
 		}
 	}
-	if n, err := there.Clean(ctx, later, needed(true)); err != nil || n != 0 {
+	if n, err := eventstoretest.CleanCards(ctx, there, later, needed(true)); err != nil || n != 0 {
 		t.Error("a card that is needed was destroyed:", n, err)
 	}
 	if got, err = here.Card(ctx, name, later); err != nil {
 		t.Error("a card that is needed is gone with its epoch:", err)
 	}
 	same(t, "kept card", got, card)
-	if n, err := there.Clean(ctx, later, needed(false)); err != nil || n != 1 {
+	if n, err := eventstoretest.CleanCards(ctx, there, later, needed(false)); err != nil || n != 1 {
 		t.Error("a card that nobody needs was not destroyed:", n, err)
 	}
 	if err := here.DestroyCard(ctx, name, later, needed(false)); err != nil { // safe to repeat
@@ -81,7 +81,7 @@ func testUnjudgedCard(t testing.TB, r *rig, vault *secrets.Store) {
 		return time.Time{}, nil
 	}
 	for _, later := range []time.Duration{3 * time.Minute, 2 * time.Hour, 3 * time.Hour} {
-		if _, err := vault.Clean(ctx, now.Add(later), judge); !errors.Is(err, damage) {
+		if _, err := eventstoretest.CleanCards(ctx, vault, now.Add(later), judge); !errors.Is(err, damage) {
 			t.Errorf("after %s: %v", later, err)
 		}
 		if _, err := vault.Card(ctx, names[0], now); err != nil {
@@ -91,7 +91,7 @@ func testUnjudgedCard(t testing.TB, r *rig, vault *secrets.Store) {
 			t.Errorf("after %s the other card: %v", later, err)
 		}
 	}
-	if _, err := vault.Clean(ctx, now.Add(4*time.Hour), func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
+	if _, err := eventstoretest.CleanCards(ctx, vault, now.Add(4*time.Hour), func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
 		return time.Time{}, nil
 	}); err != nil {
 		t.Error(err)

@@ -87,3 +87,15 @@ func Secrets(t testing.TB, store *engine.Store) *secrets.Store {
 	}
 	return vault
 }
+
+// CleanCards runs the cleaner at now, after a run that saw the same keys long enough before.
+func CleanCards(ctx context.Context, v *secrets.Store, now time.Time, needed secrets.Needed) (destroyed int, err error) {
+	real := v.Elapsed
+	defer func() { v.Elapsed = real }()
+	for _, later := range []time.Duration{0, 3 * time.Minute} {
+		v.Elapsed = func() time.Duration { return real() + later }
+		n, cleanErr := v.Clean(ctx, now, needed)
+		destroyed, err = destroyed+n, errors.Join(err, cleanErr)
+	}
+	return destroyed, err
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
@@ -230,7 +231,7 @@ func (o *open) useSecrets(ctx context.Context, b *books, phase int) error {
 	if phase < 2 {
 		return nil
 	}
-	return eventstoretest.Again(ctx, func() error { return o.secrets.Purge(ctx, fmt.Sprintf("card.%d", phase-1)) })
+	return eventstoretest.Again(ctx, func() error { return o.secrets.Purge(ctx, fmt.Sprintf("card.%d", phase-1), math.MaxUint64) })
 }
 
 // useDelivery adds a record of a delivery; every third has an earlier one.

@@ -107,9 +107,9 @@ func (b *Stream) destroyReplacing(ctx context.Context, names []string, through u
 	return nil
 }
 
-// Purge deletes all values of a group. Their bytes may stay on the disk: a caller purges only
-// values whose encryption key is destroyed.
-func (b *Stream) Purge(ctx context.Context, group string) error {
+// Purge deletes the values of a group up to a sequence. Their bytes may stay on the disk: a caller
+// purges only values whose encryption key is destroyed.
+func (b *Stream) Purge(ctx context.Context, group string, through uint64) error {
 	if err := b.index.refresh(ctx); err != nil {
 		return fmt.Errorf("eventstore: secrets: %w", err)
 	}
@@ -117,15 +117,20 @@ func (b *Stream) Purge(ctx context.Context, group string) error {
 		return err
 	}
 	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, group+"."))
-	if err != nil || len(all) == 0 {
-		return err
-	}
-	if err := b.Room(); err != nil {
+	if err != nil {
 		return err
 	}
 	var ended []uint64
 	for _, value := range all {
-		ended = append(ended, sidelog.ParseEntry(value).Seq)
+		if seq := sidelog.ParseEntry(value).Seq; seq <= through {
+			ended = append(ended, seq)
+		}
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	if err := b.Room(); err != nil {
+		return err
 	}
 	slices.Sort(ended)
 	for part := range slices.Chunk(ended, purgedAtOnce) {

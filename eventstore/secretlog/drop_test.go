@@ -119,7 +119,7 @@ func TestRotationCrashes(t *testing.T) {
 				}
 				k := mustKeep(t, dir)
 				has(t, k, false)
-				if err := errors.Join(k.secrets.Destroy(testContext(t), secretName(50)), k.secrets.Purge(testContext(t), "card.7")); err != nil {
+				if err := errors.Join(k.secrets.Destroy(testContext(t), secretName(50)), k.secrets.Purge(testContext(t), "card.7", k.secrets.End())); err != nil {
 					t.Fatal(err)
 				}
 				if n := countBytes(t, dir, secretOf(secretName(50))); n != 0 {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,7 +144,7 @@ func TestSecretsAreConstant(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := k.secrets.Purge(testContext(t), "card.0"); err != nil {
+	if err := k.secrets.Purge(testContext(t), "card.0", k.secrets.End()); err != nil {
 		t.Fatal(err)
 	}
 	create(t, k.secrets, secretName(50)) // again
@@ -263,7 +264,7 @@ func TestDestructionCrashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	kind = "purge"
-	if err := k.secrets.Purge(testContext(t), "card.7"); err != nil {
+	if err := k.secrets.Purge(testContext(t), "card.7", k.secrets.End()); err != nil {
 		t.Fatal(err)
 	}
 	kind = "remove"
@@ -512,9 +513,38 @@ func TestPurgeOfSurplus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(k.secrets.Purge(context.Background(), "g"), k.close()); err != nil {
+	if err := errors.Join(k.secrets.Purge(context.Background(), "g", math.MaxUint64), k.close()); err != nil {
 		t.Fatal(err)
 	}
 	remove(t, filepath.Join(dir, "tips"))
 	mustKeep(t, dir)
+}
+
+// TestPurgeThrough: a value that is stored in a group after the place of a purge stays, also for
+// the next start.
+func TestPurgeThrough(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k := mustKeep(t, dir)
+	const before, after = "card.7.acct.before", "card.7.acct.after"
+	store := func(name string) {
+		if err := k.secrets.CreateIn(testContext(t), "card.7", name, secretOf(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store(before)
+	through := k.secrets.End()
+	store(after)
+	if err := k.secrets.Purge(testContext(t), "card.7", through); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, k.secrets, before, false)
+	holds(t, k.secrets, after, true)
+	if err := k.close(); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, filepath.Join(dir, "tips"))
+	k = mustKeep(t, dir)
+	holds(t, k.secrets, before, false)
+	holds(t, k.secrets, after, true)
 }

@@ -13,9 +13,10 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// A new card is encrypted under the key of its minute (epoch). When the minute is over, Clean
-// copies the cards that are still needed to late cards (late.go), and destroys the minute's key, so
-// the other cards become unreadable together.
+// A new card is encrypted under the key of its minute (epoch). When the minute is over, and this
+// process has seen the key for two minutes (keyAge), Clean copies the cards that are still needed
+// to late cards (late.go), and destroys the minute's key, so the other cards become unreadable
+// together.
 const (
 	kindCard    = "card"     // card.<epoch>.<account>.<token>
 	kindCardKey = "card-key" // card-key.<epoch>
@@ -36,9 +37,9 @@ func epochAt(t time.Time) epoch { return epoch(t.Unix() / int64(epochLength/time
 
 func (e epoch) String() string { return strconv.FormatInt(int64(e), 10) }
 
-// over reports whether no write of a card of e can be under way at now: a whole epoch lies between,
-// far longer than the timeout of a write. An epoch that is as far ahead of now is over, too: the
-// clock was set back.
+// over reports whether no write of a card of e by this node can be under way at now, by this
+// node's clock: a whole epoch lies between, far longer than the timeout of a write. An epoch that
+// is as far ahead of now is over, too: the clock was set back.
 func (e epoch) over(now time.Time) bool {
 	current := epochAt(now)
 	return e < current-1 || e > current+1
@@ -86,7 +87,7 @@ func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 		if now.mark == key.mark {
 			return remember(v, &v.boxes, ref.name(), box, nil)
 		}
-		if err := v.Destroy(ctx, ref.name()); err != nil { // a node with a fast clock destroyed the epoch's key meanwhile: repeat under the new key
+		if err := v.Destroy(ctx, ref.name()); err != nil { // another node ended the epoch meanwhile, as this process stood still: repeat under the new key
 			return err
 		}
 	}

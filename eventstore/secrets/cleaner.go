@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"payledger/domain"
 )
 
 // CleanInterval is the interval of Clean, by the cleaner (package recovery): with epochs of a
-// minute, a card is unreadable 2.5 minutes after its outcome at most.
+// minute, a card is unreadable 2.5 minutes after its outcome at most, or 2.5 minutes after the
+// start of the only process.
 const CleanInterval = 30 * time.Second
 
 // Needed returns the time until which a token's card may have to be sent to a processor, given the
@@ -29,52 +31,93 @@ func (v *Store) Clean(ctx context.Context, now time.Time, needed Needed) (int, e
 	return early + late, errors.Join(earlyErr, lateErr)
 }
 
+// epochCards are the cards of an epoch.
+type epochCards struct {
+	names []domain.SecretID
+	keyed bool // the epoch's key stands
+	aged  bool // the key has stood for keyAge
+}
+
 func (v *Store) cleanEpochs(ctx context.Context, now time.Time, needed Needed) (int, error) {
-	names, err := v.bytes.Names(ctx, kindCard)
-	if err != nil {
+	if err := v.bytes.Refresh(ctx); err != nil {
 		return 0, err
 	}
-	keys, err := v.bytes.Names(ctx, kindCardKey)
-	if err != nil {
-		return 0, err
-	}
-	cards := map[epoch][]domain.SecretID{}
-	for _, key := range keys { // an epoch without cards may still have its key
-		cards[epochOf(domain.SecretID(key))] = nil
-	}
-	for _, name := range names {
-		e := epochOf(domain.SecretID(name))
-		cards[e] = append(cards[e], domain.SecretID(name))
-	}
+	through := v.bytes.End() // later cards stay: they may be under another key of their epoch
+	cards, err := v.epochs(ctx)
+	errs := []error{err}
 	destroyed := 0
-	var errs []error
-	for e, names := range cards {
-		if !e.over(now) {
+	for e, all := range cards {
+		if !e.over(now) || all.keyed && !all.aged {
 			continue
 		}
-		kept, unjudged, err := v.keepNeeded(ctx, now, names, needed)
+		kept, unjudged, err := v.keepNeeded(ctx, now, all.names, needed)
 		errs = append(errs, unjudged)
 		if err == nil {
-			err = v.endEpoch(ctx, e, names)
+			err = v.endEpoch(ctx, e, all, through)
 		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		destroyed += len(names) - kept
+		destroyed += len(all.names) - kept
 	}
 	return destroyed, errors.Join(errs...)
 }
 
-// endEpoch destroys the epoch's key, so that its cards are unreadable, and then purges the cards.
-func (v *Store) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) error {
-	if err := v.Destroy(ctx, e.key()); err != nil {
-		return err
+// epochs returns the early cards by epoch, without the epochs whose key cannot be read, and the
+// errors of these. The cards are read before the keys: a card without a key is unreadable.
+func (v *Store) epochs(ctx context.Context) (map[epoch]*epochCards, error) {
+	names, err := v.bytes.Names(ctx, kindCard)
+	if err != nil {
+		return nil, err
 	}
-	if len(names) == 0 {
+	keys, err := v.bytes.Names(ctx, kindCardKey)
+	if err != nil {
+		return nil, err
+	}
+	cards := map[epoch]*epochCards{}
+	for _, name := range names {
+		e := epochOf(domain.SecretID(name))
+		if cards[e] == nil {
+			cards[e] = &epochCards{}
+		}
+		cards[e].names = append(cards[e].names, domain.SecretID(name))
+	}
+	var errs []error
+	marks := map[epoch]mark{}
+	for _, name := range keys {
+		e := epochOf(domain.SecretID(name))
+		key, err := v.dataKey(ctx, e.key(), false)
+		switch {
+		case errors.Is(err, ErrGone): // destroyed meanwhile
+			continue
+		case err != nil:
+			errs = append(errs, err)
+			delete(cards, e)
+			continue
+		case cards[e] == nil: // an epoch without cards may still have its key
+			cards[e] = &epochCards{}
+		}
+		cards[e].keyed, marks[e] = true, key.mark
+	}
+	for e := range v.standing.aged(v.Elapsed(), marks) {
+		cards[e].aged = true
+	}
+	return cards, errors.Join(errs...)
+}
+
+// endEpoch destroys the epoch's key, so that its cards are unreadable, and then purges the cards up
+// to a place in the stream.
+func (v *Store) endEpoch(ctx context.Context, e epoch, all *epochCards, through uint64) error {
+	if all.keyed {
+		if err := v.Destroy(ctx, e.key()); err != nil {
+			return err
+		}
+	}
+	if len(all.names) == 0 {
 		return nil
 	}
-	return v.bytes.Purge(ctx, e.prefix())
+	return v.bytes.Purge(ctx, e.prefix(), through)
 }
 
 // keepNeeded copies each card that is still needed to a late card, and each card that cannot be
@@ -104,4 +147,40 @@ func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 		kept++
 	}
 	return kept, unjudged, nil
+}
+
+// keyAge is the time for which this process must have seen an epoch's key before it ends the epoch.
+// A node creates the key in the epoch by its own clock, and stores no card of the epoch when the
+// epoch and the timeout of a write are over. Both take less than keyAge, whatever time other nodes
+// have.
+const keyAge = 2 * epochLength
+
+// standing remembers since when this process has seen the keys of epochs.
+type standing struct {
+	mu   sync.Mutex
+	keys map[epoch]seenKey
+}
+
+type seenKey struct {
+	mark  mark
+	since time.Duration // of Store.Elapsed
+}
+
+// aged notes the keys that stand now, and returns the epochs of those that have stood for keyAge.
+// It forgets other keys: an epoch's key may be created anew.
+func (s *standing) aged(now time.Duration, marks map[epoch]mark) map[epoch]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys, aged := map[epoch]seenKey{}, map[epoch]bool{}
+	for e, m := range marks {
+		seen, known := s.keys[e]
+		if !known || seen.mark != m {
+			seen = seenKey{m, now}
+		}
+		if keys[e] = seen; now-seen.since >= keyAge {
+			aged[e] = true
+		}
+	}
+	s.keys = keys
+	return aged
 }

@@ -43,6 +43,10 @@
 // value counts as destroyed only if the stream records its destruction. A value that is missing
 // without one is damage, and the log is unhealthy. One record destroys all cards of a minute.
 //
+// A node destroys the key of a minute only if it has seen the key for two minutes by its monotonic
+// clock. So a node whose time of day is ahead never ends a minute in which another node still
+// stores cards. It purges only the cards that it listed before.
+//
 // A process caches keys and encrypted cards. It drops a cached value before it answers the value's
 // destruction. A destruction by another node takes effect within two seconds, and on a server that
 // is cut off from its cluster within twenty. The key of a minute may be created anew after its

@@ -37,7 +37,10 @@ type Store struct {
 	persons   *eventstore.Repository[domain.PersonID, person.State, person.Event]
 	boxes     valueCache[[]byte]   // encrypted cards
 	ended     valueCache[struct{}] // entered cards that no longer exist
-	emails    sync.Map             // domain.AccountID → []byte, the keys of EmailHash
+	standing  standing
+	// Elapsed is the time since some moment by a clock that nobody sets. Tests replace it.
+	Elapsed   func() time.Duration
+	emails    sync.Map // domain.AccountID → []byte, the keys of EmailHash
 	emailRoot []byte
 }
 
@@ -54,7 +57,11 @@ func Open(ctx context.Context, store Log, master Key, random io.Reader, others .
 	if err != nil {
 		return nil, err
 	}
-	v := &Store{bytes: b, random: random, log: store.ID(), now: store.Now, persons: &eventstore.NewRepositories(store).Persons}
+	opened := time.Now()
+	v := &Store{
+		bytes: b, random: random, log: store.ID(), now: store.Now, persons: &eventstore.NewRepositories(store).Persons,
+		Elapsed: func() time.Duration { return time.Since(opened) },
+	}
 	for _, key := range append([]Key{master}, others...) {
 		if err := v.add(key); err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/commands/sessions"
+	"payledger/eventstore/eventstoretest"
 )
 
 // Cards of the simulator's table (D13).
@@ -110,7 +111,7 @@ func (r *Rig) Instrument(token domain.Token) instrument.State {
 // Cleaned runs the cleaner late enough for every card of now.
 func (r *Rig) Cleaned(s *service.Service) {
 	r.T.Helper()
-	_, err := r.Vault.Clean(context.Background(), r.Store.Now().Add(3*time.Minute), s.CardNeeded)
+	_, err := eventstoretest.CleanCards(context.Background(), r.Vault, r.Store.Now().Add(3*time.Minute), s.CardNeeded)
 	if err != nil {
 		r.T.Fatal(err)
 	}

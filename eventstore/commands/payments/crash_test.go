@@ -12,6 +12,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/eventstoretest"
 )
 
 // errCrash is where the process of a test ends.
@@ -101,14 +102,14 @@ func cardIsDestroyed(t *testing.T, later time.Duration) {
 		}
 		return until, nil
 	}
-	if n, err := r.Vault.Clean(context.Background(), r.Store.Now(), needed); err != nil || n != 1 {
+	if n, err := eventstoretest.CleanCards(context.Background(), r.Vault, r.Store.Now(), needed); err != nil || n != 1 {
 		t.Fatalf("%d cards destroyed: %v", n, err)
 	}
 	paid, err := s.CreatePayment(context.Background(), r.By, payments.PaymentInput{Token: waiting})
 	if err != nil || paid.Status() != payment.StatusAuthorized {
 		t.Fatalf("the waiting card paid %s: %v", paid.Status(), err)
 	}
-	if n, err := r.Vault.Clean(context.Background(), r.Store.Now().Add(3*time.Minute), func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
+	if n, err := eventstoretest.CleanCards(context.Background(), r.Vault, r.Store.Now().Add(3*time.Minute), func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
 		return time.Time{}, nil
 	}); err != nil || n > 1 {
 		t.Fatalf("%d cards destroyed: %v", n, err)
