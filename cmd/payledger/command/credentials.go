@@ -143,17 +143,10 @@ func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) err
 	cluster := ledger.Cluster{
 		NATS: c.NATS, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement(), Shards: c.Shards, Origin: c.Origin, Environment: c.Environment, MasterKey: c.MasterKey,
 	}
-	shown := false
+	shown, out := false, OnlyCopy{std.Out, (*os.File).Sync}
 	err := cluster.Make(ctx, func(made ledger.Made) error {
 		shown = true
-		if c.JSON {
-			return printed(json.NewEncoder(std.Out).Encode(made))
-		}
-		var err error
-		if made.MasterKey != "" {
-			_, err = fmt.Fprintf(std.Out, "master key          %s\n", made.MasterKey)
-		}
-		return printed(errors.Join(err, showCredentials(std.Out, made.Credentials, false)))
+		return out.Made(made, c.JSON)
 	})
 	if err != nil && shown {
 		return fmt.Errorf("%w; run init again: what was printed is valid only if it then refuses because the cluster holds a ledger", err)
@@ -186,14 +179,10 @@ func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args opti
 	if err != nil {
 		return err
 	}
-	shown := false
+	shown, out := false, OnlyCopy{std.Out, (*os.File).Sync}
 	rotation.Show = func(key string) error {
 		shown = true
-		if c.JSON {
-			return printed(json.NewEncoder(std.Out).Encode(map[string]string{"masterKey": key}))
-		}
-		_, err := fmt.Fprintf(std.Out, "new master key      %s\n\nThis is shown once. Keep it and the old key until this command has exited with 0.\n", key)
-		return printed(errors.Join(err, syncFile(std.Out)))
+		return out.Key(key, c.JSON)
 	}
 	done, err := rotation.Run(ctx)
 	switch {
@@ -207,19 +196,6 @@ func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args opti
 		return err
 	}
 	return c.report(std, done)
-}
-
-// syncFile writes an output that goes to a file to the disk: the key in it may soon be the only
-// one.
-func syncFile(out io.Writer) error {
-	f, ok := out.(*os.File)
-	if !ok {
-		return nil
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return err
-	}
-	return f.Sync()
 }
 
 func (c *rotateCommand) rotation(args options.Arguments) (r ledger.Rotation, err error) {
