@@ -41,6 +41,9 @@ func (c *Restore) cluster(ctx context.Context, std terminal.Streams) error {
 	if err != nil {
 		return err
 	}
+	if c.PreviousKey, err = c.checkedPrevious(); err != nil {
+		return err
+	}
 	keys, err := c.masterKeys(text)
 	if err != nil {
 		return options.Usage(err)
@@ -85,8 +88,7 @@ func (c *Restore) cluster(ctx context.Context, std terminal.Streams) error {
 
 // masterKeys returns the master key, and the one before if a rotation of the key was not complete.
 func (c *Restore) masterKeys(text string) (keys []secrets.Key, err error) {
-	previous, err := options.ReadSecret("--master-key-previous", c.MasterKeyPrevious, c.MasterKeyPreviousFile)
-	for _, text := range []string{text, previous} {
+	for _, text := range []string{text, c.MasterKeyPrevious} {
 		if err != nil || text == "" {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
+	"payledger/eventstore"
 	"payledger/eventstore/backup"
 	"payledger/eventstore/backup/restore"
 	"payledger/eventstore/disk"
@@ -68,6 +69,9 @@ func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) 
 		return err
 	}
 	c.MasterKeyFile = ""
+	if c.PreviousKey, err = c.checkedPrevious(); err != nil {
+		return err
+	}
 	room := strings.TrimRight(c.Data, string(filepath.Separator)) + unfinished
 	free, err := takeRoom(room)
 	if err != nil {
@@ -119,6 +123,20 @@ func (c *Restore) checkedKey(b *restore.Backup) (string, error) {
 	return text, err
 }
 
+// checkedPrevious reads the key before from its file, and checks its form.
+func (c *Restore) checkedPrevious() (options.PreviousKey, error) {
+	text, err := options.ReadSecret("--master-key-previous", c.MasterKeyPrevious, c.MasterKeyPreviousFile)
+	if err == nil && text != "" {
+		if _, err = secrets.ParseKey(text); err != nil {
+			err = fmt.Errorf("--master-key-previous: %w", err)
+		}
+	}
+	if err != nil {
+		return options.PreviousKey{}, options.Usage(err)
+	}
+	return options.PreviousKey{MasterKeyPrevious: text}, nil
+}
+
 // takeRoom creates an empty folder for the restore, and locks it. free removes the rest of it.
 func takeRoom(room string) (free func() error, err error) {
 	if err := os.MkdirAll(room, 0o700); err != nil {
@@ -154,6 +172,9 @@ func (c *Restore) fill(ctx context.Context, stderr io.Writer, b *restore.Backup,
 	}
 	err = c.openOnce(ctx, bar, room)
 	bar.Clear()
+	if errors.Is(err, eventstore.ErrUnhealthy) {
+		err = damaged{err}
+	}
 	if errors.Is(err, secrets.ErrIncomplete) {
 		err = errors.New("this back-up was made while the master key was rotated: give the key before, too, in PAYLEDGER_MASTER_KEY_PREVIOUS or --master-key-previous-file, or use a later back-up")
 	}
@@ -166,19 +187,26 @@ func (c *Restore) fill(ctx context.Context, stderr io.Writer, b *restore.Backup,
 	var said strings.Builder
 	check := audit.Verify{Data: room, MasterKey: c.MasterKey}
 	if err := check.Run(ctx, terminal.Streams{Out: &said, Err: stderr}, nil); err != nil {
-		return "", fmt.Errorf("the restored ledger is not whole: %w", err)
+		return "", damaged{fmt.Errorf("the restored ledger is not whole: %w", err)}
 	}
 	return said.String(), nil
 }
 
+// damaged is the error of a restored ledger that is not whole. Its text leaves out the advice to
+// copy the ledger's folder first: restore removes this folder, and the back-up stays as it is.
+type damaged struct{ error }
+
+func (d damaged) Error() string {
+	text, _, _ := strings.Cut(d.error.Error(), "; copy ")
+	return text + "; the back-up was not changed: check it with `payledger verify --data`, or restore another one"
+}
+
+func (d damaged) Unwrap() error { return d.error }
+
 // openOnce opens the ledger as a start does: it makes the tip store and the index of SECRETS from
 // the log.
 func (c *Restore) openOnce(ctx context.Context, bar *terminal.Bar, room string) error {
-	previous, err := options.ReadSecret("--master-key-previous", c.MasterKeyPrevious, c.MasterKeyPreviousFile)
-	if err != nil {
-		return err
-	}
-	o := options.Options{Data: room, MasterKey: c.MasterKey, PreviousKey: options.PreviousKey{MasterKeyPrevious: previous}}
+	o := options.Options{Data: room, MasterKey: c.MasterKey, PreviousKey: c.PreviousKey}
 	l, err := ledger.Open(ctx, o, ledger.Existing, ledger.Config{
 		Logger: zerolog.Nop(), Progress: func(done, of uint64) { bar.Show("tips", done, of) },
 	})
