@@ -50,15 +50,19 @@ func resolved(path string) string {
 	}
 }
 
-func unused(dir string) error {
+// unused returns the path of a folder that does not exist or is empty, without symbolic links: a
+// link stays, and its target gets the ledger.
+func unused(dir string) (path string, err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return "", fmt.Errorf("--data %s is a symbolic link to nothing: make the folder that it names, or name a new folder; nothing was changed", dir)
+		}
 	case err != nil:
-		return fmt.Errorf("--data: %w", err)
+		return "", fmt.Errorf("--data: %w", err)
 	case len(entries) > 0:
-		return fmt.Errorf("%s is not empty: name a new folder with --data; nothing was changed", dir)
+		return "", fmt.Errorf("%s is not empty: name a new folder with --data; nothing was changed", dir)
 	}
-	return nil
+	return resolved(dir), nil
 }

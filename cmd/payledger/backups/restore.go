@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -58,7 +59,8 @@ func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) 
 	if err := apart(folderFlag{"--from", c.From}, folderFlag{"--keys", c.Keys}, folderFlag{"--data", c.Data}); err != nil {
 		return options.Usage(err)
 	}
-	if err := unused(c.Data); err != nil {
+	data, err := unused(c.Data)
+	if err != nil {
 		return err
 	}
 	b, err := restore.Open(c.From, c.Keys)
@@ -72,18 +74,21 @@ func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) 
 	if c.PreviousKey, err = c.checkedPrevious(); err != nil {
 		return err
 	}
-	room := strings.TrimRight(c.Data, string(filepath.Separator)) + unfinished
+	room := data + unfinished
 	free, err := takeRoom(room)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, free()) }()
+	if err := tryName(room, data); err != nil {
+		return err
+	}
 	sentence, err := c.fill(ctx, std.Err, b, room)
 	if err == nil {
-		err = takeName(room, c.Data)
+		err = takeName(room, data)
 	}
 	if err == nil {
-		err = backup.SyncFolder(filepath.Dir(c.Data))
+		err = backup.SyncFolder(filepath.Dir(data))
 	}
 	if err != nil {
 		if disk.Full(room) { // the server in the folder says only that it cannot make a stream
@@ -140,7 +145,7 @@ func (c *Restore) checkedPrevious() (options.PreviousKey, error) {
 // takeRoom creates an empty folder for the restore, and locks it. free removes the rest of it.
 func takeRoom(room string) (free func() error, err error) {
 	if err := os.MkdirAll(room, 0o700); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; restore makes this folder beside the new one: name a new folder where it may do so, for example inside the volume; nothing was changed", err)
 	}
 	lock, err := folder.Lock(room)
 	if errors.Is(err, folder.ErrInUse) {
@@ -153,6 +158,23 @@ func takeRoom(room string) (free func() error, err error) {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	return func() error { return errors.Join(os.RemoveAll(room), lock.Unlock()) }, nil
+}
+
+// tryName is takeName for an empty folder in room, before the work of the restore: the system
+// refuses to replace a folder that is the root of a volume, or that others may not change.
+func tryName(room, data string) error {
+	if _, err := os.Stat(data); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	empty := filepath.Join(room, "empty")
+	err := os.Mkdir(empty, 0o700)
+	if err == nil {
+		err = takeName(empty, data)
+	}
+	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
+		return options.Usage(fmt.Errorf("%s is the root of a volume, which no folder can replace: name a folder inside the volume, for example %s; nothing was changed", data, filepath.Join(data, "ledger")))
+	}
+	return err
 }
 
 // takeName renames the finished folder to its final name. An empty folder of that name is replaced.
