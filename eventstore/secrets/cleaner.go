@@ -100,7 +100,7 @@ func (v *Store) epochs(ctx context.Context) (map[epoch]*epochCards, error) {
 		}
 		cards[e].keyed, marks[e] = true, key.mark
 	}
-	for e := range v.standing.aged(v.Elapsed(), marks) {
+	for e := range v.standing.aged(v.elapsed(), marks) {
 		cards[e].aged = true
 	}
 	return cards, errors.Join(errs...)
@@ -163,8 +163,16 @@ type standing struct {
 
 type seenKey struct {
 	mark  mark
-	since time.Duration // of Store.Elapsed
+	since time.Duration // of Store.elapsed
 }
+
+// elapsed is the time since the store was opened, by a clock that nobody sets.
+func (v *Store) elapsed() time.Duration {
+	return time.Since(v.opened) + time.Duration(v.skipped.Load())
+}
+
+// Skip makes the store's keys older, for tests.
+func (v *Store) Skip(by time.Duration) { v.skipped.Add(int64(by)) }
 
 // aged notes the keys that stand now, and returns the epochs of those that have stood for keyAge.
 // It forgets other keys: an epoch's key may be created anew.

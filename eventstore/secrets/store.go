@@ -38,9 +38,9 @@ type Store struct {
 	boxes     valueCache[[]byte]   // encrypted cards
 	ended     valueCache[struct{}] // entered cards that no longer exist
 	standing  standing
-	// Elapsed is the time since some moment by a clock that nobody sets. Tests replace it.
-	Elapsed   func() time.Duration
-	emails    sync.Map // domain.AccountID → []byte, the keys of EmailHash
+	opened    time.Time
+	skipped   atomic.Int64 // see Skip
+	emails    sync.Map     // domain.AccountID → []byte, the keys of EmailHash
 	emailRoot []byte
 }
 
@@ -57,11 +57,7 @@ func Open(ctx context.Context, store Log, master Key, random io.Reader, others .
 	if err != nil {
 		return nil, err
 	}
-	opened := time.Now()
-	v := &Store{
-		bytes: b, random: random, log: store.ID(), now: store.Now, persons: &eventstore.NewRepositories(store).Persons,
-		Elapsed: func() time.Duration { return time.Since(opened) },
-	}
+	v := &Store{bytes: b, random: random, log: store.ID(), now: store.Now, persons: &eventstore.NewRepositories(store).Persons, opened: time.Now()}
 	for _, key := range append([]Key{master}, others...) {
 		if err := v.add(key); err != nil {
 			return nil, err

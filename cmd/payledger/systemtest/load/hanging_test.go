@@ -173,7 +173,13 @@ func TestHangingProcessor(t *testing.T) {
 		}
 	}
 	paid := payAt(t, m, processor.Stripe)
-	apptest.Eventually(t, func() bool { return cardGone(t, app, account, unused) })
+	for range 2 { // the first run sees the key of the card's minute, which must stand for two minutes
+		app.Recoverer.RunOnce(t.Context(), time.Now().Add(2*time.Hour))
+		app.Ledger.Secrets.Skip(3 * time.Minute)
+	}
+	if !cardGone(t, app, account, unused) {
+		t.Error("the unused card is not destroyed")
+	}
 	findLostDispute(t, app, m, paid)
 	for _, token := range tokens[processor.Adyen] {
 		if p, _ := m.Read(t, string(domain.PaymentIDForToken(account, domain.Token(token)))); p.Status != "PENDING" {
