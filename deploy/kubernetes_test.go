@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -74,6 +75,9 @@ func manifests(t *testing.T, path string) map[string]manifest {
 // it in, and it reaches them as a node does: by the same names, with the same settings. No service,
 // budget or policy of the nodes counts it as one.
 func TestInitJob(t *testing.T) {
+	if text, err := os.ReadFile("kubernetes/init.yaml"); err != nil || strings.Contains(string(text), "credentials reset") {
+		t.Error("credentials reset is for a folder: a cluster has none", err)
+	}
 	job, is := manifests(t, "kubernetes/init.yaml")["Job payledger-init"]
 	if !is {
 		t.Fatal("there is no job")

@@ -98,6 +98,12 @@ func TestCauses(t *testing.T) {
 			"cancellation_intended: → PENDING", "action_required: → PENDING", "void_failed: STATUS CANCELLATION.FAILED → PENDING",
 			"void_requested: → PENDING", "void_failed: CANCELLATION.FAILED → PENDING",
 		}},
+		"cancellation that fails after a completion": {nil, []move{
+			answer(actionDue), resume, answer(pends), cancel, answerTo(3, processor.Answer{State: failed, Retryable: true, Code: "technical"}), answerTo(5, processor.Answer{State: failed}),
+		}, []string{
+			"action_required: STATUS → PENDING", "resumed: → PENDING", "authorization_pending: STATUS → PENDING", "void_requested: → PENDING",
+			"completion_failed: → PENDING", "void_failed: STATUS CANCELLATION.FAILED → PENDING",
+		}},
 		"cancellation that fails after an action": {nil, []move{
 			answer(pends), cancel, answerTo(1, processor.Answer{State: actionDue}), answerTo(3, processor.Answer{State: failed}), cancel, answer(failed),
 		}, []string{

@@ -161,6 +161,8 @@ func (p *Projections) step(ctx context.Context) (int, error) {
 	p.progress.publish(p.model.positions())
 	if err == nil {
 		p.noteLag(events)
+	} else if ctx.Err() == nil {
+		p.progress.stop(err) // before a rebuild that waits for the lock goes on
 	}
 	return len(events), err
 }

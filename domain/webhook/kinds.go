@@ -74,11 +74,22 @@ func (c Condition) Holds(before payment.Status, after payment.State) bool {
 }
 
 // actionAppears reports whether the failed void has hidden the customer's action: an answer
-// requested the void, or the action was required while the void was pending. If the void was
-// requested later, an earlier webhook has shown the action.
+// requested the void, or the action was required while the void was pending, for the first time or
+// again after a completion that failed. If the void was requested later, an earlier webhook has
+// shown the action.
 func actionAppears(s payment.State) bool {
 	action, last := s.RequiredAction(), s.NewestRequest()
-	return action != nil && last.Kind == processor.Void && (s.FollowsAnswer(last) || !last.RequestedAt.After(action.RequiredAt))
+	if action == nil || last.Kind != processor.Void {
+		return false
+	}
+	required := action.RequiredAt
+	authorization, _ := s.Operation(action.Revision)
+	for _, answer := range authorization.Answers {
+		if answer.State == payment.StateAction {
+			required = answer.At
+		}
+	}
+	return s.FollowsAnswer(last) || !last.RequestedAt.After(required)
 }
 
 // Candidate is a webhook that an event causes if the condition holds.

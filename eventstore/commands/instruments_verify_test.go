@@ -78,4 +78,9 @@ func TestVerifyAtTheLastProcessor(t *testing.T) {
 	if err := vault(r.verifiesAt(whole, processor.Adyen, processor.Stripe), token); err != nil {
 		t.Errorf("a failure that is found at the first of two processors: %v", err)
 	}
+	token = r.TokenOf(alone, commandstest.FallbackCard)
+	commandstest.Refused(t, vault(r.verifiesAt(loses, processor.Adyen), token), domain.ReasonServiceUnavailable)
+	if err := vault(r.verifiesAt(whole, processor.Stripe, processor.Adyen), token); err != nil {
+		t.Errorf("a failure that is found at a processor that is now the second one: %v", err)
+	}
 }

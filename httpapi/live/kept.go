@@ -16,6 +16,7 @@ const (
 	exchangeSize   = 512      // bytes of a kept request, about, without its path and bodies
 	keptASecond    = 200      // of all accounts, of requests that succeed; as many of those that fail
 	bodiesASecond  = 20       // of keptASecond: with their bodies
+	setBack        = 60       // seconds; requests last less
 	mostShownBody  = 4 << 10
 	mostLookedBody = 64 << 10
 )
@@ -51,7 +52,8 @@ func (l *RequestLog) place(status int, at time.Time) room {
 	if status >= 400 {
 		b = &l.failed
 	}
-	if second := at.Unix(); second > b.second { // a request that began earlier belongs to this second
+	// A request that began a little earlier belongs to this second; a clock that was set back begins anew.
+	if second := at.Unix(); second > b.second || second < b.second-setBack {
 		b.second, b.taken = second, 0
 	}
 	switch b.taken++; {

@@ -74,6 +74,10 @@ func TestKeptOfTwoSeconds(t *testing.T) {
 	if kept != keptASecond || looked != bodiesASecond {
 		t.Errorf("%d requests are kept, %d of them with bodies", kept, looked)
 	}
+	l.place(200, at.Add(24*time.Hour))
+	if l.place(200, at) != withBodies {
+		t.Error("nothing is kept after the clock was set back")
+	}
 }
 
 // TestKeptBytes checks that the kept requests of all accounts have a bound: the account that has

@@ -54,6 +54,11 @@ func TestPagesOfARevokedKey(t *testing.T) {
 	r.answered(`{"data":[` + text(4) + `]}`)(r.h.ListAPIKeys(r.query("limit=1&cursor=" + cursor)))
 	r.merchant.APIKeys = keys[:1]
 	r.answered(`{"data":[]}`)(r.h.ListAPIKeys(r.query("limit=1&cursor=" + cursor)))
+
+	keys[2].CreatedAt = noon // another node's clock
+	late := `{"id":"x","name":"","scopes":null,"createdAt":"2026-03-14T12:00:00.000000Z"}`
+	r.merchant.APIKeys = []account.APIKey{keys[0], keys[2]}
+	r.answered(`{"data":[` + late + `]}`)(r.h.ListAPIKeys(r.query("limit=1&cursor=" + cursor)))
 }
 
 // TestCreateAPIKey checks that the command gets the fields of the body, and that the answer has the

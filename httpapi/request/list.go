@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"payledger/domain"
@@ -23,7 +24,7 @@ type List[T any] struct {
 
 // Page returns the page of a list that limit and cursor select (D20). Elements are added at the end
 // of all, and may be removed. place returns the time of an element's creation, and its id: the
-// cursor is the place of the last element before.
+// cursor is the place of the last element before, with the number of elements up to it.
 func Page[T any](c *Call, list string, all []T, place func(T) listing.Place) (List[T], error) {
 	cursors := c.Cursors(list, nil)
 	last, err := cursors.Place(c.Query.Get("cursor"))
@@ -38,21 +39,29 @@ func Page[T any](c *Call, list string, all []T, place func(T) listing.Place) (Li
 	answer := List[T]{Data: append([]T{}, all[start:end]...)}
 	if end < len(all) {
 		at := place(all[end-1])
+		at.ID = strconv.Itoa(end) + " " + at.ID
 		answer.NextCursor = cursors.Text(&at)
 	}
 	return answer, nil
 }
 
-// behind returns the index of the first element behind a place, whose element may be gone.
+// behind returns the index of the first element behind a place. If the element there is gone, the
+// page may repeat elements whose times go back (two nodes made them), but leaves none out that it
+// can tell.
 func behind[T any](all []T, last listing.Place, place func(T) listing.Place) int {
-	if i := slices.IndexFunc(all, func(element T) bool { return place(element).ID == last.ID }); i >= 0 {
+	count, id, _ := strings.Cut(last.ID, " ")
+	if i := slices.IndexFunc(all, func(element T) bool { return place(element).ID == id }); i >= 0 {
 		return i + 1
 	}
 	i := slices.IndexFunc(all, func(element T) bool { return place(element).At.Truncate(time.Microsecond).After(last.At) })
 	if i < 0 {
-		return len(all)
+		i = len(all)
 	}
-	return i
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		return i
+	}
+	return min(i, max(0, n-1))
 }
 
 // Limit returns the length of a page (D20).

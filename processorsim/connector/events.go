@@ -100,7 +100,7 @@ func takesBack(o *book.Operation, e Event) bool {
 	old := *o
 	for old.Tries = range o.Tries {
 		if tag(vendorKey(&old)) == e.Tag {
-			o.Tries = old.Tries
+			o.Tries, o.Began = old.Tries, o.CreatedAt // its first try was not earlier
 			return true
 		}
 	}

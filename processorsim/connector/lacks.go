@@ -82,6 +82,9 @@ func (k *Connector) needs(ctx context.Context, op processor.Operation) (protocol
 		return "", nil
 	}
 	parent, err := k.book.ByTransaction(ctx, op.ParentID, parents(op.Kind)...)
+	if err == nil && parent == nil && op.Kind == processor.Refund {
+		return k.needsElsewhere(ctx, op)
+	}
 	if err != nil || parent == nil || parent.Reference != op.Reference {
 		return "", err
 	}
@@ -97,6 +100,18 @@ func (k *Connector) needs(ctx context.Context, op processor.Operation) (protocol
 		return protocol.CanCapturePartly, nil
 	}
 	return "", nil
+}
+
+// needsElsewhere is needs for a refund of a capture that only the vendor's list may have.
+func (k *Connector) needsElsewhere(ctx context.Context, op processor.Operation) (protocol.Capability, error) {
+	if k.lacking(protocol.CanRefundPartly) == nil {
+		return "", nil // the answer makes no difference
+	}
+	capture, err := k.captureElsewhere(ctx, &book.Operation{Operation: op})
+	if err != nil || capture == nil || op.Amount >= capture.Amount {
+		return "", err
+	}
+	return protocol.CanRefundPartly, nil
 }
 
 // totals are the amounts of an authorization, or of one capture.

@@ -104,6 +104,11 @@ func TestRefundElsewhere(t *testing.T) {
 		}
 	}
 	calls := r.vendor.calls
+	r.vendor.cannot = []protocol.Lack{{Capability: protocol.CanRefundPartly, Instead: "Refund all of it."}}
+	if a := r.sent(following(processor.Refund, "01p.6", "c_1", 200)); a.Code != protocol.CodeNotSupported || r.vendor.calls != calls {
+		t.Errorf("a partial refund that the vendor cannot make: %+v after %d calls", a, r.vendor.calls-calls)
+	}
+	r.vendor.cannot = nil
 	r.k.Vendor = listless{vendor}
 	op := following(processor.Refund, "01p.5", "c_1", 100)
 	if a, err := r.k.Send(t.Context(), op); err == nil || r.vendor.calls != calls {

@@ -106,6 +106,9 @@ func TestUndoneNothing(t *testing.T) {
 		if l := r.lookup(op.Key); l.State != row.want || l.Answer != nil && l.Answer.State != row.told {
 			t.Errorf("%+v: %+v", row, l)
 		}
+		if o, err := r.k.book.Find(t.Context(), op.Key); err != nil || !row.fence && !o.Began.Equal(o.CreatedAt) {
+			t.Errorf("%+v: its key counts as used from %s on, %v", row, o.Began, err)
+		}
 		if row.fence {
 			continue
 		}

@@ -116,6 +116,9 @@ func Start(ctx context.Context, o options.Options, log zerolog.Logger) (*App, er
 	return StartOn(ctx, o, log, time.Now, nil, func(*accounts.Credentials) error { return nil })
 }
 
+// ErrStopped means that ctx ended before the service was ready, and that it stopped in order.
+var ErrStopped = errors.New("stopped before it was ready")
+
 // StartOn starts the service. It calls show with the credentials of a new account as soon as the
 // account exists: a later failure of the start must not lose them, because nothing shows them
 // again. leaseClock is the clock of leases; nil: the machine's.
@@ -142,9 +145,15 @@ func StartOn(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 		a.openAnalytics, a.run, a.admitAnalysts, a.enterService, a.openDoors, a.openControl, a.recover,
 	}
 	for _, step := range steps {
-		if err := step(ctx); err != nil {
-			return nil, errors.Join(err, a.Stop())
+		err := step(ctx)
+		if err == nil {
+			continue
 		}
+		ended := a.Stop()
+		if ctx.Err() != nil && ended == nil && errors.Is(err, ctx.Err()) && !errors.Is(err, eventstore.ErrUnhealthy) && !errors.Is(err, eventstore.ErrUnknown) {
+			return nil, ErrStopped
+		}
+		return nil, errors.Join(err, ended)
 	}
 	return a, nil
 }

@@ -34,29 +34,29 @@ func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args optio
 		return err
 	}
 	tell := announcer{out: std.Out, people: terminal.ForPeople(std.Out, c.LogFormat)}
-	app, err := app.StartOn(ctx, c.Options, log, clock.Now, nil, tell.credentials)
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		log.Info().Msg("stopped before it was ready")
+	service, err := app.StartOn(ctx, c.Options, log, clock.Now, nil, tell.credentials)
+	if errors.Is(err, app.ErrStopped) {
+		log.Info().Msg(err.Error())
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := tell.ready(app.Ready(), c.Environment); err != nil {
-		return errors.Join(err, app.Stop())
+	if err := tell.ready(service.Ready(), c.Environment); err != nil {
+		return errors.Join(err, service.Stop())
 	}
-	fatal, failure := app.ServeUntil(ctx.Done())
+	fatal, failure := service.ServeUntil(ctx.Done())
 	if failure == nil {
 		log.Info().Dur("drainMs", c.Drain).Msg("stopping: not ready any more; requests are taken until the drain time is over, and finished")
-		app.Leave()
+		service.Leave()
 		drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Drain)
-		fatal, failure = app.ServeUntil(drained.Done())
+		fatal, failure = service.ServeUntil(drained.Done())
 		cancel()
 	}
 	if fatal {
 		return failure
 	}
-	if err := app.Stop(); failure == nil {
+	if err := service.Stop(); failure == nil {
 		failure = err
 	}
 	return failure

@@ -56,9 +56,13 @@ func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instr
 		case answer.State == processor.Succeeded:
 			return approval{asked.Revision, secrets.CardToken{Processor: asked.Processor, MerchantID: asked.MerchantID, Token: answer.CardToken}}, nil
 		case answer.State == processor.Failed && answer.Retryable:
-			// If the processor of an earlier request has left the route, the route begins at next.
-			at := slices.IndexFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor })
-			command.Instead, next = asked.Revision, max(next, at+1)
+			command.Instead = asked.Revision
+			if tip.Appended {
+				next++
+				break
+			}
+			// The request is of an earlier call: its processor may have left the route, or stand elsewhere in it.
+			targets = slices.DeleteFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor })
 		default:
 			return none, s.refute(ctx, by, inst, asked, answer)
 		}

@@ -176,8 +176,6 @@ func (s *Payments) recordActionResult(ctx context.Context, by commands.Caller, t
 		return tip.State, true, stillProcessing(tip.State)
 	case err != nil:
 		return tip.State, false, err
-	case hash != "" && !tip.Appended:
-		return tip.State, false, nil // somebody else recorded the result: the key is not used
 	}
 	if f := s.launchRequested(tip, o.deadline); f != nil {
 		return s.await(ctx, f, o.deadline), true, nil

@@ -55,11 +55,14 @@ func (p *report) addMatch(s Simulated) {
 			continue
 		}
 		sum.Count++
-		if done&(1<<i) != 0 {
+		again := done&(1<<i) != 0
+		if again && effect.Action.Amount == nil { // the first run took all that is left
 			continue
 		}
-		done |= 1 << i
-		sum.Payments++
+		if !again {
+			done |= 1 << i
+			sum.Payments++
+		}
 		sum.Amount = min(sum.Amount+effect.Amount, domain.MaxAmount) // clients of JSON do not read larger numbers exactly (§8)
 	}
 	p.done[payment] = done

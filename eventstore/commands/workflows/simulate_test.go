@@ -111,7 +111,7 @@ func TestSimulate(t *testing.T) {
 	middle := time.Now()
 	r.live(100) // 1100, captured
 	n := r.start(nodeConfig{})
-	five := domain.Amount(500)
+	five, one := domain.Amount(500), domain.Amount(1)
 	for name, c := range map[string]struct {
 		d                      workflow.Definition
 		triggered, met, failed int
@@ -136,6 +136,10 @@ func TestSimulate(t *testing.T) {
 		"several runs of a payment": {
 			defined(workflow.OnPaymentStatus, "", `true`, workflow.Action{Type: workflow.Capture}),
 			43, 43, 0, "0 capture 32 taken 11 refused 21290 EUR of 21",
+		},
+		"several runs of an amount": {
+			defined(workflow.OnPaymentStatus, "", `true`, workflow.Action{Type: workflow.Refund, Amount: &one}),
+			43, 43, 0, "0 refund 22 taken 21 refused 22 EUR of 11",
 		},
 		"errors": {
 			defined(workflow.OnPaymentStatus, "AUTHORIZED", `payment.customer.email == "x"`, workflow.Action{Type: workflow.Cancel}), 21, 0, 21, "",

@@ -97,8 +97,8 @@ func (r *requests) figures(before *statistics) []figure {
 		{Name: "API requests", Text: frame.Number(r.Requests)}, {Name: "Failed (5xx)", Text: percentCell(ratio(r.ServerErrors, r.Requests)).Text},
 		{Name: "Refused (4xx)", Text: percentCell(ratio(r.ClientErrors, r.Requests)).Text}, {Name: "Latency p50", Text: lasted(r.P50Ms)}, {Name: "Latency p99", Text: lasted(r.P99Ms)},
 	}
-	if before == nil || before.Requests.Requests == 0 || r.Requests == 0 {
-		return all
+	if before == nil || before.Requests.Requests == 0 || r.Requests == 0 || before.Requests.AllSince.After(before.Requests.Since) {
+		return all // of the period before, some nodes know a part only
 	}
 	than := &before.Requests
 	all[0].grown(float64(r.Requests), float64(than.Requests))

@@ -141,8 +141,8 @@ func (s step) withheld() domain.Amount {
 func (d disputed) movements() (all []movement) {
 	var now step
 	for _, s := range d.History {
-		if s.Verdict != dispute.DispositionOpened && s.Verdict != dispute.DispositionChanged || s.At.Before(now.At) {
-			continue
+		if s.Verdict == dispute.DispositionRejected || s.At.Before(now.At) {
+			continue // a fact that was only noted may change the amount
 		}
 		m := movement{at: s.RecordedAt, kind: "DISPUTE_" + string(s.Status), currency: s.Currency, operation: d.ID, processorOperation: d.ProcessorDisputeID, processor: d.Processor, merchantID: d.MerchantID}
 		if m.amount = now.withheld() - s.withheld(); now.Currency != s.Currency && now.withheld() > 0 {

@@ -242,7 +242,7 @@ func (b *Book) set(ctx context.Context, o *Operation, next Operation, now time.T
 
 // Change is a result for the book.
 type Change struct {
-	Operation *Operation        // its Tries are recorded, too: they name the vendor's key that has the result
+	Operation *Operation        // its Tries and Began are recorded, too: they tell the vendor's key that has the result
 	Answer    *processor.Answer // under the operation's own key; nil: unchanged
 	Ended     *processor.Answer // its end; nil: unchanged
 	Notice    *Notice           // to send to the ledger; nil: none
@@ -284,9 +284,9 @@ func (c Change) write(ctx context.Context, tx *sql.Tx, now time.Time) error {
 		if err != nil {
 			return fmt.Errorf("book: %w", err)
 		}
-		err = exactlyOne(tx.ExecContext(ctx, `UPDATE operations SET phase = 'done', tries = ?, updated = MAX(?, created), `+column+
+		err = exactlyOne(tx.ExecContext(ctx, `UPDATE operations SET phase = 'done', tries = ?, began = ?, updated = MAX(?, created), `+column+
 			` = ?, transaction_id = CASE WHEN transaction_id = '' THEN ? ELSE transaction_id END WHERE number = ?`, // it never changes
-			c.Operation.Tries, now.UnixMicro(), string(text), answer.ProcessorTransactionID, c.Operation.Number))
+			c.Operation.Tries, c.Operation.Began.UnixMicro(), now.UnixMicro(), string(text), answer.ProcessorTransactionID, c.Operation.Number))
 		if err != nil {
 			return err
 		}
