@@ -109,7 +109,7 @@ func ReadMark(ctx context.Context, file interface {
 }
 
 // Apply writes rows and the mark of the last record in one transaction. The rows are in the order
-// of their records.
+// of their records. After an error nothing more is applied (Stop).
 func (x *Index) Apply(ctx context.Context, rows []Row, to Mark) error {
 	x.applying.Lock()
 	defer x.applying.Unlock()
@@ -119,6 +119,8 @@ func (x *Index) Apply(ctx context.Context, rows []Row, to Mark) error {
 	err := x.apply(ctx, rows, to)
 	if err == nil {
 		x.progress.set(to)
+	} else if ctx.Err() == nil {
+		x.Stop(err) // before a rebuild that waits for the lock goes on
 	}
 	return err
 }
