@@ -61,7 +61,8 @@ func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instr
 				next++
 				break
 			}
-			// The request is of an earlier call: its processor may have left the route, or stand elsewhere in it.
+			// The request is of an earlier call: its processor may have left the route, or have
+			// another place in it.
 			targets = slices.DeleteFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor })
 		default:
 			return none, s.refute(ctx, by, inst, asked, answer)
