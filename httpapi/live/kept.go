@@ -52,8 +52,8 @@ func (l *RequestLog) place(status int, at time.Time) room {
 	if status >= 400 {
 		b = &l.failed
 	}
-	// A request that began a little earlier belongs to this second. A clock that was set back begins
-	// anew.
+	// A request that began a little earlier belongs to this second. A clock that was set back
+	// begins anew.
 	if second := at.Unix(); second > b.second || second < b.second-setBack {
 		b.second, b.taken = second, 0
 	}

@@ -63,7 +63,13 @@ func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instr
 			}
 			// The request is of an earlier call: its processor may have left the route, or have
 			// another place in it.
-			targets = slices.DeleteFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor })
+			at := slices.IndexFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor })
+			if at >= 0 {
+				targets = slices.Delete(targets, at, at+1)
+			}
+			if 0 <= at && at < next {
+				next--
+			}
 		default:
 			return none, s.refute(ctx, by, inst, asked, answer)
 		}
