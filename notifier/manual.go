@@ -32,15 +32,16 @@ func noRecord(context.Context) error { return nil }
 // ResendOnce makes none. Otherwise it calls record first. If record fails, nothing is sent. From
 // that call on, the end of ctx changes nothing: the attempt is made and recorded.
 func (n *Notifier) ResendOnce(ctx context.Context, owner domain.AccountID, name, key string, record func(context.Context) error) error {
-	return n.resend(ctx, context.WithoutCancel(ctx), owner, name, delivery.RequestOf(key), record)
+	return n.resend(ctx, context.WithoutCancel(ctx), owner, name, delivery.RequestOf(key), func() error { return nil }, record)
 }
 
-// ResendUntil is ResendOnce without a key. If cut ends, the attempt ends without a record.
-func (n *Notifier) ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string) error {
-	return n.resend(ctx, cut, owner, name, "", noRecord)
+// ResendUntil is ResendOnce without a key. If cut ends, the attempt ends without a record. Nothing
+// is sent if owns returns an error, or if the owner id of this node changes after the call of owns.
+func (n *Notifier) ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string, owns func() error) error {
+	return n.resend(ctx, cut, owner, name, "", owns, noRecord)
 }
 
-func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name, request string, record func(context.Context) error) error {
+func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name, request string, owns func() error, record func(context.Context) error) error {
 	if !strings.HasPrefix(name, string(owner)+".") {
 		return fmt.Errorf("notifier: delivery %q: %w", name, eventstore.ErrNotFound)
 	}
@@ -62,6 +63,9 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	whole := context.WithoutCancel(ctx)
 	composeCtx, recorded, cause := ctx, false, ""
 	a, err := n.send(whole, cut, func(context.Context) (sender.Message, error) {
+		if err := owns(); err != nil { // after send has looked up the owner id, and after each wait
+			return sender.Message{}, err
+		}
 		m, err := n.messages.ComposeNow(composeCtx, d)
 		cause = m.Request
 		if err = cmp.Or(err, composeCtx.Err()); err != nil || recorded { // for example the endpoint is deleted

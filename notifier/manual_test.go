@@ -73,6 +73,10 @@ func TestResend(t *testing.T) {
 	ctx := context.Background()
 	before := r.until("waiting", func(d delivery.Delivery) bool { return d.Status == delivery.Failed })
 	inbox.waitFor(1)
+	foreign := errors.New("another node has the work")
+	if err := r.notifier.ResendUntil(ctx, ctx, merchantID, before.Name(), func() error { return foreign }); !errors.Is(err, foreign) {
+		t.Errorf("without the work: %v", err) // and the next attempt is the second one
+	}
 	r.must(r.notifier.Resend(ctx, merchantID, before.Name()))
 	inbox.waitFor(1)
 	d := r.until("tried by hand", func(d delivery.Delivery) bool { return len(d.Attempts) == 2 })

@@ -171,11 +171,11 @@ type failingResends struct {
 	left atomic.Int64
 }
 
-func (f *failingResends) ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string) error {
+func (f *failingResends) ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string, owns func() error) error {
 	if f.left.Add(-1) >= 0 {
 		return errors.New("the resend fails")
 	}
-	return f.Notifier.ResendUntil(ctx, cut, owner, name)
+	return f.Notifier.ResendUntil(ctx, cut, owner, name, owns)
 }
 
 // TestReplayFailsAgain checks that a replay does not send the finished deliveries of its chunk

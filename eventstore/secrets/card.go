@@ -14,7 +14,7 @@ import (
 )
 
 // A new card is encrypted under the key of its minute (epoch). When the minute is over, and this
-// process has seen the key for two minutes (keyAge), Clean copies the cards that are still needed
+// process has seen the key for long enough (keyAge), Clean copies the cards that are still needed
 // to late cards (late.go), and destroys the minute's key, so the other cards become unreadable
 // together.
 const (

@@ -35,6 +35,7 @@ func (v *Store) Clean(ctx context.Context, now time.Time, needed Needed) (int, e
 type epochCards struct {
 	names []domain.SecretID
 	keyed bool // the epoch's key stands
+	mark  mark // of the key
 	aged  bool // the key has stood for keyAge
 }
 
@@ -52,6 +53,10 @@ func (v *Store) cleanEpochs(ctx context.Context, now time.Time, needed Needed) (
 		}
 		kept, unjudged, err := v.keepNeeded(ctx, now, all.names, needed)
 		errs = append(errs, unjudged)
+		var more bool
+		if more, err = v.changed(ctx, e, all, err); more { // a node whose clock is behind uses the epoch: the next run looks again
+			continue
+		}
 		if err == nil {
 			err = v.endEpoch(ctx, e, all, through)
 		}
@@ -98,12 +103,29 @@ func (v *Store) epochs(ctx context.Context) (map[epoch]*epochCards, error) {
 		case cards[e] == nil: // an epoch without cards may still have its key
 			cards[e] = &epochCards{}
 		}
-		cards[e].keyed, marks[e] = true, key.mark
+		cards[e].keyed, cards[e].mark, marks[e] = true, key.mark, key.mark
 	}
 	for e := range v.standing.aged(v.elapsed(), marks) {
 		cards[e].aged = true
 	}
 	return cards, errors.Join(errs...)
+}
+
+// changed reports whether the epoch has other cards than those that were judged, or another key:
+// another node stored a card meanwhile, or ended the epoch. It passes an error on.
+func (v *Store) changed(ctx context.Context, e epoch, judged *epochCards, err error) (bool, error) {
+	if err != nil || !judged.keyed {
+		return false, err
+	}
+	names, err := v.bytes.Names(ctx, e.prefix())
+	if err != nil {
+		return false, err
+	}
+	key, _, err := v.readKey(ctx, e.key(), false)
+	if errors.Is(err, ErrGone) {
+		return true, nil
+	}
+	return err == nil && (key.mark != judged.mark || len(names) != len(judged.names)), err
 }
 
 // endEpoch destroys the epoch's key, so that its cards are unreadable, and then purges the cards up
@@ -150,10 +172,11 @@ func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 }
 
 // keyAge is the time for which this process must have seen an epoch's key before it ends the epoch.
-// A node creates the key in the epoch by its own clock, and stores no card of the epoch when the
-// epoch and the timeout of a write are over. Both take less than keyAge, whatever time other nodes
-// have.
-const keyAge = 2 * epochLength
+// The node that creates the key does so in the epoch by its own clock, and stores no card of the
+// epoch when the epoch and the timeout of a write are over. Both take less than keyAge. A node whose
+// clock is behind that one's may use the key longer: changed finds most of its cards. keyAge ends
+// between two runs of Clean, so that a run that is late by a moment does not wait for the next one.
+const keyAge = 2*epochLength - CleanInterval/2
 
 // standing remembers since when this process has seen the keys of epochs.
 type standing struct {

@@ -43,9 +43,12 @@
 // value counts as destroyed only if the stream records its destruction. A value that is missing
 // without one is damage, and the log is unhealthy. One record destroys all cards of a minute.
 //
-// A node destroys the key of a minute only if it has seen the key for two minutes by its monotonic
-// clock. So a node whose time of day is ahead never ends a minute in which another node still
-// stores cards. It purges only the cards that it listed before.
+// A node destroys the key of a minute only if it has seen the key for 105 seconds by its monotonic
+// clock, and if no card of the minute came while it judged them. So a node whose time of day is
+// ahead does not end a minute in which another node stores cards. It purges only the cards that it
+// listed before. One case is left: if the clocks of two nodes that take cards differ by more than a
+// minute, both use the key at different times, and a card that comes in the seconds of its
+// destruction is lost. Its payment ends FAILED.
 //
 // A process caches keys and encrypted cards. It drops a cached value before it answers the value's
 // destruction. A destruction by another node takes effect within two seconds, and on a server that

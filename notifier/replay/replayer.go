@@ -27,7 +27,7 @@ import (
 type Notifier interface {
 	Planned(ctx context.Context) ([]uint64, error)
 	Plan(ctx context.Context, e *eventstore.Recorded, endpoint domain.EndpointID, kinds []webhook.Kind) ([]string, error)
-	ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string) error
+	ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string, owns func() error) error
 }
 
 // Config is what a Replayer needs.

@@ -99,7 +99,7 @@ func (j *job) do(ctx context.Context, one *task) (counted bool, err error) {
 	}
 	switch what {
 	case stepResend:
-		err = j.Notifier.ResendUntil(ctx, j.cut, j.replay.Account, name)
+		err = j.Notifier.ResendUntil(ctx, j.cut, j.replay.Account, name, j.owns)
 		if errors.Is(err, delivery.ErrMaxManual) { // it was sent often enough, and does not hold up the others
 			err = nil
 		}

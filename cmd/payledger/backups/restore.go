@@ -63,6 +63,10 @@ func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) 
 	if err != nil {
 		return err
 	}
+	room := data + unfinished // it is emptied and removed
+	if err := apart(folderFlag{"--from", c.From}, folderFlag{"--keys", c.Keys}, folderFlag{"the folder of unfinished restores", room}); err != nil {
+		return options.Usage(err)
+	}
 	b, err := restore.Open(c.From, c.Keys)
 	if err != nil {
 		return err
@@ -74,7 +78,6 @@ func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) 
 	if c.PreviousKey, err = c.checkedPrevious(); err != nil {
 		return err
 	}
-	room := data + unfinished
 	free, err := takeRoom(room)
 	if err != nil {
 		return err
@@ -154,11 +157,15 @@ func takeRoom(room string) (free func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.RemoveAll(filepath.Join(room, ledger.EventsFolder)); err != nil { // of an interrupted restore
-		return nil, errors.Join(err, lock.Unlock())
+	for _, rest := range []string{ledger.EventsFolder, emptyFolder} { // of an interrupted restore
+		if err := os.RemoveAll(filepath.Join(room, rest)); err != nil {
+			return nil, errors.Join(err, lock.Unlock())
+		}
 	}
 	return func() error { return errors.Join(os.RemoveAll(room), lock.Unlock()) }, nil
 }
+
+const emptyFolder = "empty" // in the room, for tryName
 
 // tryName is takeName for an empty folder in room, before the work of the restore: the system
 // refuses to replace a folder that is the root of a volume, or that others may not change.
@@ -166,7 +173,7 @@ func tryName(room, data string) error {
 	if _, err := os.Stat(data); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	empty := filepath.Join(room, "empty")
+	empty := filepath.Join(room, emptyFolder)
 	err := os.Mkdir(empty, 0o700)
 	if err == nil {
 		err = takeName(empty, data)

@@ -18,6 +18,7 @@ import (
 	"payledger/cmd/payledger/ledger"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/streams"
 )
 
 // TestStartOnMalformedGroup: a start that reads a malformed group, with the server's valid
@@ -56,8 +57,9 @@ func TestStartOnMalformedGroup(t *testing.T) {
 	}
 }
 
-// malform makes the first group of a segment unreadable, with a right checksum of the server's
-// record. It returns the segment's stream.
+// malform makes the first group of a closed segment unreadable, with a right checksum of the
+// server's record. It returns the segment's stream. A start looks at the files of an open segment
+// before it reads, so it would find the fault in another way.
 func malform(t *testing.T, dir string) (stream string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "jetstream", "*", "streams", "LEDGER_*", "msgs", "*.blk"))
@@ -69,11 +71,16 @@ func malform(t *testing.T, dir string) (stream string) {
 		if err != nil || len(data) < 30 {
 			continue
 		}
+		stream = filepath.Base(filepath.Dir(filepath.Dir(path)))
+		shard, number, is := streams.Parse(stream)
+		next := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(path))), streams.Name(shard, number+1))
+		if _, err := os.Stat(next); err != nil || !is {
+			continue
+		}
 		length := int(binary.LittleEndian.Uint32(data) &^ (1 << 31))
 		if binary.LittleEndian.Uint64(data[4:]) != 1 || len(data) < length {
 			continue
 		}
-		stream = filepath.Base(filepath.Dir(filepath.Dir(path)))
 		subject := int(binary.LittleEndian.Uint16(data[20:]))
 		body := 22 + subject
 		if data[3]&0x80 != 0 { // with a header
@@ -96,6 +103,6 @@ func malform(t *testing.T, dir string) (stream string) {
 		}
 		return stream
 	}
-	t.Fatalf("no segment of %v has two groups", files)
+	t.Fatalf("no segment of %v is closed", files)
 	return ""
 }

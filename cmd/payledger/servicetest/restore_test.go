@@ -30,6 +30,17 @@ func TestRestoreFolders(t *testing.T) {
 			t.Errorf("the key before is %q: %d, %s", c.previous, status, stderr)
 		}
 	}
+	inside := filepath.Join(f.Restored+".restoring", "events") // where restore would work, and remove it
+	if err := os.CopyFS(inside, os.DirFS(f.Out)); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"restore", "--from", inside, "--keys", f.Keys, "--data", f.Restored}, key...)
+	if status, _, stderr := apptest.Invoke(t, args...); status != command.ExitUsage || !strings.Contains(stderr, "is inside the folder of unfinished restores") {
+		t.Errorf("a back-up in the folder of unfinished restores: %d, %s", status, stderr)
+	}
+	if err := os.RemoveAll(filepath.Dir(inside)); err != nil {
+		t.Fatal(err)
+	}
 	target := f.Restored + "-disk"
 	if err := os.Symlink(target, f.Restored); err != nil {
 		t.Fatal(err)

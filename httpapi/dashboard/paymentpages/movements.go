@@ -136,12 +136,18 @@ func (s step) withheld() domain.Amount {
 	return s.Amount
 }
 
+// follows reports whether a step comes after another one of the same time, as package dispute says.
+func (s step) follows(other step) bool {
+	before, after := dispute.Place{Type: other.Type, Status: other.Status}, dispute.Place{Type: s.Type, Status: s.Status}
+	return before.LeadsTo(after) || !after.LeadsTo(before)
+}
+
 // movements returns what the steps moved. A chargeback takes the money when it is opened: a lost
 // one moves nothing more, and has a row of 0.
 func (d disputed) movements() (all []movement) {
 	var now step
 	for _, s := range d.History {
-		if s.Verdict == dispute.DispositionRejected || s.At.Before(now.At) {
+		if s.Verdict == dispute.DispositionRejected || s.At.Before(now.At) || s.At.Equal(now.At) && !s.follows(now) {
 			continue // a fact that was only noted may change the amount
 		}
 		m := movement{at: s.RecordedAt, kind: "DISPUTE_" + string(s.Status), currency: s.Currency, operation: d.ID, processorOperation: d.ProcessorDisputeID, processor: d.Processor, merchantID: d.MerchantID}

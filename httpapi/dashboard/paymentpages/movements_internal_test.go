@@ -27,6 +27,11 @@ func TestCorrectedDispute(t *testing.T) {
 		fact(3, processor.DisputeWon, dispute.DispositionRejected, 2420),
 		fact(3, processor.DisputeLost, dispute.DispositionNoted, 1210),
 	}}
+	for _, m := range (disputed{History: []step{ // both of one second: the second one came first
+		fact(1, processor.DisputeCancelled, dispute.DispositionOpened, 2420), fact(1, processor.DisputeOpen, dispute.DispositionNoted, 2420),
+	}}).movements() {
+		t.Errorf("a cancelled dispute moved %+v", m)
+	}
 	got, sum := "", domain.Amount(0)
 	for _, m := range d.movements() {
 		got += fmt.Sprintln(m.kind, m.amount)
