@@ -173,9 +173,10 @@ func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 
 // keyAge is the time for which this process must have seen an epoch's key before it ends the epoch.
 // The node that creates the key does so in the epoch by its own clock, and stores no card of the
-// epoch when the epoch and the timeout of a write are over. Both take less than keyAge. A node whose
-// clock is behind that one's may use the key longer: changed finds most of its cards. keyAge ends
-// between two runs of Clean, so that a run that is late by a moment does not wait for the next one.
+// epoch when the epoch and the timeout of a write are over. Both take less than keyAge. A node
+// whose clock is behind that one's may use the key longer: changed finds most of its cards. keyAge
+// ends between two runs of Clean, so that a run that is late by a moment does not wait for the next
+// one.
 const keyAge = 2*epochLength - CleanInterval/2
 
 // standing remembers since when this process has seen the keys of epochs.
