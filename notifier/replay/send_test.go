@@ -36,7 +36,7 @@ func TestQueue(t *testing.T) {
 		synctest.Wait()
 		failed := errors.New("failed")
 		q.ended(third, true, failed)
-		if next := <-taken; next != nil || q.first != failed || q.done != 1 || third.done {
+		if next := <-taken; next != nil || !errors.Is(q.first, failed) || q.done != 1 || third.done {
 			t.Errorf("after a failure: %+v, %d done, %v", next, q.done, q.first)
 		}
 	})
