@@ -174,7 +174,11 @@ func (r *CutRig) Cut(t *testing.T, after int) (printed *ledger.Made, ended bool)
 	init := ledger.Cluster{
 		NATS: options.NATS{NatsURL: g.URL()}, Replicas: 3, Shards: 1, Environment: account.Sandbox, MasterKey: strings.Repeat("ab", 32),
 	}
-	err := init.Make(ctx, func(m ledger.Made) error { printed = &m; return nil })
+	err := init.Make(ctx, func(m ledger.Made) error {
+		m.MasterKey = init.MasterKey // it was given, so it is not shown
+		printed = &m
+		return nil
+	})
 	g.Fall()
 	if ended = ctx.Err() == nil; ended != (err == nil) {
 		t.Fatalf("an init that was cut after change %d: %v", after, err)
