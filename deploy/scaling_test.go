@@ -19,8 +19,8 @@ var writeScaling = flag.Bool("writescaling", false, "write the tables of SCALING
 var measured = inputs{
 	events: figure{"events of a payment", 8, "", bytesCommand},
 
-	api:  figure{"CPU of the API nodes for a payment, with one node", 2.27, "ms", nodesCommand},
-	nats: figure{"CPU of three NATS servers for a payment, with one API node", 1.53, "ms", nodesCommand},
+	api:  figure{"CPU of the API nodes for a payment, with one node", 0.587, "ms", nodesCommand},
+	nats: figure{"CPU of three NATS servers for a payment, with one API node", 0.413, "ms", nodesCommand},
 
 	log:         figure{"log, on each NATS server, for a payment", 6_400, "B", bytesCommand},
 	deliveries:  figure{"deliveries, on each NATS server, for a payment", 929, "B", bytesCommand},

@@ -157,5 +157,5 @@ func (c Cluster) claim(ctx context.Context, store *engine.Store, vault *secrets.
 }
 
 func (c Cluster) errMade() error {
-	return fmt.Errorf("the NATS cluster %s holds a ledger already; its credentials and its master key were shown when it was made", c.Access().Servers())
+	return fmt.Errorf("the NATS cluster %s holds a ledger already; its credentials were shown when it was made, and its master key was shown or given", c.Access().Servers())
 }
