@@ -153,13 +153,20 @@ func (v *values) of(name string, s *openapi3.Schema, depth int) any {
 	}
 }
 
-// usual are fields without which little can be paid.
-var usual = []string{"orderId", "currencyCode", "amount", "customerId"}
+// usual are fields without which little can be paid, and seldom are those that exclude others.
+var (
+	usual  = []string{"orderId", "currencyCode", "amount", "customerId", "paymentInstrument"}
+	seldom = []string{"processorToken", "paymentFlow", "tokenType"}
+)
 
 func (v *values) object(s *openapi3.Schema, depth int) any {
 	object := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		if slices.Contains(s.Required, name) || v.percent(25) || slices.Contains(usual, name) && v.percent(60) {
+		often := 25
+		if slices.Contains(seldom, name) {
+			often = 8
+		}
+		if slices.Contains(s.Required, name) || v.percent(often) || slices.Contains(usual, name) && v.percent(60) {
 			object[name] = v.of(name, s.Properties[name].Value, depth+1)
 		}
 	}
