@@ -112,7 +112,8 @@ func TestReadsNoMore(t *testing.T) {
 	}
 }
 
-// answer answers pings; one that becomes deaf ends to read.
+// answer is the server's side of a connection: it answers pings. With becomesDeaf it reads nothing
+// more after deaf is closed.
 func answer(conn net.Conn, becomesDeaf bool, deaf <-chan struct{}) {
 	_, _ = io.WriteString(conn, `INFO {"server_id":"x","version":"2.15.3","max_payload":1048576,"proto":1}`+"\r\n")
 	lines := bufio.NewReader(conn)

@@ -42,7 +42,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// FuzzPart: an answer of any bytes is refused or read, and one that was read is written as it was.
+// FuzzPart: parsePart reads or refuses any bytes. If it reads a part, it reads what pack writes of
+// the part as the same part.
 func FuzzPart(f *testing.F) {
 	c := New(noon)
 	c.Add("a", 200, noon, time.Millisecond)

@@ -110,7 +110,7 @@ func TestEndlessLists(t *testing.T) {
 
 // TestSilentLists: a list by time that stands still is given up, whether its header, its first
 // element or a later one does not come, and so is a refusal that does not end. The pause begins
-// again with each element, and what is done with an element does not count.
+// again with each element. The time for which the caller handles an element does not count.
 func TestSilentLists(t *testing.T) {
 	const pause = time.Minute
 	for _, row := range []struct {

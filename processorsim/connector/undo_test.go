@@ -184,8 +184,8 @@ func TestDisputeEarly(t *testing.T) {
 }
 
 // TestDisputeWithoutTransaction: a dispute that names no transaction is about the operation that
-// its reference and tag name. It is about no operation without a transaction: neither about a
-// refused one of another payment, nor about one in doubt, nor about a refused one that it names.
+// its reference and tag name. It never belongs to an operation that has no transaction: a refused
+// operation of another payment, an operation in doubt, or a refused operation that it names.
 func TestDisputeWithoutTransaction(t *testing.T) {
 	r := newRig(t, time.Hour)
 	other := following(processor.Capture, "01q.1", "tx_0", 100)

@@ -10,8 +10,8 @@ import (
 	"payledger/cmd/payledger/terminal"
 )
 
-// TestWrongArguments: a text that is no key, and one that is no time, are wrong usage (I1). Neither
-// a file nor a server is read before.
+// TestWrongArguments: a malformed key and a malformed time are usage errors (I1). The command
+// reports them before it reads a file or a server.
 func TestWrongArguments(t *testing.T) {
 	t.Parallel()
 	std := terminal.Streams{Out: io.Discard, Err: io.Discard}

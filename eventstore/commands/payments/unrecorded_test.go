@@ -234,7 +234,7 @@ func TestAnswerInDoubt(t *testing.T) {
 type away struct {
 	processor.Port
 	cut   atomic.Bool
-	first chan processor.Operation // the first one that was lost; room for one
+	first chan processor.Operation // gets the first operation that was lost; it has room for one
 }
 
 func (a *away) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {

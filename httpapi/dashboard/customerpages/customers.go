@@ -126,8 +126,8 @@ func ask(v *frame.Visit, c customer) error {
 	return v.Show(frame.Page{Name: "erase", Title: "Erase a customer", Nav: pathCustomers, Data: out})
 }
 
-// changed refuses a form if the newest erasure that this node knows is not the one that the form
-// was shown with.
+// changed refuses a form if this node knows a newer erasure of the customer than the page with the
+// form did.
 func (c customer) changed() frame.Refusal {
 	if c.ErasedAt == nil { // the form is of another page, or this node is behind it
 		return frame.Refusal{Text: "The form names an erasure that is not known here.", Advice: "Open the customer's page again, and look at it."}

@@ -249,8 +249,8 @@ func TestChallenge(t *testing.T) {
 	}
 }
 
-// TestCaptureOfAdjusted: a capture that is not final takes the whole of what is held after an
-// adjustment, or is refused.
+// TestCaptureOfAdjusted: after an adjustment the vendor gets a capture that is not final only if
+// the capture takes the whole adjusted amount. The connector refuses a smaller one.
 func TestCaptureOfAdjusted(t *testing.T) {
 	for _, row := range []struct {
 		held, amount domain.Amount
