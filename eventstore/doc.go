@@ -119,18 +119,18 @@
 //	  5   1     compression of the frames: 0 none, 1 zstd with dictionary1.zstd
 //	  6   2     number of frames: 1 to 256 for kind 0, else 0
 //	  8   4     bytes of the frames before compression
-//	 12   2     shard; 65,534 for deliveries
+//	 12   2     shard; 65,534 for deliveries, 65,533 for checkpoints
 //	 14  16     id of the log
 //	 30   8     sequence of the group
 //	 38   8     events of the shard before the group
 //	 46   8     aggregates of the shard before the group
 //	 54  32     hash of the group before; zeroes for the first
 //	 86  42     the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash. It names the newest acknowledged group of the
-//	            next shard (the shard of deliveries follows the last one)
-//	  …  16     the ends of the streams beside the log, if they are there, at 86 or, after a witness, at 128: 8 bytes CHECKPOINTS,
-//	            8 SECRETS. They are the newest acknowledged sequences that the group's writer knew; 0 for none. Every group of the
-//	            engine has them as soon as its process knows a message of one of the streams; the empty groups of package remote
-//	            never have them
+//	            next shard (the shard of deliveries follows the last one, and shard 0 that one)
+//	  …  16     the ends of CHECKPOINTS and SECRETS, if they are there, at 86 or, after a witness, at 128: 8 bytes each. They are
+//	            the newest acknowledged sequences that the group's writer knew; 0 for none. Every group of the engine has them as
+//	            soon as its process knows one of them, but for the groups of checkpoints: these have neither ends nor a witness,
+//	            because a checkpoint is written after the moment that it covers. The empty groups of package remote have neither
 //	  …   …     the frames; of a closing group the number of the next segment (4 bytes)
 //	 −8   8     check, the last bytes: the first bytes of the group's hash, which is SHA-256 over all bytes before the check
 //
@@ -174,14 +174,12 @@
 // may be unable to read the log of an earlier build: make a new one.
 //
 // A change of a frame or of a group's bytes is a change of the format, not of a schema. Raise
-// logFormat in engine/segment.go: it is payledger-format in the streams' metadata, and a log with
-// another number is refused. The refusal comes after the server has started and the folder was
-// inspected: let refuseOldFormat of package embedded compare the number before, else the inspection
-// reports a healthy old folder as damaged. Change the first four bytes, PLJ1, so that no other
-// reader takes the new bytes for the old ones. Package remote makes empty groups of its own
-// (cut.go, confirm). Then change "Byte layout" above, TestEmptyGroupBytes and testdata/layout.py,
-// delete testdata/group.json and testdata/frame.hex in engine, and run go test ./eventstore/engine
-// -run TestLayoutVectors -update: it writes only files that are missing.
+// Format in streams/streams.go: it is payledger-format in the streams' metadata, and a log with
+// another number is refused before its folder is inspected. Change the first four bytes, PLJ1, so
+// that no other reader takes the new bytes for the old ones. Package remote makes empty groups of
+// its own (cut.go, confirm). Then change "Byte layout" above, TestEmptyGroupBytes and
+// testdata/layout.py, delete testdata/group.json and testdata/frame.hex in engine, and run go test
+// ./eventstore/engine -run TestLayoutVectors -update: it writes only files that are missing.
 //
 // The first release changes this:
 //
@@ -239,24 +237,24 @@
 //
 // # Checkpoints
 //
-// Streams CHECKPOINTS_<segment>, from 1, with the subject checkpoints.<segment>.c; sequences go on
-// from one to the next. Package checkpoint has the message, the text and the tree. Checkpoint k
-// covers the events of the groups after checkpoint k−1 up to its last group of shard 0, then of
-// shard 1, and so on; within a group, frames count in their order. An event's position is its
-// number in that order, from 1. Leaf position−1 of the Merkle tree (RFC 6962) is SHA-256(0x00 ‖
-// event hash), an inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. The edge holds the
-// roots of the complete subtrees from left to right, under the numbers of golang.org/x/mod's tlog:
-// all that the next checkpoint needs. At least one checkpoint in 256, and one in 262,144 events,
-// has it. The signature is the last line of a signed note (Ed25519) over
+// Checkpoints are records of a shard of their own, number 65,533: streams CHECKPOINTS_<segment>
+// with the subjects checkpoints.<segment>. ce-subject is system.beside.checkpoint, ce-type
+// "signed", the revision is the number of the checkpoint, and the body its message; ids,
+// correlation and actor are empty. A group has one of them at most, so the counts in the groups
+// lead to each number. Package checkpoint has the message, which is no msgpack, the text and the
+// tree. Checkpoint k covers the events of the groups after checkpoint k−1 up to its last group of
+// shard 0, then of shard 1, and so on; within a group, frames count in their order. An event's
+// position is its number in that order, from 1. Leaf position−1 of the Merkle tree (RFC 6962) is
+// SHA-256(0x00 ‖ event hash), an inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. The
+// edge holds the roots of the complete subtrees from left to right, under the numbers of
+// golang.org/x/mod's tlog: all that the next checkpoint needs. At least one checkpoint in 256, and
+// one in 262,144 events, has it. The signature is the last line of a signed note (Ed25519) over
 //
 //	<origin>\n<size>\n<root in base64>\nshards <last group of shard 0> <of shard 1> …\nevents <number in shard 0> …\n
 //
 // The origin is the name of the key: payledger/<id of the log> in hexadecimal, or the text that was
 // chosen at the first start. Ledgers from before that have the origin payledger, and checkpoints
 // without it in their messages.
-//
-// A checkpoint may cover no event: it copies the checkpoint before it, and its acknowledgement
-// makes that one durable.
 //
 // # Secrets
 //
@@ -359,9 +357,9 @@
 // can be lost.
 //
 // After a kill the server reads the whole of each stream that changed since it last wrote the
-// stream's index. So the endless streams beside the log have segments, too, of 64 MiB. Only the
-// sole writer begins a segment, when no message is under way. Of a segment whose index the server
-// will trust, a start reads only the newest block.
+// stream's index. So SECRETS has segments, too, of 64 MiB. Only the sole writer begins one, when no
+// message is under way. Of a segment whose index the server will trust, a start reads only the
+// newest block.
 //
 // The tip store needs no write-ahead log: the log of events is one. A part moved out of a state is
 // a row under the aggregate and the revision, written in the same batch as the tip; until then it

@@ -7,19 +7,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"payledger/domain"
 	"payledger/eventstore/blocks"
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
@@ -59,6 +55,9 @@ func Open(dir string) (*Archive, error) {
 	}
 	if len(a.streams) == 0 {
 		return nil, fmt.Errorf("%w: %s holds no log", fault.ErrNotFound, dir)
+	}
+	if err := CheckFormat(dir); err != nil {
+		return nil, err
 	}
 	if a.lock, err = folder.Share(dir); err != nil {
 		return nil, err
@@ -107,6 +106,36 @@ func damagedTips(dir string, err error) error {
 	return fmt.Errorf("the tip store %s: %w; it holds no facts of its own: stop the service, remove this folder, and start it, which makes it again from the log", filepath.Join(dir, folder.Tips), err)
 }
 
+// CheckFormat returns streams.ErrOldFormat for a folder with a log of another format: its
+// inspection would find damage where there is none. A damaged description of a stream says nothing
+// about it.
+func CheckFormat(dir string) error {
+	names, err := blocks.Streams(dir, streams.Account)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: %w", err)
+	}
+	for _, name := range names {
+		if streams.Old(name) {
+			return streams.OldFormat("folder " + dir + " holds stream " + name)
+		}
+		shard, _, ours := streams.Parse(name)
+		if !ours || !streams.IsEvents(shard) {
+			continue
+		}
+		meta, err := blocks.CheckMeta(blocks.Folder(dir, streams.Account, name), name)
+		if err == nil {
+			err = streams.CheckFormat(meta.Metadata)
+		}
+		if errors.Is(err, streams.ErrOldFormat) {
+			return fmt.Errorf("folder %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
 // Served reports whether servers return the log, which may grow meanwhile.
 func (a *Archive) Served() bool { _, is := a.source.(*served); return is }
 
@@ -136,9 +165,9 @@ func (a *Archive) Missing() (names []string) {
 	if a.Shards == 0 {
 		return nil
 	}
-	for _, of := range []string{checkpoint.Stream, deliverylog.StreamName} {
-		if !slices.ContainsFunc(a.streams, func(name string) bool { return strings.HasPrefix(name, of) }) {
-			names = append(names, sidelog.Name(of, 1))
+	for _, shard := range streams.Beside {
+		if len(streams.Segments(shard, a.streams)) == 0 {
+			names = append(names, streams.Name(shard, 1))
 		}
 	}
 	return names
@@ -258,32 +287,6 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 		}
 	}
 	return nil
-}
-
-// Checkpoints calls handle with the checkpoints in their order, and damaged with each fault of the
-// files.
-func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
-	if a.source != nil {
-		return a.source.Checkpoints(ctx, damaged, handle)
-	}
-	for number := uint32(1); ; number++ {
-		name := sidelog.Name(checkpoint.Stream, number)
-		if !slices.Contains(a.streams, name) {
-			return nil
-		}
-		options := blocks.Options{Pace: func(int) error { return ctx.Err() }}
-		options.Handle = stored.Standing(func(r stored.Message) error {
-			c, err := checkpoint.Parse(bytes.Clone(r.Body))
-			if err != nil {
-				return fmt.Errorf("%w: %w", stored.ErrRefused, err)
-			}
-			c.Number = r.Seq
-			return handle(name, c)
-		})
-		if err := a.read(name, options, damaged); err != nil {
-			return err
-		}
-	}
 }
 
 func (a *Archive) read(name string, options blocks.Options, damaged Damaged) error {

@@ -96,13 +96,13 @@ func (in *inspection) follows(name string, next uint64) (uint64, error) {
 	return max(first, in.reports[name].Last+1), nil
 }
 
-// readSide verifies a stream beside the log, and compares it with its index. If the server will
+// readSide verifies a segment of SECRETS, and compares it with its index. If the server will
 // trust the index.db of a segment and read no block, readSide reads only the newest block; the
 // scrub reads the other blocks.
 func (in *inspection) readSide(name, folder string, options blocks.Options) (blocks.Report, error) {
 	var index blocks.Index
-	_, _, part := sidelog.ParseName(name)
-	if part = part && !in.whole; part {
+	part := !in.whole
+	if part {
 		var files []blocks.File
 		files, index, part = blocks.Trusted(folder, name)
 		if part = part && len(files) > 1; part {

@@ -26,7 +26,7 @@ type inspection struct {
 	dir      string
 	required map[string]uint64        // by stream: the sequence up to which a witness requires it
 	shards   map[int]format.Link      // by shard: its newest group that the witness of another shard names
-	beside   format.Beside            // the newest messages of the streams beside the log that the groups name
+	beside   format.Beside            // the newest group of the checkpoints and message of SECRETS that the groups name
 	newest   map[int]uint32           // number of the newest segment of each shard
 	oldest   uint32                   // number of the oldest remaining segment of deliveries
 	floor    deliverylog.Floor        // of deliveries: the dropped part
@@ -36,10 +36,10 @@ type inspection struct {
 	heads    map[int]format.Head      // by shard: the end that the tip store has applied
 	tips     *tipstore.Store          // nil if there is none, or it is unreadable
 
-	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
-	secrets    uint32            // number of the first segment of SECRETS that was not dropped
-	dropped    []byte            // the newest drop of segments of SECRETS, by the tip store
-	whole      bool              // every block is read, also blocks that the server will not read
+	newestSecrets uint32 // number of the newest segment of SECRETS; 0: there is none
+	secrets       uint32 // number of the first segment of SECRETS that was not dropped
+	dropped       []byte // the newest drop of segments of SECRETS, by the tip store
+	whole         bool   // every block is read, also blocks that the server will not read
 
 	report Damaged         // called with each damage; nil: the first damage ends the run
 	bad    map[string]bool // streams with damage
@@ -53,8 +53,9 @@ type segmentReport struct {
 	last   uint64
 }
 
-// Inspect reads a stopped folder and copies torn tails. An error names the damage; the folder is
-// then unchanged.
+// Inspect reads a stopped folder, copies torn tails, and syncs the newest blocks: after a kill they
+// may be in the memory of the system only, and a start names what it reads of one stream in others.
+// An error names the damage; the folder is then unchanged.
 func Inspect(dir string) error {
 	in := inspection{dir: dir}
 	tips := filepath.Join(dir, folder.Tips)
@@ -66,7 +67,13 @@ func Inspect(dir string) error {
 	if err := in.run(); err != nil {
 		return err
 	}
-	return in.keepTorn()
+	if err := in.keepTorn(); err != nil {
+		return err
+	}
+	if err := blocks.Sync(dir, streams.Account); err != nil {
+		return fmt.Errorf("eventstore: the log cannot be synced: %w", err)
+	}
+	return nil
 }
 
 func (in *inspection) run() error {
@@ -78,7 +85,10 @@ func (in *inspection) run() error {
 		return fmt.Errorf("eventstore: %w", err)
 	}
 	in.required, in.shards, in.newest = map[string]uint64{}, map[int]format.Link{}, map[int]uint32{}
-	in.open, in.reports, in.newestSide, in.bad = map[int]segmentReport{}, map[string]blocks.Report{}, sidelog.Newest(names), map[string]bool{}
+	in.open, in.reports, in.bad = map[int]segmentReport{}, map[string]blocks.Report{}, map[string]bool{}
+	if all := sidelog.Segments(names); len(all) > 0 {
+		in.newestSecrets = sidelog.Number(all[len(all)-1])
+	}
 	in.closed = map[int]uint64{}
 	if err := in.readTips(); err != nil {
 		return err
@@ -152,7 +162,7 @@ func (in *inspection) readWitnesses() error {
 	if err == nil {
 		err = view.Each([]byte{sidelog.WitnessPrefix}, func(key, value []byte) error {
 			name := string(key[1:])
-			if sidelog.Beside(name) {
+			if sidelog.IsSegment(name) {
 				in.required[name], _ = sidelog.ParseWitness(value)
 			}
 			return nil
@@ -176,11 +186,11 @@ func (in *inspection) readWitnesses() error {
 // readStream verifies the parts of one stream that the server will read or trust.
 func (in *inspection) readStream(name string) error {
 	shard, number, ours := streams.Parse(name)
-	side := sidelog.Beside(name)
+	side := sidelog.IsSegment(name)
 	if !ours && !side {
 		return nil
 	}
-	options := blocks.Options{Deletes: sidelog.IsSecrets(name), Pace: in.pace}
+	options := blocks.Options{Deletes: side, Pace: in.pace}
 	if ours {
 		options.Subject = streams.Subject(shard, number)
 		options.Handle = func(r stored.Message) error { return in.see(shard, r) }
@@ -309,8 +319,17 @@ func (in *inspection) compare() error {
 	if err := in.complete(); err != nil {
 		return err
 	}
+	if _, there := in.open[checkpoint.ShardNumber]; !there && in.beside.Checkpoints > 0 {
+		reason := fmt.Sprintf("the stream is gone; the log names its group %d", in.beside.Checkpoints)
+		if err := in.missed(streams.Name(checkpoint.ShardNumber, 1), 1, reason); err != nil {
+			return err
+		}
+	}
 	for shard, at := range in.open {
 		required := max(in.heads[shard].Seq, in.shards[shard].Seq)
+		if shard == checkpoint.ShardNumber {
+			required = max(required, in.beside.Checkpoints)
+		}
 		if at.last >= required || in.emptyAfter(at, required) {
 			continue
 		}
@@ -322,16 +341,14 @@ func (in *inspection) compare() error {
 			return err
 		}
 	}
-	for of, newest := range in.newestSide {
-		for number := uint32(1); number < newest; number++ {
-			if name := sidelog.Name(of, number); in.reports[name].Stream == "" && !in.secretsDropped(name) {
-				if err := in.missed(name, in.required[name], "the stream is gone"); err != nil {
-					return err
-				}
+	for number := uint32(1); number < in.newestSecrets; number++ {
+		if name := sidelog.Name(number); in.reports[name].Stream == "" && !in.secretsDropped(name) {
+			if err := in.missed(name, in.required[name], "the stream is gone"); err != nil {
+				return err
 			}
 		}
 	}
-	if err := errors.Join(in.compareBeside(checkpoint.Stream, in.beside.Checkpoints), in.compareBeside(sidelog.SecretStream, in.beside.Secrets)); err != nil {
+	if err := in.compareSecrets(in.beside.Secrets); err != nil {
 		return err
 	}
 	for name, required := range in.required {
@@ -349,33 +366,6 @@ func (in *inspection) compare() error {
 		}
 	}
 	return nil
-}
-
-// compareBeside checks that a stream beside the log reaches the message that the groups of the log
-// name. It does not need the tip store, which may be from an earlier time as the stream itself.
-func (in *inspection) compareBeside(of string, required uint64) error {
-	if required == 0 {
-		return nil
-	}
-	newest, last := sidelog.Name(of, max(in.newestSide[of], 1)), uint64(0)
-	if in.newestSide[of] == 0 {
-		return in.missed(newest, 1, fmt.Sprintf("the stream is gone; the log names its record %d", required))
-	}
-	for name, report := range in.reports {
-		if stream, _, ok := sidelog.ParseName(name); ok && stream == of {
-			last = max(last, report.Last)
-		}
-	}
-	if last >= required {
-		return nil
-	}
-	return in.missed(newest, last+1, fmt.Sprintf("it ends here, but the log names its record %d", required))
-}
-
-// secretsDropped reports whether a stream is a segment of SECRETS that was dropped after a rotation
-// of the master key.
-func (in *inspection) secretsDropped(name string) bool {
-	return sidelog.IsSecrets(name) && sidelog.Number(name) < in.secrets
 }
 
 // missed is damaged for a stream that does not reach a place. It reports nothing if the stream has

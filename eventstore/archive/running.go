@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 	"payledger/eventstore/remote"
 	"payledger/eventstore/tiprow"
@@ -17,7 +18,7 @@ type Running struct {
 	Dial        func() (*nats.Conn, error) // to the server
 	Dir         string                     // of the tip store, for faults
 	Tips        *tipstore.Store
-	Checkpoints uint64 // the newest durable checkpoint
+	Checkpoints uint64 // the group of the newest checkpoint whose events Tips has
 	// Known reports the damage that the store knows.
 	Known func(Damaged) error
 	// Inspect checks the server's files, of one shard or with format.NoShard of all streams, and
@@ -49,7 +50,8 @@ func (a *Archive) serve(ctx context.Context, r Running) (err error) {
 	if a.log, err = remote.Over(ctx, r.Dial); err != nil {
 		return err
 	}
-	s := Served{Log: a.log, Ends: map[int]uint64{}, Checkpoints: r.Checkpoints}
+	delete(a.Ends, checkpoint.ShardNumber) // a later checkpoint may cover later events
+	s := Served{Log: a.log, Ends: map[int]uint64{checkpoint.ShardNumber: r.Checkpoints}}
 	for shard, end := range a.Ends {
 		s.Ends[shard] = end.Seq
 	}

@@ -9,23 +9,20 @@ import (
 	"sync"
 	"time"
 
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/remote"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
 
 // Served is a log that is read through its servers, up to ends that were acknowledged.
 type Served struct {
-	Log         *remote.Log
-	Ends        map[int]uint64 // by shard, the records of deliveries included
-	Events      uint64         // up to the ends; for the progress
-	Checkpoints uint64
-	Secrets     uint64
+	Log     *remote.Log
+	Ends    map[int]uint64 // by shard, those beside the log included
+	Events  uint64         // up to the ends; for the progress
+	Secrets uint64
 }
 
 // OfServed returns the archive of a served log. It has no tip store. The caller closes the log.
@@ -37,7 +34,7 @@ func OfServed(s Served) *Archive {
 
 // At returns the served log up to the ends of a cut.
 func At(log *remote.Log, c remote.Cut) Served {
-	s := Served{Log: log, Ends: map[int]uint64{}, Checkpoints: c.Checkpoints, Secrets: c.Secrets}
+	s := Served{Log: log, Ends: map[int]uint64{}, Secrets: c.Secrets}
 	for shard, head := range c.Heads {
 		s.Ends[shard] = head.Seq
 		if streams.IsEvents(shard) {
@@ -52,7 +49,6 @@ func At(log *remote.Log, c remote.Cut) Served {
 type Source interface {
 	Inspect(ctx context.Context, damaged Damaged) error
 	Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error
-	Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error
 }
 
 // From returns the archive of a log with some shards and streams. It has no tip store.
@@ -243,24 +239,6 @@ func (s *served) noteReplica(stream string, seq uint64) {
 
 const maxNotes = 10
 
-// Checkpoints reads the checkpoints.
-func (s *served) Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
-	names := sidelog.SegmentsOf(checkpoint.Stream, s.Log.Names())
-	return s.read(ctx, names, 1, s.Served.Checkpoints, damaged, func(stream string, r stored.Message) error {
-		c, err := checkpoint.Parse(bytes.Clone(r.Body))
-		if err != nil && s.Log.Replicated() {
-			if m, readErr := s.Log.AtLeader(ctx, stream, r.Seq); readErr == nil {
-				c, err = checkpoint.Parse(m.Body)
-			}
-		}
-		if err != nil {
-			return damaged(stream, r.Seq, err.Error())
-		}
-		c.Number = r.Seq
-		return handle(stream, c)
-	})
-}
-
 // later calls handle with the groups of a shard after the archive's end, until it returns false: up
 // to the shard's end at present, and again while a leader may be without its cluster.
 func (s *served) later(ctx context.Context, shard int, handle func(g *format.Group) (more bool)) error {
@@ -308,14 +286,14 @@ func (a *Archive) Later(ctx context.Context, shard int, handle func(g *format.Gr
 	return s.later(ctx, shard, handle)
 }
 
-// Reaches reports whether CHECKPOINTS or SECRETS has a message at a sequence or after it, if
-// servers return the log. Else Inspect has compared the two.
-func (a *Archive) Reaches(ctx context.Context, of string, seq uint64) (bool, error) {
+// SecretsReach reports whether SECRETS has a message at a sequence or after it, if servers return
+// the log. Else Inspect has compared the two.
+func (a *Archive) SecretsReach(ctx context.Context, seq uint64) (bool, error) {
 	s, is := a.source.(*served)
 	if !is {
 		return true, nil
 	}
-	return s.Log.Reaches(ctx, of, seq)
+	return s.Log.SecretsReach(ctx, seq)
 }
 
 // Notes returns what was noticed beside faults.

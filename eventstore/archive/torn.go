@@ -44,7 +44,7 @@ func (in *inspection) keepTorn() error {
 
 // keepTornOf copies the file with the torn tail of a stream.
 func (in *inspection) keepTornOf(name string) error {
-	if sidelog.IsSecrets(name) {
+	if sidelog.IsSegment(name) {
 		return nil
 	}
 	report := in.reports[name]

@@ -10,9 +10,7 @@ import (
 	"slices"
 
 	"payledger/eventstore/archive"
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
@@ -54,28 +52,6 @@ func (c copied) Groups(ctx context.Context, shard int, from uint64, damaged arch
 	}
 	if last != end.Sequence || hash != end.Hash {
 		return damaged(at, last, fmt.Sprintf("the back-up ends here, and its manifest names group %d as the end", end.Sequence))
-	}
-	return nil
-}
-
-// Checkpoints reads the checkpoints.
-func (c copied) Checkpoints(ctx context.Context, damaged archive.Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
-	last := uint64(0)
-	for _, name := range sidelog.SegmentsOf(checkpoint.Stream, c.Newest().Streams) {
-		err := c.read(ctx, name, func(r stored.Message) error {
-			found, err := checkpoint.Parse(bytes.Clone(r.Body))
-			if err != nil {
-				return damaged(name, r.Seq, err.Error())
-			}
-			found.Number, last = r.Seq, r.Seq
-			return handle(name, found)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if last != c.Newest().Checkpoint {
-		return damaged(checkpoint.Stream, last, fmt.Sprintf("the back-up ends here, and its manifest names checkpoint %d as the newest", c.Newest().Checkpoint))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -21,24 +20,20 @@ import (
 // of the back-up.
 var ErrOther = errors.New("the log does not continue this back-up")
 
-// tail is the end of the copied part of a shard, or of CHECKPOINTS, and checks the messages that
-// follow it.
+// tail is the end of the copied part of a shard, and checks the messages that follow it.
 type tail struct {
-	shard  int // -1: CHECKPOINTS
+	shard  int
 	log    string
-	head   format.Head // of a shard
-	hash   string      // of the last message
-	last   uint64      // its sequence; 0: nothing was copied
-	joined bool        // the source has the last message of the back-up
+	head   format.Head
+	hash   string // of the last message
+	last   uint64 // its sequence; 0: nothing was copied
+	joined bool   // the source has the last message of the back-up
 }
 
 // accept checks a message. fresh means that it follows the copied part, and extends it.
 func (t *tail) accept(seq uint64, body []byte) (fresh bool, err error) {
 	if seq < t.last {
 		return false, nil
-	}
-	if t.shard < 0 {
-		return t.acceptCheckpoint(seq, body)
 	}
 	g, err := format.ParseGroup(body)
 	switch {
@@ -62,19 +57,6 @@ func (t *tail) accept(seq uint64, body []byte) (fresh bool, err error) {
 	return true, nil
 }
 
-func (t *tail) acceptCheckpoint(seq uint64, body []byte) (bool, error) {
-	sum := sha256.Sum256(body)
-	hash := hex.EncodeToString(sum[:])
-	if seq == t.last {
-		return false, t.join(hash)
-	}
-	if _, err := checkpoint.Parse(body); err != nil {
-		return false, err
-	}
-	t.last, t.hash = seq, hash
-	return true, nil
-}
-
 // join compares the newest message of the back-up with the source's.
 func (t *tail) join(hash string) error {
 	t.joined = true
@@ -90,10 +72,6 @@ func (r *run) tail(shard int) *tail {
 	if before == nil {
 		return t
 	}
-	if shard < 0 {
-		t.last, t.hash, t.joined = before.Checkpoint, before.CheckpointHash, before.Checkpoint == 0
-		return t
-	}
 	e := before.end(shard)
 	hash, _ := hex.DecodeString(e.Hash)
 	t.last, t.hash, t.joined = e.Sequence, e.Hash, e.Sequence == 0
@@ -102,7 +80,7 @@ func (r *run) tail(shard int) *tail {
 	return t
 }
 
-// copyShard copies the new messages of a shard, or of CHECKPOINTS (-1).
+// copyShard copies the new messages of a shard.
 func (r *run) copyShard(ctx context.Context, shard int) error {
 	t := r.tail(shard)
 	parts, err := r.Source.parts(shard)
@@ -125,13 +103,12 @@ func (r *run) copyShard(ctx context.Context, shard int) error {
 		}
 		return fmt.Errorf("%w: %s ends before sequence %d, up to which it was backed up; make the back-up of a restored or damaged log in another folder", ErrOther, stream, t.last)
 	}
-	if shard < 0 {
-		r.manifest.Checkpoint, r.manifest.CheckpointHash = t.last, t.hash
-		return nil
-	}
 	r.manifest.Ends = append(r.manifest.Ends, End{Shard: shard, Sequence: t.last, Hash: t.hash, Events: t.head.Events, Aggregates: t.head.Aggregates})
-	if streams.IsEvents(shard) {
+	switch {
+	case streams.IsEvents(shard):
 		r.manifest.Events += t.head.Events
+	case shard == checkpoint.ShardNumber:
+		r.manifest.Checkpoint = t.head.Events
 	}
 	return nil
 }

@@ -19,7 +19,7 @@
 //
 // # Contents of a back-up
 //
-//   - The groups of every shard and of the records of deliveries, and the checkpoints: the exact
+//   - The groups of every shard, of the records of deliveries and of the checkpoints: the exact
 //     messages with their sequences. The positions of readers are records of deliveries.
 //   - SECRETS, into the folder of the keys: sealed keys of personal data, signing secrets, cards,
 //     the signer of the checkpoints.
@@ -39,7 +39,8 @@
 // A back-up ends at a checkpoint, because the positions of events without one are not fixed yet:
 // the service could publish an order of them that the restored log does not get (D22.10). The
 // writer of checkpoints ends the next one exactly at the moment of the cut, and the cut waits for
-// it. Under load that takes up to a second, in which the service continues.
+// it; the checkpoints are copied up to that one. Under load that takes up to a second, in which the
+// service continues.
 //
 // SECRETS changes while it is copied. A value that is destroyed meanwhile may be missing, and its
 // destruction stands after the end of the copy. The copy then continues to the newest end, until a

@@ -24,7 +24,7 @@ const (
 	keysEnding     = ".keys"
 )
 
-const manifestFormat = 1
+const manifestFormat = 2
 
 // File describes a complete file of messages.
 type File struct {
@@ -37,7 +37,7 @@ type File struct {
 	SHA256   string `json:"sha256"` // of all bytes before the end of the file
 }
 
-// End is the end of a shard, or of the records of deliveries.
+// End is the end of a shard, of the log or beside it.
 type End struct {
 	Shard      int    `json:"shard"`
 	Sequence   uint64 `json:"sequence"`
@@ -57,10 +57,9 @@ type Manifest struct {
 	Events   uint64    `json:"events"` // number of events of the log up to the ends
 	Keys     string    `json:"keys"`   // SHA-256 of the file of keys with this number
 	Ends     []End     `json:"ends"`
-	// Checkpoint is the newest checkpoint, which covers no event after the ends; 0 if there is
-	// none.
-	Checkpoint     uint64 `json:"checkpoint"`
-	CheckpointHash string `json:"checkpointHash"` // SHA-256 of its message
+	// Checkpoint is the number of the newest checkpoint, which covers no event after the ends; 0 if
+	// there is none.
+	Checkpoint uint64 `json:"checkpoint"`
 	// Streams are all streams of the log at the time of the run. Only these are restored.
 	Streams []string `json:"streams"`
 	Files   []File   `json:"files"` // new ones

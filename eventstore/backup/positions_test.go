@@ -41,13 +41,19 @@ func order(t testing.TB, dir string) (positions map[format.Hash]uint64, events i
 	}
 	positions = map[format.Hash]uint64{}
 	var before checkpoint.Checkpoint
-	err = files.Checkpoints(ctx, damaged, func(_ string, c checkpoint.Checkpoint) error {
-		for shard := range leaves {
-			for _, h := range leaves[shard][before.EventsOf(shard):c.EventsOf(shard)] {
-				positions[h] = uint64(len(positions)) + 1
+	err = files.Groups(ctx, checkpoint.ShardNumber, 0, damaged, func(_ string, g *format.Group) error {
+		for _, r := range g.Frames {
+			c, err := checkpoint.Of(r)
+			if err != nil {
+				return err
 			}
+			for shard := range leaves {
+				for _, h := range leaves[shard][before.EventsOf(shard):c.EventsOf(shard)] {
+					positions[h] = uint64(len(positions)) + 1
+				}
+			}
+			before = c
 		}
-		before = c
 		return nil
 	})
 	if err = errors.Join(err, files.Close()); err != nil {

@@ -99,7 +99,7 @@ func (r *run) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, shard := range append(streams.All(r.Source.shards), checkpoints) {
+	for _, shard := range streams.All(r.Source.shards) {
 		if err := r.copyShard(ctx, shard); err != nil {
 			return err
 		}
@@ -126,9 +126,6 @@ func (r *run) run(ctx context.Context) error {
 	}
 	return r.prune()
 }
-
-// checkpoints stands for the stream CHECKPOINTS among the shards.
-const checkpoints = -1
 
 func (r *run) begin() error {
 	before := r.chain.Newest()

@@ -10,23 +10,19 @@ import (
 	"payledger/domain/exactjson"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/blocks"
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 )
 
 // Cut is a moment of a running log: the end of every stream, such that nothing before an end refers
 // to anything after one.
 type Cut struct {
-	Ends    map[int]uint64 `json:"ends"`   // by shard, the records of deliveries included: the last acknowledged group
-	Events  uint64         `json:"events"` // of the log, up to the ends
-	Dropped uint32         `json:"dropped"`
-	// Checkpoints and Secrets are the last acknowledged messages of these streams.
-	Checkpoints uint64 `json:"checkpoints"`
-	Secrets     uint64 `json:"secrets"`
+	Ends    map[int]uint64 `json:"ends"`    // by shard, those beside the log included: the last acknowledged group
+	Events  uint64         `json:"events"`  // of the log, up to the ends
+	Dropped uint32         `json:"dropped"` // the newest segment of deliveries that is gone
+	Secrets uint64         `json:"secrets"` // the last acknowledged message of SECRETS
 }
 
 // Source is a log that a back-up is made of: the folder of a server that runs or is stopped, opened
@@ -73,7 +69,9 @@ func Stopped(ctx context.Context, dir string) (*Source, error) {
 		return fault.Damage(stream, seq, errors.New(reason))
 	})
 	if err == nil {
-		err = s.sync()
+		if err = blocks.Sync(dir, streams.Account); err != nil {
+			err = fmt.Errorf("backup: the log cannot be synced: %w", err)
+		}
 	}
 	if err == nil {
 		s.cut.Dropped, err = stopped.DroppedDeliveries()
@@ -93,31 +91,6 @@ func (s *Source) Close() error {
 		return nil
 	}
 	return s.files.Close()
-}
-
-// sync syncs the newest block of every stream.
-func (s *Source) sync() error {
-	names, err := blocks.Streams(s.dir, streams.Account)
-	if err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	for _, name := range names {
-		files, err := blocks.Files(blocks.Folder(s.dir, streams.Account, name))
-		if errors.Is(err, os.ErrNotExist) || err == nil && len(files) == 0 {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("backup: %w", err)
-		}
-		f, err := os.Open(files[len(files)-1].Path)
-		if err != nil {
-			return fmt.Errorf("backup: %w", err)
-		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			return fmt.Errorf("backup: the log cannot be synced: %w", err)
-		}
-	}
-	return nil
 }
 
 func (s *Source) begin(ctx context.Context) error {
@@ -152,25 +125,18 @@ type part struct {
 	deletes bool   // single messages are deleted
 }
 
-// parts returns the segments of a shard, or of CHECKPOINTS (-1), that exist at the cut, in their
-// order.
+// parts returns the segments of a shard that exist at the cut, in their order.
 func (s *Source) parts(shard int) (parts []part, err error) {
 	names, err := s.names()
 	if err != nil {
 		return nil, err
 	}
-	own, next := streams.Segments(shard, names), uint32(1)
-	switch {
-	case shard < 0:
-		own = sidelog.SegmentsOf(checkpoint.Stream, names)
-	case streams.Drops(shard):
+	next := uint32(1)
+	if streams.Drops(shard) {
 		next = s.cut.Dropped + 1
 	}
-	for _, name := range own {
+	for _, name := range streams.Segments(shard, names) {
 		_, number, _ := streams.Parse(name)
-		if shard < 0 {
-			number = sidelog.Number(name)
-		}
 		if streams.Drops(shard) && number <= s.cut.Dropped {
 			continue
 		}
@@ -185,10 +151,7 @@ func (s *Source) parts(shard int) (parts []part, err error) {
 		if err != nil {
 			return nil, err
 		}
-		p := part{stream: name, first: first, last: s.cut.Checkpoints}
-		if shard >= 0 {
-			p.subject, p.last = streams.Subject(shard, number), s.cut.Ends[shard]
-		}
+		p := part{stream: name, subject: streams.Subject(shard, number), first: first, last: s.cut.Ends[shard]}
 		if s.now != nil && p.first > p.last+1 && len(parts) > 0 {
 			break // it was created after the cut
 		}

@@ -112,9 +112,9 @@ func (c cluster) secrets(ctx context.Context) (secretlog.Reader, []string, error
 
 func (c cluster) cut(ctx context.Context) (cut Cut, err error) {
 	moment, err := c.log.Cut(ctx)
-	cut = Cut{Ends: map[int]uint64{}, Dropped: moment.Dropped, Checkpoints: moment.Checkpoints, Secrets: moment.Secrets}
+	cut = Cut{Ends: map[int]uint64{}, Dropped: moment.Dropped, Secrets: moment.Secrets}
 	for shard, head := range moment.Heads {
-		if cut.Ends[shard] = head.Seq; shard < c.log.Shards {
+		if cut.Ends[shard] = head.Seq; streams.IsEvents(shard) {
 			cut.Events += head.Events
 		}
 	}

@@ -15,8 +15,19 @@ import (
 	"payledger/eventstore/proof"
 )
 
-// Stream is the beginning of the names of the streams that hold the checkpoints.
-const Stream = "CHECKPOINTS"
+const (
+	// ShardNumber is the number of the shard of the checkpoints.
+	ShardNumber = 0xfffd
+	// Stream begins the names of the shard's segments.
+	Stream = "CHECKPOINTS"
+	// RecordType is the type of a checkpoint's record.
+	RecordType = "signed"
+	// RecordSchema is the schema of its frame; the message has a format of its own.
+	RecordSchema = 1
+)
+
+// Key is the key of all checkpoints. The revision of a record is its checkpoint's number.
+var Key = format.Key{Account: format.SystemAccount, Aggregate: format.BesideAggregate, ID: "checkpoint"}
 
 // Checkpoint fixes the order of the events up to its last groups (I2). An event's position is its
 // number in that order, from 1; leaf position−1 of the Merkle tree (RFC 6962) holds its hash.
@@ -28,7 +39,8 @@ type Checkpoint struct {
 	Root      []byte
 	Signature string // signed note over Text
 	Edge      []Node // the right edge of the tree: the next checkpoint needs it
-	Number    uint64 // sequence in the stream, from 1
+	Number    uint64 // from 1, without a gap
+	Place     uint64 // address of its record; 0: it has none yet
 }
 
 // Node is an inner node of the tree by its tlog index.
@@ -106,6 +118,16 @@ func Search(through uint64, get func(number uint64) (Checkpoint, error), before 
 	return last, nil
 }
 
+// Of returns the checkpoint in a record of the shard.
+func Of(r *format.Recorded) (Checkpoint, error) {
+	c, err := Parse(r.Body)
+	if err == nil && r.Key != Key {
+		err = fmt.Errorf("%w: its record is one of %s", errMalformed, r.Key)
+	}
+	c.Number, c.Place = r.Revision, r.Seq
+	return c, err
+}
+
 // CheckShards refuses a checkpoint of a log with another number of shards.
 func (c Checkpoint) CheckShards(shards int) error {
 	if len(c.LastSeq) != shards || len(c.Events) != shards || c.Size >= 1<<62 {
@@ -121,7 +143,7 @@ func (c Checkpoint) CheckEdge() error {
 		err = errors.New("the events it covers have another root")
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s at sequence %d: %w", fault.ErrUnhealthy, Stream, c.Number, err)
+		return fmt.Errorf("%w: checkpoint %d: %w", fault.ErrUnhealthy, c.Number, err)
 	}
 	return nil
 }

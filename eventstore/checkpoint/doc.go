@@ -15,8 +15,8 @@
 // # Place
 //
 //	log           ordered, verify
-//	servers       archive, backup, backup/restore, remote
-//	streams       checkpointlog, sidelog
+//	servers       archive, backup, remote
+//	streams       checkpointlog, streams
 //	bytes       ► checkpoint
 //	bytes         fault, format, proof
 package checkpoint

@@ -10,7 +10,6 @@ import (
 
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/due"
-	"payledger/eventstore/fault"
 )
 
 // A bound is a moment of the log, as the number of events of each shard, at which a checkpoint must
@@ -95,7 +94,7 @@ func (l *Log) EndAt(ctx context.Context, moment func() []uint64) (checkpoint.Che
 func (l *Log) Cover(ctx context.Context, size func() uint64) error {
 	for {
 		newest, err := l.Last(ctx)
-		if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		if err != nil && !isNone(err) {
 			return err
 		}
 		if newest.Size >= size() {
@@ -118,7 +117,7 @@ func (l *Log) endAt(ctx context.Context, events []uint64) (c checkpoint.Checkpoi
 	}
 	for {
 		newest, err := l.Last(ctx)
-		if size == 0 || err != nil && !errors.Is(err, fault.ErrNotFound) {
+		if size == 0 || err != nil && !isNone(err) {
 			return c, err
 		}
 		if newest.Size >= size {

@@ -3,10 +3,8 @@ package checkpointlog
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/jetapi"
 )
 
 // edgeKey is the key in the tip store of the newest checkpoint that this process wrote: its number
@@ -21,7 +19,7 @@ func (l *Log) keepEdge(c checkpoint.Checkpoint) {
 	}
 	batch := l.Tips.NewBatch()
 	if err := errors.Join(batch.Set([]byte(edgeKey), c.EncodeEdge()), batch.Commit()); err != nil {
-		l.Index.Log.Warn().Err(err).Msg("the edge of the newest checkpoint is not in the tip store")
+		l.Log.Warn().Err(err).Msg("the edge of the newest checkpoint is not in the tip store")
 	}
 }
 
@@ -74,7 +72,7 @@ func (l *Log) knownEdge(ctx context.Context, c checkpoint.Checkpoint) (before ch
 		if before.Number == 1 {
 			break
 		}
-		if before, err = l.read(ctx, jetapi.Get{Seq: before.Number - 1}); err != nil {
+		if before, err = l.At(ctx, before.Number-1); err != nil {
 			return before, nil, err
 		}
 	}
@@ -88,37 +86,4 @@ func (l *Log) grow(ctx context.Context, t *checkpoint.Tree, before, to checkpoin
 		}
 	}
 	return nil
-}
-
-// durability is the highest sequence of a stream that is known to be on the disk. It is the highest
-// acknowledged sequence, because a stream of one replica syncs in order.
-type durability struct {
-	mu      sync.Mutex
-	acked   uint64
-	changed chan struct{} // closed and replaced whenever acked grows
-}
-
-func (d *durability) raise(seq uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if seq <= d.acked {
-		return
-	}
-	d.acked = seq
-	close(d.changed)
-	d.changed = make(chan struct{})
-}
-
-// newest returns the highest sequence that is known to be durable.
-func (d *durability) newest() uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.acked
-}
-
-// reached reports whether seq is durable. The channel closes at the next change.
-func (d *durability) reached(seq uint64) (bool, <-chan struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return seq <= d.acked, d.changed
 }

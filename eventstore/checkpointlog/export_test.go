@@ -8,7 +8,7 @@ import (
 
 // EdgePath returns the number of checkpoints after the last one whose edge is known.
 func (l *Log) EdgePath(ctx context.Context) (int, error) {
-	c, err := l.Stored(ctx)
+	c, err := l.Last(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -20,12 +20,21 @@ func (l *Log) EdgePath(ctx context.Context) (int, error) {
 // WithEdge returns the newest checkpoint with its edge, computed from an older edge and the events
 // since.
 func (l *Log) WithEdge(ctx context.Context) (checkpoint.Checkpoint, error) {
-	c, err := l.Stored(ctx)
+	c, err := l.Last(ctx)
 	if err != nil {
 		return c, err
 	}
 	return l.withEdge(ctx, c)
 }
+
+// Put appends a checkpoint as it is, behind the newest one.
+func (l *Log) Put(ctx context.Context, c checkpoint.Checkpoint) (checkpoint.Checkpoint, error) {
+	newest, _, _ := l.Shard.Newest()
+	return l.put(ctx, c, newest.Events, true)
+}
+
+// ForgetPlaces lets At look for each checkpoint.
+func (l *Log) ForgetPlaces() { l.places.all = nil }
 
 // KeepEdge stores an edge in the tip store.
 func (l *Log) KeepEdge(c checkpoint.Checkpoint) { l.keepEdge(c) }

@@ -4,22 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 	"golang.org/x/mod/sumdb/note"
 
 	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
-	"payledger/eventstore/jetapi"
-	"payledger/eventstore/sidelog"
-	"payledger/eventstore/stored"
 	"payledger/eventstore/tipstore"
 )
 
@@ -31,18 +25,34 @@ const (
 	edgeEvents = 1 << 18
 )
 
-const (
-	root  = "checkpoints"
-	topic = "c" // the last token of every subject; it is short because each message contains it
-)
+// appendTimeout bounds the append of a checkpoint.
+const appendTimeout = 15 * time.Second
+
+// Shard is the shard of the checkpoints, as package engine keeps it.
+type Shard interface {
+	// CatchUp returns when this process has all groups that any process appended before the call.
+	CatchUp(ctx context.Context) error
+	// Newest returns the last acknowledged group, a channel that closes when there is another, and
+	// the damage of the shard, after which there is none.
+	Newest() (newest format.Head, grown <-chan struct{}, damage error)
+	// Tip returns the newest record of a key that this process has; nil if there is none.
+	Tip(key format.Key) (*format.Recorded, error)
+	// Group returns an acknowledged group.
+	Group(ctx context.Context, seq uint64) (*format.Group, error)
+	// Append appends a record, and sets its place. ErrConflict: look up the tip again.
+	Append(ctx context.Context, r *format.Recorded) error
+}
 
 // Config is the configuration of a Log.
 type Config struct {
-	sidelog.Server
-	Index  *sidelog.Index
-	Tips   *tipstore.Store // stores the newest edge; Open and Stored need no tip store
-	Shards int
-	Stream func(name, subject string) jetstream.StreamConfig
+	Shard  Shard
+	Tips   *tipstore.Store // stores the newest edge
+	Shards int             // of events
+	Sole   bool            // no other process writes to the log
+	// ReadOnly: nothing is written, the edge included.
+	ReadOnly bool
+	Now      func() time.Time
+	Log      zerolog.Logger
 	// Groups calls each with the groups of a shard from one sequence through another.
 	Groups func(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error
 	Room   func() error    // returns an error while the disk is full
@@ -51,111 +61,62 @@ type Config struct {
 	Damaged func() []int
 }
 
-// Log is the stream of checkpoints. All methods may be called from many goroutines.
+// Log is the checkpoints of a log. All methods may be called from many goroutines.
 type Log struct {
 	Config
-	stream *sidelog.Log
-	marks  *cache.Cache[uint64, checkpoint.Checkpoint] // by number, with their counts and last groups only; a checkpoint never changes
-	edgeAt atomic.Uint64                               // size of the newest checkpoint of this process that contains its edge
-
-	fixing  sync.Mutex // locked while a checkpoint is appended
-	doubted bool       // the outcome of the last append is unknown
-	fixed   durability // of the stream
+	marks  *cache.Cache[uint64, checkpoint.Checkpoint] // by number, with their counts, last groups and places only; a checkpoint never changes
+	places places
+	edgeAt atomic.Uint64 // size of the newest checkpoint of this process that contains its edge
 
 	bounds
 }
 
-// Open opens the stream. With create, it creates a missing stream.
-func Open(ctx context.Context, c Config, create bool) (*Log, error) {
+// New returns the log of a shard.
+func New(c Config) *Log {
 	marks := cache.New[uint64](marksKept, func(checkpoint.Checkpoint) int { return 1 }, nil)
-	l := &Log{Config: c, marks: marks, fixed: durability{changed: make(chan struct{})}, bounds: bounds{hurry: make(chan struct{}, 1)}}
-	l.stream = &sidelog.Log{Server: c.Server, Name: checkpoint.Stream, Root: root, Config: c.Stream}
-	_, err := l.stream.Open(ctx, create)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		err = fmt.Errorf("%w: %w; copy the folder before anything else", fault.ErrUnhealthy, err)
-	}
-	return l, err
+	return &Log{Config: c, marks: marks, bounds: bounds{hurry: make(chan struct{}, 1)}}
 }
 
-// EnterNewest adds the newest checkpoint to the index. Only the sole writer of a folder calls it,
-// when it starts.
-func (l *Log) EnterNewest(ctx context.Context) error { return l.Index.CatchUp(ctx, l.stream) }
-
-// Last reads the newest checkpoint, once it is durable; fault.ErrNotFound in a new log.
+// Last returns the newest checkpoint that any process appended before the call; fault.ErrNotFound
+// in a new log.
 func (l *Log) Last(ctx context.Context) (checkpoint.Checkpoint, error) {
-	c, err := l.Stored(ctx)
-	if err != nil {
-		return c, err
+	if err := l.Shard.CatchUp(ctx); err != nil {
+		return checkpoint.Checkpoint{}, err
 	}
-	if err = l.fix(ctx, c.Number); err == nil {
+	return l.known()
+}
+
+// known is Last for the checkpoints that this process has.
+func (l *Log) known() (checkpoint.Checkpoint, error) {
+	r, err := l.Shard.Tip(checkpoint.Key)
+	switch {
+	case err != nil:
+		return checkpoint.Checkpoint{}, err
+	case r == nil:
+		return checkpoint.Checkpoint{}, fault.ErrNotFound
+	}
+	c, err := l.parse(r)
+	if err == nil {
 		l.keep(c) // many readers look for the newest one next
 	}
 	return c, err
 }
 
-// At reads a checkpoint by its number, once it is durable.
+// At returns a checkpoint by its number.
 func (l *Log) At(ctx context.Context, number uint64) (checkpoint.Checkpoint, error) {
-	c, err := l.read(ctx, jetapi.Get{Seq: number})
+	r, err := l.find(ctx, number)
 	if err != nil {
-		return c, err
+		return checkpoint.Checkpoint{}, err
 	}
-	return c, l.fix(ctx, c.Number)
+	return l.parse(r)
 }
 
-// Stored reads the newest checkpoint, durable or not. A writer may continue from it: the PubAck of
-// the next checkpoint covers it.
-func (l *Log) Stored(ctx context.Context) (checkpoint.Checkpoint, error) {
-	return l.read(ctx, jetapi.Get{})
-}
-
-func (l *Log) read(ctx context.Context, request jetapi.Get) (checkpoint.Checkpoint, error) {
-	var c checkpoint.Checkpoint
-	var message stored.Message
-	var err error
-	stream, must := l.must()
-	if request.Seq == 0 {
-		message, err = l.stream.LastAtLeader(ctx)
-	} else {
-		message, err = l.API.AtLeader(ctx, l.streamOf(request.Seq), request)
+func (l *Log) parse(r *format.Recorded) (checkpoint.Checkpoint, error) {
+	c, err := checkpoint.Of(r)
+	if err != nil {
+		return c, fmt.Errorf("%w: %s at sequence %d: %w", fault.ErrUnhealthy, checkpoint.Stream, format.GroupOf(r.Seq), err)
 	}
-	switch {
-	case errors.Is(err, fault.ErrNotFound):
-		return c, l.missing(request.Seq, must.Seq)
-	case err != nil:
-		return c, err
-	case request.Seq == 0:
-		if err := l.Index.Older(stream, message.Seq, must); err != nil {
-			return c, err
-		}
-	}
-	if c, err = checkpoint.Parse(message.Body); err != nil {
-		return c, fmt.Errorf("%w: %s at sequence %d: %w", fault.ErrUnhealthy, l.streamOf(message.Seq), message.Seq, err)
-	}
-	c.Number = message.Seq
 	return c, c.CheckShards(l.Shards)
-}
-
-// must returns the index entry of the newest checkpoint, and the checkpoint's stream.
-func (l *Log) must() (stream string, must sidelog.Entry) {
-	all := l.stream.All()
-	for i := len(all) - 1; i >= 0 && must.Seq == 0; i-- {
-		stream = all[i].Stream
-		must = l.Index.Must(stream)
-	}
-	return stream, must
-}
-
-func (l *Log) streamOf(number uint64) string {
-	return l.stream.Of(number).Stream
-}
-
-// missing returns the error for a missing checkpoint with a number; 0 means the newest.
-func (l *Log) missing(number, newest uint64) error {
-	if newest > 0 && number <= newest {
-		number = max(number, 1)
-		return l.Index.Damage(l.streamOf(number), number, "the checkpoint is missing")
-	}
-	return fault.ErrNotFound
 }
 
 // write signs and appends the checkpoint of a tree. ErrConflict: another node wrote a checkpoint
@@ -166,7 +127,7 @@ func (l *Log) write(ctx context.Context, signer note.Signer, before checkpoint.C
 		return before, err
 	}
 	edge := before.Number%edgeEvery == 0 || c.Size-l.edgeAt.Load() >= edgeEvents
-	if c.Number, err = l.put(ctx, c, before.Number, edge); err == nil {
+	if c, err = l.put(ctx, c, before.Number, edge); err == nil {
 		l.keepEdge(c)
 		if edge {
 			l.edgeAt.Store(c.Size)
@@ -175,97 +136,62 @@ func (l *Log) write(ctx context.Context, signer note.Signer, before checkpoint.C
 	return c, err
 }
 
-// put publishes c after checkpoint `after`, with its edge or without, and returns its number.
-func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, edge bool) (uint64, error) {
-	data, err := c.Encode(edge)
+// put appends c after checkpoint `after`, with its edge or without, and returns it with its number
+// and its place.
+func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, edge bool) (checkpoint.Checkpoint, error) {
+	body, err := c.Encode(edge)
+	if err == nil {
+		err = l.Room()
+	}
 	if err != nil {
-		return 0, err
+		return c, err
 	}
-	if err := l.Room(); err != nil {
-		return 0, err
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	r, err := l.draft(after, body)
+	if err == nil {
+		err = l.Shard.Append(ctx, r)
 	}
-	l.fixing.Lock()
-	defer l.fixing.Unlock()
-	if after > 0 && l.Sole && !l.doubted && l.fixed.newest() == after { // nothing is under way
-		if err := l.stream.Next(ctx, after); err != nil {
-			return 0, err
-		}
+	if err != nil {
+		return c, fmt.Errorf("eventstore: checkpoint: %w", err)
 	}
-	g := l.stream.Newest()
-	m := nats.NewMsg(g.Subject(topic))
-	m.Data = data
-	if known := l.fixed.newest(); !l.Sole || l.doubted || after == 0 || known != after { // else no other writer can have appended
-		expected := after
-		if after < g.First { // of the segment before
-			expected = 0
-		}
-		m.Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(expected, 10))
-	}
-	ack, err := l.API.Publish(ctx, m)
-	l.doubted = err != nil
-	l.Index.Answered(g.Stream, err)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("eventstore: checkpoint: %w", err)
-	case ack.Error != nil && ack.Error.Taken():
-		return 0, errors.Join(fault.ErrConflict, ack.Error)
-	case ack.Error != nil:
-		return 0, fmt.Errorf("eventstore: checkpoint: %w", ack.Error)
-	case ack.Seq == 0:
-		return 0, errors.New("eventstore: checkpoint: the answer names no sequence")
-	case ack.Seq != after+1:
-		err := fmt.Errorf("%w: %s at sequence %d: the message after %d was stored there", fault.ErrUnhealthy, g.Stream, ack.Seq, after)
-		l.Index.Fail(err, false)
-		return 0, err
-	}
-	l.fixed.raise(ack.Seq)
-	l.stream.Stored(len(data) + len(m.Subject))
-	l.Index.Newest(g.Stream, ack.Seq, data)
-	return ack.Seq, nil
+	c.Number, c.Place = r.Revision, r.Seq
+	return c, nil
 }
 
-// fix returns once the checkpoint is durable. Without a PubAck on one replica it publishes an exact
-// copy of the newest, which covers no event.
-func (l *Log) fix(ctx context.Context, number uint64) error {
-	if l.API.Replicas > 1 || l.ReadOnly {
-		return nil
+// draft returns the record that follows checkpoint `after`.
+func (l *Log) draft(after uint64, body []byte) (*format.Recorded, error) {
+	r := &format.Recorded{
+		Key: checkpoint.Key, Shard: checkpoint.ShardNumber, Revision: after + 1, Type: checkpoint.RecordType, Schema: checkpoint.RecordSchema,
+		Time: l.Now(), Body: body,
 	}
-	for {
-		if durable, _ := l.fixed.reached(number); durable {
-			return nil
-		}
-		newest, err := l.Stored(ctx)
-		if err != nil {
-			return err
-		}
-		if _, err := l.put(ctx, newest, newest.Number, true); err != nil && !errors.Is(err, fault.ErrConflict) {
-			return err
-		}
+	tip, err := l.Shard.Tip(checkpoint.Key)
+	if err != nil {
+		return nil, err
 	}
+	number, previous := uint64(0), format.Hash{}
+	if tip != nil {
+		number, previous, r.PrevSeq = tip.Revision, tip.Hash, tip.Seq
+	}
+	if number != after {
+		return nil, fault.ErrConflict
+	}
+	r.Hash = r.Link(previous)
+	return r, nil
 }
 
-// poll is the time between two reads of the newest checkpoint while a reader waits for another
-// node's checkpoint.
-const poll = 200 * time.Millisecond
-
-// Await returns when the log has a durable checkpoint with a number above after, or when ctx ends.
+// Await returns when the log has a checkpoint with a number above after, or when ctx ends.
 func (l *Log) Await(ctx context.Context, after uint64) error {
 	for {
-		durable, changed := l.fixed.reached(after + 1)
-		if durable {
+		newest, grown, damage := l.Shard.Newest()
+		switch {
+		case newest.Events > after:
 			return nil
-		}
-		var again <-chan time.Time
-		if !l.Sole {
-			newest, err := l.Stored(ctx)
-			if err == nil && newest.Number > after {
-				return nil
-			}
-			again = time.After(poll)
+		case damage != nil:
+			return damage
 		}
 		select {
-		case <-changed:
-		case <-again:
+		case <-grown:
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-l.Gone:
@@ -273,3 +199,6 @@ func (l *Log) Await(ctx context.Context, after uint64) error {
 		}
 	}
 }
+
+// isNone reports whether there is no checkpoint yet.
+func isNone(err error) bool { return errors.Is(err, fault.ErrNotFound) }

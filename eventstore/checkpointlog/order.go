@@ -8,7 +8,6 @@ import (
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
-	"payledger/eventstore/jetapi"
 )
 
 // marksKept is the number of cached checkpoints, of some 300 bytes each. Positions are looked up
@@ -21,20 +20,13 @@ type Order struct {
 	last checkpoint.Checkpoint // the zero value covers no event
 }
 
-// Order returns the order that the newest durable checkpoint has fixed. It does not wait for a
-// checkpoint.
+// Order returns the order that the newest checkpoint has fixed. It does not wait for a checkpoint.
 func (l *Log) Order(ctx context.Context) (Order, error) {
 	o := Order{log: l}
-	var err error
-	if number := l.fixed.newest(); l.Sole && number > 0 { // the sole writer knows the newest checkpoint
-		o.last, err = l.Mark(ctx, number)
-		return o, err
+	err := l.Shard.CatchUp(ctx)
+	if newest, _, _ := l.Shard.Newest(); err == nil && newest.Events > 0 {
+		o.last, err = l.Mark(ctx, newest.Events)
 	}
-	newest, err := l.Last(ctx)
-	if errors.Is(err, fault.ErrNotFound) {
-		return o, nil
-	}
-	o.last = newest
 	return o, err
 }
 
@@ -69,22 +61,21 @@ func (o Order) search(ctx context.Context, before func(checkpoint.Checkpoint) bo
 	return checkpoint.Search(o.last.Number, func(number uint64) (checkpoint.Checkpoint, error) { return o.log.Mark(ctx, number) }, before)
 }
 
-// Mark returns the counts and the last groups of a durable checkpoint, by its number. The caller
-// knows that it is durable.
+// Mark returns the counts, the last groups and the place of a checkpoint, by its number.
 func (l *Log) Mark(ctx context.Context, number uint64) (checkpoint.Checkpoint, error) {
 	if c, known := l.marks.Get(number); known {
 		return c, nil
 	}
-	c, err := l.read(ctx, jetapi.Get{Seq: number})
+	c, err := l.At(ctx, number)
 	if err != nil {
 		return c, err
 	}
 	return l.keep(c), nil
 }
 
-// keep caches a durable checkpoint, and returns it as Mark does.
+// keep caches a checkpoint, and returns it as Mark does.
 func (l *Log) keep(c checkpoint.Checkpoint) checkpoint.Checkpoint {
-	c = checkpoint.Checkpoint{Number: c.Number, Size: c.Size, LastSeq: c.LastSeq, Events: c.Events}
+	c = checkpoint.Checkpoint{Number: c.Number, Place: c.Place, Size: c.Size, LastSeq: c.LastSeq, Events: c.Events}
 	l.marks.Put(c.Number, c)
 	return c
 }

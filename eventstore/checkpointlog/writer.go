@@ -72,7 +72,7 @@ func NewWriter[R Reader](ctx context.Context, log *Log, register func(name strin
 	if err == nil {
 		newest, err = log.withEdge(ctx, newest)
 	}
-	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+	if err != nil && !isNone(err) {
 		return nil, err
 	}
 	return &Writer{
@@ -122,10 +122,10 @@ func (w *Writer) Run(ctx context.Context) error {
 			}
 			if err != nil && ctx.Err() == nil {
 				level := zerolog.WarnLevel
-				if errors.Is(err, fault.ErrConflict) { // another node was faster, and the server that was read does not have its checkpoint yet
+				if errors.Is(err, fault.ErrConflict) { // another node was faster, and this process does not have its checkpoint yet
 					level = zerolog.DebugLevel
 				}
-				w.log.Index.Log.WithLevel(level).Err(err).Msg("checkpoint not written; trying again")
+				w.log.Log.WithLevel(level).Err(err).Msg("checkpoint not written; trying again")
 				due = time.After(pause())
 			}
 		case <-ctx.Done():
@@ -146,7 +146,10 @@ func (w *Writer) addPending(e *format.Recorded) {
 func (w *Writer) othersWrote(ctx context.Context) bool {
 	w.log.deciding.Lock()
 	defer w.log.deciding.Unlock()
-	newest, err := w.stored(ctx)
+	newest, err := w.log.known()
+	if err == nil && newest.Number > w.newest.Number {
+		newest, err = w.log.withEdge(ctx, newest)
+	}
 	if err != nil || newest.Number <= w.newest.Number {
 		return false
 	}
@@ -166,15 +169,6 @@ func (w *Writer) left() (left bool) {
 		w.first[shard] = events[0].seq
 	}
 	return left
-}
-
-// stored reads the newest checkpoint, with its edge.
-func (w *Writer) stored(ctx context.Context) (checkpoint.Checkpoint, error) {
-	newest, err := w.log.Stored(ctx)
-	if err != nil {
-		return newest, err
-	}
-	return w.log.withEdge(ctx, newest)
 }
 
 // waits reports whether events wait for a checkpoint.
@@ -232,21 +226,16 @@ func (w *Writer) write(ctx context.Context) error {
 	}
 }
 
-// adopted returns the stored checkpoint from which this writer continues, after a write failed. A
-// sole writer makes it durable: if no event follows, no later checkpoint would, and the readers
-// would wait for it.
+// adopted returns the newer checkpoint from which this writer continues, after a write failed.
 func (w *Writer) adopted(ctx context.Context, failed error) (checkpoint.Checkpoint, error) {
-	newest, err := w.stored(ctx)
-	if err != nil || newest.Number <= w.newest.Number { // a lower number is from a leader that is cut off
+	newest, err := w.log.Last(ctx)
+	if err == nil && newest.Number > w.newest.Number {
+		newest, err = w.log.withEdge(ctx, newest)
+	}
+	if err != nil || newest.Number <= w.newest.Number {
 		return newest, errors.Join(failed, err)
 	}
-	if !w.log.Sole {
-		return newest, nil
-	}
-	if err := w.log.fix(ctx, newest.Number); err != nil {
-		return newest, errors.Join(failed, err)
-	}
-	return w.stored(ctx) // a copy of it may have made it durable
+	return newest, nil
 }
 
 // covered is what the next checkpoint covers: of each shard its last group and the number of its

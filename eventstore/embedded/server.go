@@ -95,8 +95,8 @@ func (s *Server) start(c Config) error {
 		return err
 	}
 	space := &disk.Space{Dir: c.Dir}
-	space.MakeRoom() // the ballast leaves room for a start on a full disk
-	if err := refuseOldFormat(c.Dir); err != nil {
+	space.MakeRoom()                                   // the ballast leaves room for a start on a full disk
+	if err := archive.CheckFormat(c.Dir); err != nil { // before anything changes the folder
 		return err
 	}
 	if opts.Cluster.Name == "" { // a cluster repairs a damaged replica itself
@@ -115,24 +115,6 @@ func (s *Server) start(c Config) error {
 	ns.Start()
 	if !ns.ReadyForConnections(30 * time.Second) {
 		return errors.New("eventstore: the server did not become ready in 30 s")
-	}
-	return nil
-}
-
-// refuseOldFormat refuses a folder with a log of an older format, before the server changes the
-// folder.
-func refuseOldFormat(dir string) error {
-	entries, err := os.ReadDir(streamsFolder(dir))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("eventstore: %w", err)
-	}
-	for _, entry := range entries {
-		if streams.Old(entry.Name()) {
-			return streams.OldFormat("folder " + dir + " holds stream " + entry.Name())
-		}
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func continues(r, tip *format.Recorded) error {
 }
 
 // Archive returns the log as its server has it, up to an acknowledged end. It holds everything that
-// the newest checkpoint covers. Close the archive before the store.
+// its newest checkpoint covers. Close the archive before the store.
 func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 	c, err := s.checkpoints.Last(ctx)
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
@@ -132,7 +132,7 @@ func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 		return nil, err
 	}
 	running := archive.Running{
-		Dial: s.dial, Tips: s.tips, Checkpoints: c.Number, Known: s.knownDamage,
+		Dial: s.dial, Tips: s.tips, Checkpoints: format.GroupOf(c.Place), Known: s.knownDamage,
 		Load: func(ctx context.Context, key format.Key) (*format.Recorded, error) {
 			return s.Load(ctx, key, eventstore.Latest)
 		},
@@ -171,7 +171,7 @@ func (s *Store) Cut(ctx context.Context) (cut backup.Cut, err error) {
 	if err != nil {
 		return cut, err
 	}
-	cut.Checkpoints = newest.Number
+	cut.Ends[s.covers.n] = max(cut.Ends[s.covers.n], format.GroupOf(newest.Place)) // groups may name an empty one behind it
 	sealed, err := s.OpenSecrets(ctx)
 	if err == nil {
 		cut.Secrets = sealed.End()
@@ -179,7 +179,7 @@ func (s *Store) Cut(ctx context.Context) (cut backup.Cut, err error) {
 	return cut, err
 }
 
-// ends sets the ends of all shards at one moment, and returns their numbers of events.
+// ends sets the ends of all shards at one moment, and returns the numbers of events.
 func (s *Store) ends(cut *backup.Cut) (events []uint64) {
 	all := s.all()
 	for _, h := range all {
@@ -301,7 +301,7 @@ func (s *Store) LastAt(ctx context.Context, tip *format.Recorded, at time.Time) 
 // acceptable checks a draft of another node before it waits here: this node writes nothing that a
 // reader of the log refuses.
 func (h *shard) acceptable(d *format.Recorded) error {
-	home := h.kind.Has(d.Aggregate) && (!h.kind.Events || h.s.ShardOf(d.Key) == h.n)
+	home := h.kind.Has(d.Key) && (!h.kind.Events || h.s.ShardOf(d.Key) == h.n)
 	_, err := h.kind.FloorIn(d)
 	switch text := len(d.AppendFrame(nil)) - len(d.Body); {
 	case d.Key.Valid() != nil, err != nil, !home:

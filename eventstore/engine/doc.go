@@ -145,9 +145,9 @@
 //   - Package applied: the memory of a shard. recover.go, packages tipstore and tiprow: the tip
 //     store. load.go, continuity.go, groupread.go, subscribe.go: reading.
 //   - records.go, package deliverylog: the records of deliveries. Package checkpointlog: the
-//     checkpoints, and the order that they fix. Package ordered: all events in this order. Package
-//     secretlog: the stream SECRETS. Package sidelog: the streams beside the log, and the index
-//     that is their witness.
+//     checkpoints, which are records, too, and the order that they fix. Package ordered: all events
+//     in this order. Package secretlog: the stream SECRETS. Package sidelog: its segments, and the
+//     index that is its witness.
 //   - Package embedded: the server in this process. Packages archive and folder: checks and repairs
 //     of its folder before it starts. scrub.go: checks while it runs. watch.go: health. Package
 //     blocks: the server's files. Package disk: a full disk. Package nodes: the nodes that serve a

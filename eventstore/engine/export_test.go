@@ -9,6 +9,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/eventstore/cache"
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 )
 
@@ -54,6 +55,33 @@ func StateByRows[S any, E interface{ Type() string }](s *Store, a *eventstore.Ag
 
 // Append is Store.append.
 func (s *Store) Append(ctx context.Context, r *format.Recorded) error { return s.append(ctx, r) }
+
+// Sicken marks the log as unhealthy.
+func (s *Store) Sicken(err error) { s.markUnhealthy(err, false) }
+
+// DamageCheckpoints marks the shard of the checkpoints as damaged behind its end.
+func (s *Store) DamageCheckpoints(err error) error {
+	end, _ := s.covers.end()
+	return s.covers.markDamaged(end.Seq+1, err)
+}
+
+// AppendCheckpoint appends a checkpoint's message behind the newest one, and no checkpointer knows
+// of it.
+func (s *Store) AppendCheckpoint(ctx context.Context, message []byte) error {
+	r := &format.Recorded{
+		Key: checkpoint.Key, Shard: checkpoint.ShardNumber, Revision: 1, Type: checkpoint.RecordType, Schema: checkpoint.RecordSchema, Time: s.Now(), Body: message,
+	}
+	tip, err := s.covers.tip(checkpoint.Key)
+	if err != nil {
+		return err
+	}
+	previous := format.Hash{}
+	if tip != nil {
+		r.Revision, r.PrevSeq, previous = tip.Revision+1, tip.Seq, tip.Hash
+	}
+	r.Hash = r.Link(previous)
+	return s.append(ctx, r)
+}
 
 // Recheck looks for holes as after a reconnect.
 func (s *Store) Recheck(ctx context.Context) { s.recheck(ctx) }

@@ -376,7 +376,7 @@ func isVisit(g *format.Group) bool {
 	return g.Writer.Visitor || g.Writer.Node == "" && len(g.Frames) == 0
 }
 
-// Owned returns the number of shards that this process owns, that of deliveries included; 0 on a
+// Owned returns the number of shards that this process owns, those beside the log included; 0 on a
 // log with one process.
 func (s *Store) Owned() int { return len(s.owned()) }
 

@@ -24,6 +24,7 @@ func TestOwner(t *testing.T) {
 	runPromises(t, cluster, []promise{
 		{"shards are shared out", testShare}, // before a node has given shards away: it gets none for a while
 		{"reads write nothing", testReadsWriteNothing},
+		{"readers of positions write nothing", testPositionsWriteNothing},
 		{"1: a draft of another node that is stored and not acknowledged", testReadBesideFlight},
 		{"2: one group in flight", testOneFlight},
 		{"3: an owner that was stopped", testStoppedOwner},
@@ -85,6 +86,29 @@ func testReadsWriteNothing(t testing.TB, r *rig) {
 	if after-before > most {
 		t.Errorf("%d reads appended %d groups in %s; at most %d", reads*len(r.nodes), after-before, time.Since(began), most)
 	}
+}
+
+// testPositionsWriteNothing: nodes ask for the newest checkpoint, as a witness does each second,
+// and the shard of the checkpoints stays as it is. The hourly check of the log does not append
+// either.
+func testPositionsWriteNothing(t testing.TB, r *rig) {
+	before := endOfCheckpoints(r.store())
+	for range 5 {
+		for _, n := range r.nodes {
+			if _, err := n.store.Checkpoints().Order(testContext(t)); err != nil {
+				t.Fatal(err)
+			}
+			n.store.Recheck(testContext(t))
+		}
+	}
+	if after := endOfCheckpoints(r.store()); after != before {
+		t.Errorf("the checkpoints ended at %d, and end at %d", before, after)
+	}
+}
+
+func endOfCheckpoints(s *engine.Store) uint64 {
+	newest, _, _ := s.Checkpoints().Shard.Newest()
+	return newest.Seq
 }
 
 // testReadBesideFlight: another node shows the event before its writer has the acknowledgement. A

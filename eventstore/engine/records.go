@@ -18,7 +18,7 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// records implements deliverylog.Shard, with the exported methods of shard.
+// records implements deliverylog.Shard and checkpointlog.Shard, with the exported methods of shard.
 type records struct{ *shard }
 
 // Deliveries returns the stream of the records of deliveries.
@@ -29,6 +29,12 @@ func (s *Store) Deliveries() *deliverylog.Stream {
 func (h records) End() format.Head {
 	end, _ := h.end()
 	return end
+}
+
+func (h records) Newest() (format.Head, <-chan struct{}, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.head, h.grown, h.stopped
 }
 
 func (h records) Floor() deliverylog.Floor {

@@ -208,7 +208,7 @@ func (h *shard) endInTipStore(ctx context.Context) (format.Head, error) {
 	if err != nil {
 		return end, fault.Damage(h.name(), end.Seq, err)
 	}
-	h.s.side.Named(there.Beside.Checkpoints, there.Beside.Secrets) // the next group names them again
+	h.s.side.Named(there.Beside.Secrets) // the next group names it again
 	return end, nil
 }
 

@@ -188,12 +188,12 @@ type scrubPlace struct {
 
 func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	shard, number, ours := streams.Parse(name)
-	side := sidelog.Beside(name)
+	side := sidelog.IsSegment(name)
 	if !ours && !side {
 		return nil
 	}
 	options := blocks.Options{
-		Deletes: sidelog.IsSecrets(name), Uncached: resume,
+		Deletes: side, Uncached: resume,
 		Pace: func(n int) error { return c.paced(ctx, n) },
 	}
 	if side {

@@ -111,9 +111,14 @@ func (h *shard) segmentOf(seq uint64) (segment, bool) {
 	return h.segments.find(seq)
 }
 
-// reader returns the connection for look-ups in the shard. Deliveries and secrets have the two
-// after those of the log's shards.
-func (h *shard) reader() int { return min(h.n, h.s.shards) }
+// reader returns the connection for look-ups in the shard. Deliveries, secrets and checkpoints have
+// the three after those of the log's shards.
+func (h *shard) reader() int {
+	if h.kind.Covers {
+		return h.s.shards + 2
+	}
+	return min(h.n, h.s.shards)
+}
 
 func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, error) {
 	seg, ok := h.segmentOf(seq)
@@ -207,18 +212,11 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 	}
 }
 
-// Metadata of every segment. A log is never opened with another number of shards than it was made
-// with.
-const (
-	metadataFormat = "payledger-format"
-	logFormat      = "3"
-)
-
 func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
 	config := s.streamConfig(g.name(shard), g.subject(shard))
 	config.FirstSeq = g.first
 	config.Metadata = map[string]string{
-		streams.MetadataShards: strconv.Itoa(s.shards), metadataFormat: logFormat, streams.MetadataLog: hex.EncodeToString(s.id[:]),
+		streams.MetadataShards: strconv.Itoa(s.shards), streams.MetadataFormat: streams.Format, streams.MetadataLog: hex.EncodeToString(s.id[:]),
 	}
 	return config
 }

@@ -97,7 +97,7 @@ func (h *shard) makeGroup() *flight {
 	open := h.segments.open()
 	full := mine && !h.departure.isQuiet() && (open.bytes >= h.s.segmentBytes || h.segments.toClose()) && h.mayClose()
 	nothing := (!mine || len(h.queue.drafts) == 0 && !h.segments.toClose()) && !empty
-	blocked := h.beyond.resolving || h.beyond.building != nil || h.segments.rolling || h.s.opening || h.departure.isLeaderless() || h.s.hold.Active()
+	blocked := h.beyond.resolving || h.beyond.building != nil || h.segments.rolling || h.s.opening || h.departure.isLeaderless() || h.s.hold.Active() && !h.kind.Covers
 	if nothing || blocked || len(h.beyond.sent) >= depth {
 		return nil
 	}

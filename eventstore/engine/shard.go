@@ -53,7 +53,7 @@ type shard struct {
 
 // witness is the newest acknowledged group of another shard, which a group names at intervals.
 type witness struct {
-	newest func() format.Witness // it needs no lock
+	newest func() format.Witness // it needs no lock; nil: no group is named
 	named  time.Time             // when a group last had it
 }
 
@@ -105,7 +105,7 @@ func (h *shard) tipInMemory(key format.Key) *format.Recorded {
 func (h *shard) apply(g *format.Group) {
 	h.head = g.After(h.head)
 	h.noteOwner(g)
-	h.s.side.Named(g.Beside.Checkpoints, g.Beside.Secrets)
+	h.s.side.Named(g.Beside.Secrets)
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
 	for _, r := range g.Frames {
 		r := r.Owned()
@@ -173,16 +173,19 @@ func (h *shard) accept(g *format.Group) {
 func (h *shard) readThrough() uint64 { return max(h.head.Seq, h.beyond.lastRead()) }
 
 // next returns an empty group that follows everything under way. At intervals the group has a
-// witness: the newest acknowledged group of the next shard. Every group names the newest messages
-// of CHECKPOINTS and SECRETS. The caller holds the lock.
+// witness: the newest acknowledged group of the next shard. Every group but those of the
+// checkpoints names the newest group of the checkpoints, and the newest message of SECRETS. The
+// caller holds the lock.
 func (h *shard) next(kind format.Kind) *format.Group {
 	g := &format.Group{
 		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.beyond.front.Seq + 1, Before: h.beyond.front.Hash,
 		Events: h.beyond.front.Events, Aggregates: h.beyond.front.Aggregates, Witness: format.Witness{Shard: format.NoShard},
 	}
 	g.Writer.Node = h.s.node
-	g.Beside.Checkpoints, g.Beside.Secrets = h.s.side.Ends()
-	if now := time.Now(); now.Sub(h.witness.named) > witnessEvery {
+	if !h.kind.Covers { // else it follows that group, and the other shards name the message
+		g.Beside = format.Beside{Checkpoints: h.s.covers.newest.Load().Seq, Secrets: h.s.side.End()}
+	}
+	if now := time.Now(); h.witness.newest != nil && now.Sub(h.witness.named) > witnessEvery {
 		g.Witness, h.witness.named = h.witness.newest(), now
 	}
 	return g
@@ -213,7 +216,8 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 // CatchUp returns when this process has applied every group that was acknowledged before the call;
 // at once for the sole writer, and for a context of Reading(ctx, Applied). On replicas the shard's
 // owner knows the end, or a group does; but a start and a read-only store, which cannot append,
-// read up to the leader's end.
+// read up to the leader's end. So does a reader of the checkpoints: an old one contradicts no newer
+// one, and a witness who asks for the newest each second shall append nothing.
 func (h *shard) CatchUp(ctx context.Context) error { return h.catchUp(ctx, format.Key{}) }
 
 // catchUp is CatchUp for the events of one aggregate; the zero key stands for the whole shard.
@@ -224,7 +228,7 @@ func (h *shard) catchUp(ctx context.Context, key format.Key) error {
 	if err := h.healthy(); err != nil || eventstore.Demands(ctx, eventstore.Applied) {
 		return err
 	}
-	if h.s.replicas > 1 && !h.s.readOnly && !h.s.starting.Load() {
+	if h.s.replicas > 1 && !h.s.readOnly && !h.s.starting.Load() && !h.kind.Covers {
 		return h.askEnd(ctx, key)
 	}
 	return h.untilClosed(ctx, h.readToEnd)
@@ -245,6 +249,8 @@ func (h *shard) markDamagedLocked(seq uint64, err error) error {
 	}
 	if h.stopped == nil {
 		h.stopped = err
+		close(h.grown) // those who wait for a group look again
+		h.grown = make(chan struct{})
 		h.refuseWaiting(err)
 		h.s.noteDamagedShard(h.n, err)
 	}

@@ -18,10 +18,8 @@ import (
 	"payledger/eventstore/backup"
 	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpointlog"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/disk"
 	"payledger/eventstore/external"
-	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
@@ -65,7 +63,7 @@ type Config struct {
 	SoleWriter   bool  // no other process appends to this log: the folder is locked
 	Memory       int64 // bytes that the store's caches may use in all; 0 takes DefaultMemory
 	SegmentBytes int64 // the size from which a segment is closed; 0 takes DefaultSegmentBytes
-	SideBytes    int64 // the size from which a stream beside the log continues in a new segment; 0 takes 64 MiB
+	SideBytes    int64 // the size from which SECRETS continues in a new segment; 0 takes 64 MiB
 	// MajorityReads: every read of the newest state waits for a majority's acknowledgement of a
 	// group. It rests on no clock.
 	MajorityReads bool
@@ -112,12 +110,13 @@ type Store struct {
 
 	shard        []*shard // of the log
 	records      *shard   // of the records of deliveries
+	covers       *shard   // of the checkpoints
 	tips         *tipstore.Store
 	tipsFixed    bool                                       // the tip store is not written: the folder is only read
 	writing      sync.Mutex                                 // one writer of the tip store
 	tipsSize     int                                        // bytes that the next write of tips may have; guarded by writing
-	side         sidelog.Index                              // of the streams beside the log
-	beside       sidelog.Server                             // of the streams beside the log
+	side         sidelog.Index                              // of SECRETS
+	beside       sidelog.Server                             // of SECRETS
 	recentEvents *cache.Cache[format.Key, *format.Recorded] // the newest events of aggregates
 	groups       *cache.Cache[groupPlace, cachedGroup]
 	dirtyLimit   int // bytes of tips that a shard keeps before they are flushed
@@ -223,21 +222,21 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	s.readsMayBeStale = !s.sole && (s.replicas > 1 || c.Lags)
 	s.dirtyLimit = int(memory) / 8 / s.shards
 	s.api.Replicas = s.replicas
-	if err := s.api.OpenReaders(s.shards+2, s.dial); err != nil {
+	if err := s.api.OpenReaders(s.shards+3, s.dial); err != nil {
 		return err
 	}
 	if err := s.openTips(c, memory/8+memory/2-int64(recentSize(memory))); err != nil {
 		return err
 	}
-	s.checkpoints.Tips = s.tips
 	if err := s.restoreTips(ctx); err != nil {
 		return err
 	}
+	s.checkpoints = checkpointlog.New(checkpointlog.Config{
+		Shard: records{s.covers}, Tips: s.tips, Shards: s.shards, Sole: s.sole, ReadOnly: s.readOnly, Now: s.Now, Log: s.log,
+		Groups: s.storedGroups, Room: s.room, Gone: s.gone, Damaged: s.Damaged,
+	})
 	if s.sole && s.embedded != nil && !s.readOnly && !s.tipsFixed {
 		s.side.Tips = s.tips
-		if err := s.checkpoints.EnterNewest(ctx); err != nil {
-			return err
-		}
 	}
 	if err := s.checkCheckpoint(ctx); err != nil {
 		return err
@@ -262,13 +261,10 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 		s.scrub.s = s
 		s.loops.Go(func() { s.scrub.run(s.life) })
 	}
-	if _, err := s.checkpoints.Last(ctx); !errors.Is(err, fault.ErrNotFound) { // makes the newest checkpoint durable
-		return err
-	}
 	return nil
 }
 
-// Checkpoints returns the stream of checkpoints.
+// Checkpoints returns the checkpoints.
 func (s *Store) Checkpoints() *checkpointlog.Log { return s.checkpoints }
 
 // OpenSecrets opens the stream of secrets; every call returns the same one.
@@ -295,21 +291,20 @@ func (s *Store) OpenSecrets(ctx context.Context) (*secretlog.Stream, error) {
 // Shards is the number of shards of the log.
 func (s *Store) Shards() int { return s.shards }
 
-// all returns the shards of the log, and the shard of the records of deliveries.
+// all returns the shards of the log, and those of the records beside it.
 func (s *Store) all() []*shard {
-	if s.records == nil { // it is being opened
+	if s.covers == nil { // it is being opened
 		return s.shard
 	}
-	return append(s.shard[:len(s.shard):len(s.shard)], s.records)
+	return append(s.shard[:len(s.shard):len(s.shard)], s.records, s.covers)
 }
 
 // byNumber returns a shard; nil if the log has no such shard.
 func (s *Store) byNumber(n int) *shard {
-	switch {
-	case n >= 0 && n < len(s.shard):
-		return s.shard[n]
-	case n == deliverylog.ShardNumber:
-		return s.records
+	for _, h := range s.all() {
+		if h.n == n {
+			return h
+		}
 	}
 	return nil
 }

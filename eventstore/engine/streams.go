@@ -13,8 +13,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore"
-	"payledger/eventstore/checkpointlog"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
@@ -57,8 +55,6 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 		}
 	} else if err := s.adopt(segments[0][0], c); err != nil {
 		return err
-	} else if err := s.openCheckpoints(ctx, false); err != nil {
-		return err
 	}
 	for n := range segments {
 		if !slices.Contains(streams.All(s.shards), n) {
@@ -68,19 +64,19 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	if s.node, err = s.newNode(); err != nil {
 		return err
 	}
-	for n := range s.shards {
+	var opened []*shard
+	for _, n := range streams.All(s.shards) {
 		h := newShard(s, n)
 		if err := h.loadSegments(segments[n]); err != nil {
 			return err
 		}
-		s.shard = append(s.shard, h)
+		opened = append(opened, h)
 	}
-	s.records = newShard(s, deliverylog.ShardNumber)
-	if err := s.records.loadSegments(segments[deliverylog.ShardNumber]); err != nil {
-		return err
-	}
-	for n, h := range s.all() {
-		h.witness.newest = s.witnessOf((n + 1) % (s.shards + 1))
+	s.shard, s.records, s.covers = opened[:s.shards], opened[s.shards], opened[s.shards+1]
+	for n, h := range opened {
+		if !h.kind.Covers { // a checkpoint's shard is named by each group
+			h.witness.newest = s.witnessOf((n + 1) % (s.shards + 1))
+		}
 	}
 	return nil
 }
@@ -130,14 +126,6 @@ func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamIn
 	return all, nil
 }
 
-// openCheckpoints finds the stream of checkpoints, or makes it.
-func (s *Store) openCheckpoints(ctx context.Context, create bool) (err error) {
-	s.checkpoints, err = checkpointlog.Open(ctx, checkpointlog.Config{
-		Server: s.beside, Index: &s.side, Shards: s.shards, Stream: s.streamConfig, Groups: s.storedGroups, Room: s.room, Gone: s.gone, Damaged: s.Damaged,
-	}, create)
-	return err
-}
-
 // createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut
 // short, with its log id and number of shards.
 func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jetstream.StreamInfo) error {
@@ -163,9 +151,6 @@ func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jet
 		if err := secretlog.Make(ctx, s.beside, s.streamConfig); err != nil {
 			return err
 		}
-	}
-	if err := s.openCheckpoints(ctx, true); err != nil {
-		return err
 	}
 	for _, shard := range slices.Backward(streams.All(s.shards)) {
 		config := s.segmentConfig(shard, segment{number: 1, first: 1})
@@ -193,8 +178,8 @@ func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 	if streams.Restoring(info.Config.Metadata) {
 		return streams.ErrRestoring
 	}
-	if f := info.Config.Metadata[metadataFormat]; f != logFormat {
-		return streams.OldFormat(fmt.Sprintf("format %q instead of %q", f, logFormat))
+	if err := streams.CheckFormat(info.Config.Metadata); err != nil {
+		return err
 	}
 	shards, err := strconv.Atoi(info.Config.Metadata[streams.MetadataShards])
 	if err != nil || shards < 1 {
@@ -334,7 +319,7 @@ func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end 
 
 // checkCheckpoint checks that the log has all groups that the newest checkpoint covers.
 func (s *Store) checkCheckpoint(ctx context.Context) error {
-	c, err := s.checkpoints.Stored(ctx)
+	c, err := s.checkpoints.Last(ctx)
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil
 	}

@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"payledger/eventstore"
+	"payledger/eventstore/archive"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -223,6 +226,47 @@ func TestOldFolderIsRefused(t *testing.T) {
 		if !errors.Is(err, streams.ErrOldFormat) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "empty folder") {
 			t.Errorf("started with: %v", err)
 		}
+	}
+	same(t, "the folder", contentsOf(t, dir), before)
+}
+
+// TestEarlierFormatIsRefused: so is a folder whose streams have the same names as today's, and
+// another format in their descriptions, by a start and by verify. The checkpoints of that format
+// were no groups: an inspection would find damage.
+func TestEarlierFormatIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, subject := range map[string]string{"LEDGER_0_1": "ledger.0.1", "CHECKPOINTS_1": "checkpoints.1.c"} {
+		_, err := js.CreateStream(testContext(t), jetstream.StreamConfig{Name: name, Subjects: []string{subject}, Metadata: map[string]string{streams.MetadataFormat: "3"}})
+		if err == nil {
+			_, err = js.Publish(testContext(t), subject, []byte("a message"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	nc.Close()
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := contentsOf(t, dir)
+	if _, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"}); !errors.Is(err, streams.ErrOldFormat) {
+		t.Errorf("a start: %v", err)
+	}
+	if _, err := archive.Open(dir); !errors.Is(err, streams.ErrOldFormat) {
+		t.Errorf("verify: %v", err)
 	}
 	same(t, "the folder", contentsOf(t, dir), before)
 }

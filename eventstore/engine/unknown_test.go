@@ -55,9 +55,9 @@ func remoteOn(t *testing.T, change func(*engine.Config)) (server *embedded.Serve
 }
 
 // await waits until the store's connections are back: its own, and for reading one shard,
-// deliveries and secrets.
+// deliveries, secrets and checkpoints.
 func await(reconnected <-chan struct{}) {
-	for range 4 {
+	for range 5 {
 		<-reconnected
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/streams"
 
 	"github.com/nats-io/nats.go"
 )
@@ -56,9 +57,10 @@ func (s *Store) markUnhealthy(err error, stop bool) {
 
 var errAway = fmt.Errorf("%w: not connected", fault.ErrUnhealthy)
 
-// writable returns nil while a shard accepts appends.
+// writable returns nil while a shard accepts appends. A log that is not healthy still gets
+// checkpoints: what was acknowledged before has its positions, so a back-up of it can be made.
 func (s *Store) writable(h *shard) error {
-	if err := s.sick.Load(); err != nil {
+	if err := s.sick.Load(); err != nil && !h.kind.Covers {
 		return *err
 	}
 	if !s.nc.IsConnected() {
@@ -91,8 +93,8 @@ func (s *Store) noteDamagedShard(shard int, err error) {
 	s.damaged.CompareAndSwap(nil, &err)
 }
 
-// Damaged returns the shards that take no appends because they are damaged. The records of
-// deliveries count as a shard with a number above all others.
+// Damaged returns the shards that take no appends because they are damaged. The deliveries and the
+// checkpoints count as shards with numbers above all others.
 func (s *Store) Damaged() (shards []int) {
 	if s.damaged.Load() == nil { // the usual case waits for no shard's lock
 		return nil
@@ -219,24 +221,24 @@ func (s *Store) measure(ctx context.Context) {
 
 // Timed gets durations, for metrics. Its methods must not block.
 type Timed interface {
-	// Append gets the duration of each append, of an event or of the record of a delivery, with its
-	// result. request is the correlation id of the event; "" for a record.
-	Append(deliveries bool, took time.Duration, err error, request string)
+	// Append gets the duration of each append, with its result. records are what the shard holds
+	// (streams.Kind). request is the correlation id of an event; "" for a record.
+	Append(records string, took time.Duration, err error, request string)
 	// Sync gets the time from the sending of a group to its acknowledgement: its bytes are written
 	// and synced, in a cluster by a majority.
-	Sync(deliveries bool, took time.Duration)
+	Sync(records string, took time.Duration)
 }
 
 // noteAppend hands the duration of an append to Timed.
 func (s *Store) noteAppend(r *format.Recorded, began time.Time, err error) {
 	if s.timed != nil {
-		s.timed.Append(s.byNumber(r.Shard) == s.records, time.Since(began), err, r.CorrelationID)
+		s.timed.Append(streams.KindOf(r.Shard).Records, time.Since(began), err, r.CorrelationID)
 	}
 }
 
 // noteSync hands the duration of a stored publish to Timed. The caller holds the lock.
 func (h *shard) noteSync(f *flight) {
 	if h.s.timed != nil {
-		h.s.timed.Sync(h == h.s.records, time.Since(f.sent))
+		h.s.timed.Sync(h.kind.Records, time.Since(f.sent))
 	}
 }

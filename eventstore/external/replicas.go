@@ -26,7 +26,7 @@ func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned *Plan) e
 	for _, info := range list {
 		name := info.Config.Name
 		_, _, ours := streams.Parse(name)
-		if !ours && !sidelog.Beside(name) {
+		if !ours && !sidelog.IsSegment(name) {
 			continue
 		}
 		most = max(most, info.Config.Replicas)

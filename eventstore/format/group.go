@@ -106,7 +106,7 @@ type Witness struct {
 	Link
 }
 
-// Beside are the newest acknowledged messages of the streams beside the log, by their sequences, as
+// Beside are the newest acknowledged messages of CHECKPOINTS and SECRETS, by their sequences, as
 // the group's writer knows them. A log whose CHECKPOINTS or SECRETS end before them has lost the
 // end of that stream, also without the tip store. The zero value names none.
 type Beside struct {

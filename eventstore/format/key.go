@@ -23,7 +23,7 @@ const SystemAccount domain.AccountID = "system"
 
 const (
 	DeliveryAggregate = "delivery" // <accountId>.<endpointId>.<eventId>.<kind>
-	BesideAggregate   = "beside"   // any other record of the stream of deliveries
+	BesideAggregate   = "beside"   // any other record beside the log
 )
 
 // name returns the CloudEvents subject, "<accountId>.<aggregate>.<id>". With the revision it

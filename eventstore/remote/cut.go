@@ -21,7 +21,6 @@ import (
 	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/workers"
 )
@@ -57,10 +56,9 @@ var ErrUncovered = errors.New("the newest events have no position yet, because n
 // Cut is a moment of the log. The newest checkpoint covers exactly the events up to it. The end of
 // SECRETS is from after it.
 type Cut struct {
-	Heads       map[int]format.Head // by shard, the records of deliveries included
-	Checkpoints uint64              // the newest one; 0: the log has no event
-	Secrets     uint64              // all messages of SECRETS up to it are acknowledged
-	Dropped     uint32              // the newest segment of deliveries that is gone
+	Heads   map[int]format.Head // by shard, those beside the log included
+	Secrets uint64              // all messages of SECRETS up to it are acknowledged
+	Dropped uint32              // the newest segment of deliveries that is gone
 }
 
 type end struct {
@@ -88,49 +86,25 @@ func (l *Log) Cut(ctx context.Context) (c Cut, err error) {
 	return c, err
 }
 
-// covered returns the number of the newest checkpoint, which must cover exactly the events up to
-// the ends. No event, no checkpoint: 0.
-func (l *Log) covered(ctx context.Context, heads map[int]format.Head) (uint64, error) {
-	c, err := l.lastCheckpoint(ctx)
+// covered checks that the newest checkpoint covers exactly the events up to the ends. Without
+// events there need be none.
+func (l *Log) covered(ctx context.Context, heads map[int]format.Head) error {
+	c, err := l.checkpointBefore(ctx, heads[checkpoint.ShardNumber])
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", errSilent, err)
+		return fmt.Errorf("%w: %w", errSilent, err)
 	}
 	for shard := range l.Shards {
 		switch covered := c.EventsOf(shard); {
 		case covered < heads[shard].Events:
-			return 0, errUncovered
+			return errUncovered
 		case covered > heads[shard].Events:
-			return 0, errMoved
+			return errMoved
 		}
 	}
-	return c.Number, nil
+	return nil
 }
 
-// lastCheckpoint returns the newest checkpoint; the zero value if there is none.
-func (l *Log) lastCheckpoint(ctx context.Context) (c checkpoint.Checkpoint, err error) {
-	newest := sidelog.Newest(l.Names())[checkpoint.Stream]
-	for number := newest; number > 0; number-- {
-		name := sidelog.Name(checkpoint.Stream, number)
-		m, err := l.api.AtLeader(ctx, name, jetapi.Get{LastBySubject: ">"})
-		if errors.Is(err, fault.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return c, err
-		}
-		if c, err = checkpoint.Parse(m.Body); err == nil {
-			err = c.CheckShards(l.Shards)
-		}
-		if err != nil {
-			return c, fault.Damage(name, m.Seq, err)
-		}
-		c.Number = m.Seq
-		return c, nil
-	}
-	return c, nil
-}
-
-// moment returns the ends of all shards at one moment, and the number of its checkpoint. On a quiet
+// moment returns the ends of all shards at one moment, with its checkpoint. On a quiet
 // log the first look finds it. Under load the nodes hold their groups for some time, and for twice
 // that time if it was too short.
 func (l *Log) moment(parent context.Context) (c Cut, err error) {
@@ -145,6 +119,9 @@ func (l *Log) moment(parent context.Context) (c Cut, err error) {
 			why = ErrNoNode
 		case errors.Is(err, errSilent):
 			why = fmt.Errorf("%w: repeat the command when a majority of the NATS servers is up", fault.ErrNoMajority)
+			if place := (*fault.Place)(nil); errors.As(err, &place) {
+				why = err
+			}
 		case errors.Is(err, errUncovered):
 			why = ErrUncovered
 			if uncovered.IsZero() {
@@ -211,12 +188,12 @@ func (l *Log) tryMoment(ctx context.Context) (c Cut, err error) {
 		if e.closed {
 			return c, errors.Join(errClosed, errMoved, l.list(ctx))
 		}
-		if e.head.Link != ends[0][shard].head.Link {
+		if e.head.Link != ends[0][shard].head.Link && !streams.KindOf(shard).Covers { // a later end of the checkpoints has all that is named
 			return c, errMoved
 		}
 		c.Heads[shard] = e.head
 	}
-	if c.Checkpoints, err = l.covered(ctx, c.Heads); err != nil {
+	if err = l.covered(ctx, c.Heads); err != nil {
 		return c, err
 	}
 	return c, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard], leaders[shard]) })
@@ -274,13 +251,10 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 		if err != nil {
 			return e, fmt.Errorf("%w: %w", errSilent, err)
 		}
-		g, err := format.ParseGroup(m.Body)
-		if err == nil && (g.Seq != m.Seq || g.Shard != shard) {
-			err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
-		}
+		g, err := parsed(segments[i], shard, m)
 		if err != nil {
 			e.head.Seq = m.Seq
-			return e, fault.Damage(segments[i], m.Seq, err)
+			return e, err
 		}
 		newest := i == len(segments)-1
 		if next := l.configs()[segments[min(i+1, len(segments)-1)]]; !newest && (g.Kind != format.KindClosing || g.Seq+1 != next.FirstSeq) {

@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
@@ -107,7 +108,7 @@ func TestCut(t *testing.T) {
 		readShard(t, log, shard, last.Heads[shard], places)
 	}
 	for n, c := range append(cuts, last) {
-		mark, err := s.Checkpoints().At(t.Context(), c.Checkpoints)
+		mark, err := s.Checkpoints().At(t.Context(), c.Heads[checkpoint.ShardNumber].Events)
 		if err != nil {
 			t.Fatal(err)
 		}

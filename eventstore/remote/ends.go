@@ -23,23 +23,13 @@ func (l *Log) Ends(ctx context.Context) (c Cut, err error) {
 	if err := l.list(ctx); err != nil {
 		return c, err
 	}
-	var place *fault.Place
-	newest, err := l.lastCheckpoint(ctx) // before the shards: they have all that it covers
-	if errors.As(err, &place) {
-		newest = checkpoint.Checkpoint{Number: place.Seq}
-	} else if err != nil {
+	covers, newest, err := l.newestCheckpoint(ctx) // before the others: they have all that it covers
+	if err != nil {
 		return c, l.silent(err)
 	}
 	for since := time.Now(); ; {
 		c.Heads = map[int]format.Head{}
-		ends, err := ofAll(l, func(shard int) (end, error) {
-			e, err := l.end(ctx, shard)
-			var place *fault.Place
-			if errors.As(err, &place) && e.head.Seq > 0 {
-				err = nil
-			}
-			return e, err
-		})
+		ends, err := ofAll(l, func(shard int) (end, error) { return l.readableEnd(ctx, shard) })
 		reached := err == nil
 		for shard, e := range ends {
 			c.Heads[shard] = e.head
@@ -47,7 +37,7 @@ func (l *Log) Ends(ctx context.Context) (c Cut, err error) {
 		}
 		switch {
 		case reached || err == nil && time.Since(since) >= l.missing:
-			c.Checkpoints = newest.Number
+			c.Heads[checkpoint.ShardNumber] = covers.head
 			c.Secrets, err = l.SecretsEnd(ctx)
 			return c, err
 		case err != nil && (!errors.Is(err, errSilent) || time.Since(since) >= l.missing):
@@ -57,6 +47,35 @@ func (l *Log) Ends(ctx context.Context) (c Cut, err error) {
 			return c, err
 		}
 	}
+}
+
+// newestCheckpoint returns the end of the checkpoints, and the newest one. A damaged one is the
+// zero value: the readers report it.
+func (l *Log) newestCheckpoint(ctx context.Context) (at end, c checkpoint.Checkpoint, err error) {
+	for since := time.Now(); ; {
+		if at, err = l.readableEnd(ctx, checkpoint.ShardNumber); err == nil {
+			c, err = l.checkpointBefore(ctx, at.head)
+		}
+		if place := (*fault.Place)(nil); !errors.As(err, &place) {
+			return at, c, err
+		}
+		if time.Since(since) >= l.missing {
+			return at, checkpoint.Checkpoint{}, nil
+		}
+		if err := errors.Join(jetapi.Pause(ctx, missingPause), l.list(ctx)); err != nil {
+			return at, c, err
+		}
+	}
+}
+
+// readableEnd is end, and a damaged last message is an end, too.
+func (l *Log) readableEnd(ctx context.Context, shard int) (end, error) {
+	e, err := l.end(ctx, shard)
+	var place *fault.Place
+	if errors.As(err, &place) && e.head.Seq > 0 {
+		err = nil
+	}
+	return e, err
 }
 
 // silent adds the reason to an error without an answer of a server.
@@ -96,25 +115,18 @@ func (l *Log) SecretsEnd(ctx context.Context) (uint64, error) {
 	return 0, l.denied(err)
 }
 
-// Reaches reports whether CHECKPOINTS or SECRETS has a message at a sequence or after it, as its
-// leader has it.
-func (l *Log) Reaches(ctx context.Context, of string, seq uint64) (bool, error) {
+// SecretsReach reports whether SECRETS has a message at a sequence or after it, as its leader has
+// it.
+func (l *Log) SecretsReach(ctx context.Context, seq uint64) (bool, error) {
 	if err := l.list(ctx); err != nil {
 		return false, err
-	}
-	if of == checkpoint.Stream {
-		c, err := l.lastCheckpoint(ctx)
-		if place := (*fault.Place)(nil); errors.As(err, &place) { // its readers report it
-			return place.Seq >= seq, nil
-		}
-		return c.Number >= seq, l.silent(err)
 	}
 	last, err := l.SecretsEnd(ctx)
 	return last >= seq, err
 }
 
 // SecretsOf returns the segments of SECRETS that exist.
-func (l *Log) SecretsOf() []string { return sidelog.SegmentsOf(sidelog.SecretStream, l.Names()) }
+func (l *Log) SecretsOf() []string { return sidelog.Segments(l.Names()) }
 
 // Secret returns a message of SECRETS as its leader has it; fault.ErrNotFound if there is none.
 func (l *Log) Secret(ctx context.Context, seq uint64) (stored.Message, error) {

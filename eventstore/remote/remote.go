@@ -97,7 +97,7 @@ func (l *Log) list(ctx context.Context) error {
 	for _, info := range all {
 		name := info.Config.Name
 		_, _, ours := streams.Parse(name)
-		if ours || sidelog.Beside(name) {
+		if ours || sidelog.IsSegment(name) {
 			found[name] = info.Config
 		}
 	}

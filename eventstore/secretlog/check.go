@@ -177,7 +177,7 @@ func Fence(ctx context.Context, server sidelog.Server) (seq uint64, err error) {
 
 // SegmentsOn returns the names of the segments on a server, in their order.
 func SegmentsOn(ctx context.Context, server sidelog.Server) (names []string, err error) {
-	infos, err := server.Segments(ctx, sidelog.SecretStream, root)
+	infos, err := server.Segments(ctx, root)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
 	}

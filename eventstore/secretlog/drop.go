@@ -95,7 +95,7 @@ func (x *index) drop(r record, change map[string][]byte) error {
 	x.log.Forget(r.dropped)
 	all := func(_, _ []byte) bool { return true }
 	for number := uint32(1); number <= r.dropped; number++ {
-		stream := sidelog.Name(sidelog.SecretStream, number)
+		stream := sidelog.Name(number)
 		change[string(sidelog.WitnessKey(stream))] = nil
 		if x.overlay == nil {
 			x.Index.Forget(stream)
@@ -186,7 +186,7 @@ func (b *Stream) sweep(ctx context.Context) error {
 	if floor.seq == 0 || b.ReadOnly || b.Fixed {
 		return nil
 	}
-	infos, err := b.log.Segments(ctx, sidelog.SecretStream, root)
+	infos, err := b.log.Segments(ctx, root)
 	if err != nil {
 		return fmt.Errorf("eventstore: drop secrets: %w", err)
 	}

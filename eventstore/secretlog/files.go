@@ -33,7 +33,7 @@ func Segments(dir string) ([]string, error) {
 // segmentsIn returns the segments among names of streams. It leaves out a dropped segment that the
 // server was deleting.
 func segmentsIn(dir string, names []string) []string {
-	all := sidelog.SegmentsOf(sidelog.SecretStream, names)
+	all := sidelog.Segments(names)
 	for len(all) > 0 && halfDeleted(dir, all) && floorIn(dir, all[1:]).dropped >= sidelog.Number(all[0]) {
 		all = all[1:]
 	}
@@ -173,7 +173,7 @@ func floorIn(dir string, segments []string) (floor record) {
 // segments are missing that the tip store does not name.
 func FirstIn(dir string, names []string, stored []byte) uint32 {
 	first := storedFloor(stored).dropped + 1
-	segments := slices.DeleteFunc(sidelog.SegmentsOf(sidelog.SecretStream, names), func(name string) bool { return sidelog.Number(name) < first })
+	segments := slices.DeleteFunc(sidelog.Segments(names), func(name string) bool { return sidelog.Number(name) < first })
 	if len(segments) > 0 && (sidelog.Number(segments[0]) > first || halfDeleted(dir, segments)) {
 		first = max(first, floorIn(dir, segments).dropped+1)
 	}
@@ -194,7 +194,7 @@ func (b *Stream) remains(dropped uint32) (paths []string) {
 		return nil
 	}
 	for number := uint32(1); number <= dropped; number++ {
-		path := blocks.Folder(b.Folder, streams.Account, sidelog.Name(sidelog.SecretStream, number))
+		path := blocks.Folder(b.Folder, streams.Account, sidelog.Name(number))
 		for _, path := range []string{path, filepath.Join(filepath.Dir(path), "."+filepath.Base(path))} {
 			if _, err := os.Stat(path); err == nil {
 				paths = append(paths, path)

@@ -68,7 +68,7 @@ func Open(ctx context.Context, c Config) (*Stream, error) {
 }
 
 func newLog(server sidelog.Server, stream func(name, subject string) jetstream.StreamConfig) *sidelog.Log {
-	return &sidelog.Log{Server: server, Name: sidelog.SecretStream, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
+	return &sidelog.Log{Server: server, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
 		config := stream(name, subject)
 		config.DenyDelete, config.DenyPurge = false, false
 		return config

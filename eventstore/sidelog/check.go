@@ -24,14 +24,13 @@ type Check struct {
 	Part    bool   // only the newest block is read: earlier records are not compared
 	began   bool   // See has had its first record
 
-	must, there Entry // of CHECKPOINTS, of which only the newest record counts: by the index, and in the file
-	dying       map[uint64]bool
-	chunk       []Entry
-	done        uint64          // everything up to it was compared
-	extra       map[uint64]bool // destroyed records that are in a file
-	dead        map[uint64]bool // records with a tombstone
-	fault       error           // the first
-	at          uint64          // its sequence
+	dying map[uint64]bool
+	chunk []Entry
+	done  uint64          // everything up to it was compared
+	extra map[uint64]bool // destroyed records that are in a file
+	dead  map[uint64]bool // records with a tombstone
+	fault error           // the first
+	at    uint64          // its sequence
 }
 
 // NewCheck returns a check, or nil if there is no index of the stream.
@@ -42,11 +41,6 @@ func NewCheck(view tipstore.View, stream string) (*Check, error) {
 	}
 	c := &Check{stream: stream, view: view, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
 	c.Through, c.safe = ParseWitness(value)
-	if value, err = view.Get(newestKey(stream)); err == nil {
-		c.must = ParseEntry(value)
-	} else if !errors.Is(err, tipstore.ErrNotFound) {
-		return nil, err
-	}
 	return c, view.Each(Key(DyingPrefix, stream, ""), func(_, value []byte) error {
 		if len(value) >= 8 {
 			c.dying[binary.BigEndian.Uint64(value)] = true
@@ -75,12 +69,6 @@ func (c *Check) See(r stored.Message) error {
 		return nil
 	}
 	e := Entry{Seq: r.Seq, Digest: DigestOf(r.Body)}
-	if c.must.Seq > 0 {
-		if e.Seq >= c.there.Seq {
-			c.there = e
-		}
-		return nil
-	}
 	if len(c.chunk) > 0 && r.Seq <= c.chunk[len(c.chunk)-1].Seq { // the file is read again
 		c.chunk = c.chunk[:0]
 		return nil
@@ -95,7 +83,7 @@ func (c *Check) compare(through uint64) error {
 	chunk := c.chunk
 	surplus := func(before uint64) {
 		for len(chunk) > 0 && chunk[0].Seq < before {
-			if IsSecrets(c.stream) && chunk[0].Seq <= c.safe && !c.dying[chunk[0].Seq] {
+			if chunk[0].Seq <= c.safe && !c.dying[chunk[0].Seq] {
 				c.extra[chunk[0].Seq] = true
 			}
 			chunk = chunk[1:]
@@ -126,13 +114,6 @@ func (c *Check) End() (uint64, error) {
 		if err := c.compare(c.Through); err != nil {
 			return 0, err
 		}
-	}
-	switch must, there := c.must, c.there; {
-	case must.Seq > c.Through || there.Seq > must.Seq:
-	case there.Seq < must.Seq:
-		c.failed(must.Seq, "the newest record is missing, but the tip store has it")
-	case there.Digest != must.Digest:
-		c.failed(must.Seq, "the newest record differs from the acknowledged one in the tip store")
 	}
 	for seq := range c.dead {
 		if _, err := c.view.Get(RecordKey(c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.Through {

@@ -1,20 +1,18 @@
-// Package sidelog is the streams beside the log, CHECKPOINTS and SECRETS, and the index that is
-// their witness.
+// Package sidelog is the segments of SECRETS, the stream beside the log that is no shard because
+// its messages are destroyed one by one, and the index that is its witness.
 //
 // # Rules
 //
 //   - Only an acknowledged record enters the index (D3). The server does not report a missing
 //     record: a record of the index that the server does not have, or has in an older state, is
 //     damage.
-//   - An endless stream consists of segments. Only the sole writer of a log begins one, when
-//     nothing is under way.
+//   - Only the sole writer of a log begins a segment, when nothing is under way.
 //   - An embedded server has lost its disk if a publish fails without an answer more than 5 s
 //     (Index.Patience) after the first one in a row did: the process stops. For the log itself the
 //     limit is 8 s from the first publish of a group (package engine).
 //
 // The package is below package engine. Package engine opens it with the tip store and a function
-// for damage. Inspection, scrub and checkpoints read the index. So the package takes no store of
-// events.
+// for damage. Inspection and scrub read the index. So the package takes no store of events.
 //
 // It must not know: groups, events, shards, and what the records mean.
 //
@@ -22,8 +20,8 @@
 //
 //	log           engine, verify
 //	servers       archive, backup, backup/restore, external, remote
-//	streams       checkpointlog, secretlog, streams
+//	streams       secretlog, streams
 //	streams     ► sidelog
 //	streams       jetapi, tipstore
-//	bytes         checkpoint, fault, stored
+//	bytes         fault, stored
 package sidelog

@@ -11,14 +11,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/tipstore"
 )
 
-// Index is the witness of the streams beside the log: the newest acknowledged sequence of each, and
-// in the sole writer's process the records.
+// Index is the witness of SECRETS: the newest acknowledged sequence of each segment, and in the
+// sole writer's process the records.
 type Index struct {
 	Fail func(err error, stop bool) // marks the log as unhealthy; with stop, the process must stop
 	// Watch reports whether a server without answers is a fault: it is embedded and has no
@@ -34,21 +33,16 @@ type Index struct {
 	changed map[string]uint64    // the part of acked that is not in the tip store
 	silent  map[string]time.Time // time of the first publish without an answer
 
-	checkpoints, secrets atomic.Uint64 // the newest acknowledged sequences of these streams, over their segments
+	end atomic.Uint64 // the newest acknowledged sequence, over all segments
 }
 
-// Ends returns the newest acknowledged sequences of CHECKPOINTS and of SECRETS that this process
-// knows; 0 if it knows none. It needs no lock.
-func (x *Index) Ends() (checkpoints, secrets uint64) { return x.checkpoints.Load(), x.secrets.Load() }
+// End returns the newest acknowledged sequence of SECRETS that this process knows; 0 if it knows
+// none. It needs no lock.
+func (x *Index) End() uint64 { return x.end.Load() }
 
-// Named notes acknowledged sequences of CHECKPOINTS and of SECRETS that a group of the log names.
-func (x *Index) Named(checkpoints, secrets uint64) {
-	raise(&x.checkpoints, checkpoints)
-	raise(&x.secrets, secrets)
-}
-
-func raise(to *atomic.Uint64, seq uint64) {
-	for was := to.Load(); seq > was && !to.CompareAndSwap(was, seq); was = to.Load() {
+// Named notes an acknowledged sequence of SECRETS that a group of the log names.
+func (x *Index) Named(seq uint64) {
+	for was := x.end.Load(); seq > was && !x.end.CompareAndSwap(was, seq); was = x.end.Load() {
 	}
 }
 
@@ -83,12 +77,7 @@ func (x *Index) Witnessed(stream string, seq uint64) {
 		x.changed = map[string]uint64{}
 	}
 	x.acked[stream] = max(x.acked[stream], seq)
-	switch of, _, _ := ParseName(stream); of {
-	case checkpoint.Stream:
-		raise(&x.checkpoints, seq)
-	case SecretStream:
-		raise(&x.secrets, seq)
-	}
+	x.Named(seq)
 	x.changed[stream] = x.acked[stream]
 }
 
@@ -120,20 +109,6 @@ func (x *Index) Write(batch tipstore.Batch, changed map[string]uint64) error {
 	return nil
 }
 
-// Newest enters an acknowledged record of CHECKPOINTS, if it is the newest one.
-func (x *Index) Newest(stream string, seq uint64, body []byte) {
-	if x.Must(stream).Seq > seq {
-		return
-	}
-	if x.Tips != nil {
-		batch := x.Tips.NewBatch()
-		if err := errors.Join(batch.Set(newestKey(stream), Entry{seq, DigestOf(body)}.Encode()), batch.Commit()); err != nil {
-			x.Log.Error().Err(err).Str("stream", stream).Uint64("sequence", seq).Msg("a record is not in the index")
-		}
-	}
-	x.Witnessed(stream, seq)
-}
-
 // Value returns a value of the index, or nil if the index has no such key.
 func (x *Index) Value(key []byte) []byte {
 	if x.Tips == nil {
@@ -146,25 +121,9 @@ func (x *Index) Value(key []byte) []byte {
 	return value
 }
 
-// Must returns the entry of the newest record of CHECKPOINTS. Call it before the read from the
-// server, so that it has no later record.
-func (x *Index) Must(stream string) Entry { return ParseEntry(x.Value(newestKey(stream))) }
-
-// Older returns an error if the server returned an older record than the newest one of the index.
-func (x *Index) Older(stream string, seq uint64, must Entry) error {
-	if must.Seq <= seq {
-		return nil
-	}
-	return x.Damage(stream, must.Seq, "the record is missing; an older one stands there")
-}
-
-// Changed reports whether the record at a sequence must be destroyed, or is not the newest one any
-// more.
+// Changed reports whether the record at a sequence must be destroyed.
 func (x *Index) Changed(stream string, seq uint64) bool {
-	if x.Value(RecordKey(stream, seq)) != nil {
-		return x.Value(EndKey(stream, seq)) != nil
-	}
-	return x.Tips == nil || x.Must(stream).Seq != seq
+	return x.Tips == nil || x.Value(RecordKey(stream, seq)) == nil || x.Value(EndKey(stream, seq)) != nil
 }
 
 // Answered notes the result of a publish. A publish that its caller gave up says nothing about the

@@ -10,7 +10,6 @@ import (
 //
 //	"s" stream 0 sequence   digest                     a record that stays until it is destroyed
 //	"n" stream 0 name       sequence, digest           the newest such record of a name
-//	"r" stream 0            sequence, digest           the newest record of CHECKPOINTS
 //	"x" stream 0 sequence   sequence, state            a value of SECRETS that must be destroyed
 //	"w" stream              sequence, safe sequence    the newest acknowledged sequence; the index is whole up to the safe one
 //	"g" stream 0            sequences, proof           the generations of SECRETS
@@ -28,7 +27,6 @@ const (
 	SpentPrefix   = 'd'
 	EndedPrefix   = 'e'
 	recordPrefix  = 's'
-	newestPrefix  = 'r'
 )
 
 // Digest is a digest of a record.
@@ -51,8 +49,6 @@ func Key(prefix byte, stream, name string) []byte {
 func RecordKey(stream string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(Key(recordPrefix, stream, ""), seq)
 }
-
-func newestKey(stream string) []byte { return Key(newestPrefix, stream, "") }
 
 // RecordsOf is the beginning of the keys of a stream's records.
 func RecordsOf(stream string) []byte { return Key(recordPrefix, stream, "") }

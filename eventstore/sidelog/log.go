@@ -33,12 +33,11 @@ type Server struct {
 	Bytes    uint64 // size from which a stream continues in a new segment
 }
 
-// Log is an endless stream. It consists of segments: streams <name>_1, <name>_2, …, each with
+// Log is an endless stream. It consists of segments: streams SECRETS_1, SECRETS_2, …, each with
 // subjects of its own; sequences go on from one to the next. New messages go into the newest one,
 // and none can reach an older one any more.
 type Log struct {
 	Server
-	Name   string // of the whole stream
 	Root   string // of the subjects
 	Config func(name, subject string) jetstream.StreamConfig
 	// Dropped, if set, returns the number of the newest segment that was dropped, given the
@@ -65,28 +64,28 @@ func (g Segment) Subject(rest string) string {
 }
 
 func (l *Log) segment(number uint32, first uint64) Segment {
-	return Segment{Stream: Name(l.Name, number), Number: number, First: first, root: l.Root}
+	return Segment{Stream: Name(number), Number: number, First: first, root: l.Root}
 }
 
 // Open finds the segments, or makes the first one if it may. It returns the last sequence.
 func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	infos, err := l.Segments(ctx, l.Name, l.Root)
+	infos, err := l.Segments(ctx, l.Root)
 	if err == nil && len(infos) == 0 && create {
 		err = jetapi.CreateStream(ctx, l.JS, l.segmentConfig(l.segment(1, 1)))
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another node, at the same moment
 			err = nil
 		}
 		if err == nil {
-			infos, err = l.Segments(ctx, l.Name, l.Root)
+			infos, err = l.Segments(ctx, l.Root)
 		}
 	}
 	if err == nil && len(infos) == 0 {
 		err = jetstream.ErrStreamNotFound
 	}
 	if err != nil {
-		return 0, fmt.Errorf("eventstore: %s: %w", l.Name, err)
+		return 0, fmt.Errorf("eventstore: %s: %w", SecretStream, err)
 	}
 	first := uint32(1)
 	if l.Dropped != nil {
@@ -98,7 +97,7 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 		infos = slices.DeleteFunc(infos, func(info *jetstream.StreamInfo) bool { return Number(info.Config.Name) < first })
 	}
 	if len(infos) == 0 {
-		return 0, missing(l.Name, first)
+		return 0, missing(first)
 	}
 	l.segments, l.bytes = nil, 0
 	last := uint64(0)
@@ -108,14 +107,14 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 		if i > 0 && i == len(infos)-1 && info.State.Msgs == 0 && info.Config.FirstSeq <= last && l.Sole {
 			if !l.ReadOnly {
 				if err := l.JS.DeleteStream(ctx, info.Config.Name); err != nil {
-					return 0, fmt.Errorf("eventstore: %s: %w", l.Name, err)
+					return 0, fmt.Errorf("eventstore: %s: %w", SecretStream, err)
 				}
 			}
 			break
 		}
 		g := l.segment(Number(info.Config.Name), max(1, info.Config.FirstSeq))
 		if due := first + uint32(i); g.Number != due || i > 0 && g.First <= l.segments[i-1].First || due == 1 && g.First != 1 {
-			return 0, missing(l.Name, due)
+			return 0, missing(due)
 		}
 		l.segments, l.bytes = append(l.segments, g), info.State.Bytes
 		last = max(g.First-1, info.State.LastSeq)
@@ -123,15 +122,15 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 	return last, nil
 }
 
-func missing(stream string, number uint32) error {
-	return fmt.Errorf("%w: %s: segment %d is missing; copy the folder before anything else", fault.ErrUnhealthy, stream, number)
+func missing(number uint32) error {
+	return fmt.Errorf("%w: %s: segment %d is missing; copy the folder before anything else", fault.ErrUnhealthy, SecretStream, number)
 }
 
-// Segments returns the segments of a stream in their order, given the root of its subjects.
-func (s Server) Segments(ctx context.Context, stream, root string) (infos []*jetstream.StreamInfo, err error) {
+// Segments returns the segments in their order, given the root of their subjects.
+func (s Server) Segments(ctx context.Context, root string) (infos []*jetstream.StreamInfo, err error) {
 	all, err := jetapi.ListStreams(ctx, s.JS, root+".>")
 	for _, info := range all {
-		if of, _, ok := ParseName(info.Config.Name); ok && of == stream {
+		if IsSegment(info.Config.Name) {
 			infos = append(infos, info)
 		}
 	}

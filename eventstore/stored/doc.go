@@ -7,6 +7,6 @@
 //
 //	log           engine
 //	servers       archive, backup, backup/restore, remote
-//	streams       blocks, checkpointlog, jetapi, secretlog, sidelog
+//	streams       blocks, jetapi, secretlog, sidelog
 //	bytes       ► stored
 package stored

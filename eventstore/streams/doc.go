@@ -1,8 +1,9 @@
 // Package streams has the kinds of the log's shards, and the names of their streams, the segments.
 //
-// A shard holds events of the log, or the records of deliveries beside it. Kind has everything that
-// is special of the two; the package comment of eventstore has the layout. The package knows no
-// server and no file; package sidelog names the streams beside the log that are no shards.
+// A shard holds events of the log, or beside it the records of deliveries or the checkpoints. Kind
+// has everything that is special of them; the package comment of eventstore has the layout. The
+// package knows no server and no file; package sidelog names the streams of secrets, which are no
+// shards.
 //
 // # Place
 //
@@ -12,5 +13,5 @@
 //	streams       secretlog
 //	streams     ► streams
 //	streams       deliverylog, sidelog
-//	bytes         format
+//	bytes         checkpoint, format
 package streams

@@ -3,6 +3,7 @@ package streams
 import (
 	"time"
 
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 )
@@ -10,9 +11,15 @@ import (
 // Kind has the properties in which shards differ. No other code distinguishes the shards of a log:
 // each is a sequence of groups in segments, with hashes, tips, a witness and an owner.
 type Kind struct {
+	// Records is what the frames are called in metrics.
+	Records string
 	// Events: the frames are events. Checkpoints cover them, and readers of the log get them. The
 	// frames of another kind are records beside the log, and there is one shard of it.
 	Events bool
+	// Covers: a record covers the events up to a moment, and is written after it. So the moment of
+	// a back-up does not wait for the end of this shard: its groups are not held meanwhile, and
+	// name no group of another shard, which may be from after the moment.
+	Covers bool
 	// Floor is the key of the record that names the dropped segments: the oldest one may be dropped
 	// as a whole. Without a key no segment is dropped: a missing one is damage.
 	Floor format.Key
@@ -27,19 +34,24 @@ type Kind struct {
 
 // The kinds of shards.
 var (
-	events = Kind{Events: true, GroupBytes: format.MaxGroupBytes, name: "LEDGER_", root: "ledger"}
+	events = Kind{Records: "events", Events: true, GroupBytes: format.MaxGroupBytes, name: "LEDGER_", root: "ledger"}
 	// The first record of a delivery overtakes the records of outcomes, because its webhook has not
 	// been sent yet.
 	deliveries = Kind{
-		Floor: deliverylog.FloorKey, GroupBytes: format.MaxRecordBytes, Overtaken: 50 * time.Millisecond,
+		Records: "deliveries",
+		Floor:   deliverylog.FloorKey, GroupBytes: format.MaxRecordBytes, Overtaken: 50 * time.Millisecond,
 		name: deliverylog.StreamName, root: "deliveries",
 	}
+	checkpoints = Kind{Records: "checkpoints", Covers: true, GroupBytes: format.MaxRecordBytes, name: checkpoint.Stream, root: "checkpoints"}
 )
 
 // KindOf returns the kind of a shard.
 func KindOf(shard int) *Kind {
-	if shard == deliverylog.ShardNumber {
+	switch shard {
+	case deliverylog.ShardNumber:
 		return &deliveries
+	case checkpoint.ShardNumber:
+		return &checkpoints
 	}
 	return &events
 }
@@ -56,8 +68,10 @@ func (k *Kind) FloorIn(r *format.Recorded) (deliverylog.Floor, error) {
 // Drops reports whether the oldest segment may be dropped.
 func (k *Kind) Drops() bool { return k.Floor != format.Key{} }
 
-// Has reports whether an aggregate's frames are in shards of the kind.
-func (k *Kind) Has(aggregate string) bool { return k.Events == IsEvent(aggregate) }
+// Has reports whether the frames of a key are in shards of the kind.
+func (k *Kind) Has(key format.Key) bool {
+	return k.Events == IsEvent(key.Aggregate) && k.Covers == (key == checkpoint.Key)
+}
 
 // IsEvent reports whether an aggregate's frames are events of the log.
 func IsEvent(aggregate string) bool {
@@ -71,7 +85,7 @@ func IsEvents(shard int) bool { return KindOf(shard).Events }
 func Drops(shard int) bool { return KindOf(shard).Drops() }
 
 // Beside are the numbers of the shards with records beside the log.
-var Beside = []int{deliverylog.ShardNumber}
+var Beside = []int{deliverylog.ShardNumber, checkpoint.ShardNumber}
 
 // All returns the numbers of all shards of a log with n shards of events, those first.
 func All(n int) (all []int) {

@@ -16,14 +16,19 @@ import (
 // Account is the NATS account that holds the log. Its name is part of the folder layout.
 const Account = "LEDGER"
 
-// Metadata of every segment: the number of the log's shards, and its id.
+// Metadata of every segment: the number of the log's shards, its id, and its format. A log is never
+// opened with another number of shards than it was made with.
 const (
 	MetadataShards = "payledger-shards"
 	MetadataLog    = "payledger-log"
+	MetadataFormat = "payledger-format"
 )
 
+// Format is the format of the logs that this build writes and reads.
+const Format = "4"
+
 // Roots are the first tokens of the subjects.
-var Roots = []string{events.root, deliveries.root}
+var Roots = []string{events.root, deliveries.root, checkpoints.root}
 
 // Needed returns the number of streams that a log needs room for: those of a new log, their next
 // segments, and the registry of nodes.
@@ -87,10 +92,18 @@ func OldFormat(found string) error {
 	return fmt.Errorf("%w: %s; keep the version that wrote it for this data, and give this one an empty folder", ErrOldFormat, found)
 }
 
+// CheckFormat returns ErrOldFormat for a segment's metadata of another format.
+func CheckFormat(metadata map[string]string) error {
+	if f := metadata[MetadataFormat]; f != Format {
+		return OldFormat(fmt.Sprintf("format %q instead of %q", f, Format))
+	}
+	return nil
+}
+
 // Old reports whether a name is of an older version's log.
 func Old(name string) bool {
 	_, _, ok := Parse(name)
-	return !ok && (strings.HasPrefix(name, events.name) || strings.HasPrefix(name, deliveries.name)) || slices.Contains(sidelog.Streams, name)
+	return !ok && slices.ContainsFunc([]*Kind{&events, &deliveries, &checkpoints}, func(k *Kind) bool { return strings.HasPrefix(name, k.name) }) || name == sidelog.SecretStream
 }
 
 // Subject returns the subject of a segment.

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
 	"payledger/eventstore/streams"
 )
 
@@ -20,7 +23,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{
 		"", "LEDGER", "LEDGER_", "LEDGER_0", "LEDGER_1_", "LEDGER__1", "LEDGER_x_1", "LEDGER_0_x", "LEDGER_00_1", "LEDGER_0_01", "LEDGER_+1_1", "LEDGER_0_1_1",
-		"LEDGER_65534_1", "LEDGER_0_4294967296", "DELIVERIES", "DELIVERIES_", "DELIVERIES_01", "DELIVERIES_0_1", "CHECKPOINTS_1", "SECRETS_1",
+		"LEDGER_65534_1", "LEDGER_0_4294967296", "DELIVERIES", "DELIVERIES_", "DELIVERIES_01", "DELIVERIES_0_1", "CHECKPOINTS", "LEDGER_65533_1", "SECRETS_1",
 	} {
 		if shard, number, ok := streams.Parse(name); ok {
 			t.Errorf("%q is segment %d of shard %d", name, number, shard)
@@ -28,8 +31,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestKinds: the shards of a log come first, and checkpoints cover only these. Only records beside
-// the log are dropped, and an aggregate is in the shards of one kind.
+// TestKinds: the shards of a log come first, and checkpoints cover only these. Only records of
+// deliveries are dropped, and the frames of a key are in the shards of one kind.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	all := streams.All(2)
@@ -37,12 +40,17 @@ func TestKinds(t *testing.T) {
 		t.Errorf("the shards are %v", all)
 	}
 	for _, shard := range all {
-		if streams.IsEvents(shard) != (shard < 2) || streams.Drops(shard) != (shard >= 2) {
+		if streams.IsEvents(shard) != (shard < 2) || streams.Drops(shard) != (shard == deliverylog.ShardNumber) {
 			t.Errorf("shard %d has events: %t; drops segments: %t", shard, streams.IsEvents(shard), streams.Drops(shard))
 		}
-		for _, aggregate := range []string{"payment", "delivery", "beside"} {
-			if streams.KindOf(shard).Has(aggregate) != ((aggregate == "payment") == (shard < 2)) {
-				t.Errorf("shard %d and %s", shard, aggregate)
+		for key, of := range map[format.Key]*streams.Kind{
+			{Account: "acct", Aggregate: "payment", ID: "p"}:  streams.KindOf(0),
+			{Account: "acct", Aggregate: "delivery", ID: "d"}: streams.KindOf(deliverylog.ShardNumber),
+			deliverylog.FloorKey:                              streams.KindOf(deliverylog.ShardNumber),
+			checkpoint.Key:                                    streams.KindOf(checkpoint.ShardNumber),
+		} {
+			if streams.KindOf(shard).Has(key) != (streams.KindOf(shard) == of) {
+				t.Errorf("shard %d and %s", shard, key)
 			}
 		}
 	}

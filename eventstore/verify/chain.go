@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"payledger/eventstore"
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 	"payledger/eventstore/streams"
 )
@@ -21,6 +22,7 @@ type chain struct {
 	away   int                 // aggregates of the shard in the scratch store
 	tail   map[format.Key]bool // aggregates with events that the tip store has not applied
 	hashes chan<- leaves       // for the tree
+	covers chan<- numbered     // of the checkpoints, for the tree
 
 	newestTips *tips // nil: the check looks them up
 
@@ -76,6 +78,9 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 			return err
 		}
 	}
+	if c.shard == checkpoint.ShardNumber {
+		return c.checkpoints(ctx, g)
+	}
 	if !streams.IsEvents(c.shard) {
 		return c.deliveries(ctx, g)
 	}
@@ -109,6 +114,27 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 // headBefore returns the end before a group, as far as the group names it.
 func headBefore(g *format.Group) format.Head {
 	return format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
+}
+
+func (c *chain) checkpoints(ctx context.Context, g *format.Group) error {
+	for _, r := range g.Frames {
+		found, err := checkpoint.Of(r)
+		if err == nil && found.Number != r.Number {
+			err = fmt.Errorf("it is checkpoint %d, and stands in the place of checkpoint %d", found.Number, r.Number)
+		}
+		if err != nil {
+			if err := c.report(Fault{Stream: c.stream, Sequence: g.Seq, Difference: err.Error()}); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case c.covers <- numbered{c.stream, found}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 func (c *chain) deliveries(ctx context.Context, g *format.Group) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/domain/seedtest"
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -151,11 +152,14 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	forged := r.forge(t, 1)
-	if _, err := r.js.Publish(t.Context(), "checkpoints.1.c", []byte("no checkpoint")); err != nil {
+	covers, _ := r.newest(t, checkpoint.ShardNumber)
+	open := covers[len(covers)-1]
+	_, number, _ := streams.Parse(open)
+	if _, err := r.js.Publish(t.Context(), streams.Subject(checkpoint.ShardNumber, number), []byte("no checkpoint")); err != nil {
 		t.Fatal(err)
 	}
 	faults, _ = r.served(t, r.access, nil)
-	for _, want := range []string{forged, "SECRETS at sequence " + strconv.FormatUint(secrets.End()-1, 10)} {
+	for _, want := range []string{forged, open + " at sequence ", "SECRETS at sequence " + strconv.FormatUint(secrets.End()-1, 10)} {
 		if !slices.ContainsFunc(faults, func(f verify.Fault) bool { return strings.HasPrefix(f.String(), want) }) {
 			t.Errorf("no fault %q: %v", want, faults)
 		}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -47,7 +48,7 @@ func (r *run) compareEnds(ctx context.Context, chains []*chain) error {
 	}
 	for _, c := range chains {
 		if w := c.ends.witness; c.log != nil && byShard[w.Shard] != nil {
-			if err := byShard[w.Shard].reaches(ctx, c, w); err != nil {
+			if err := byShard[w.Shard].reaches(ctx, fmt.Sprintf("shard %d", c.shard), w.Link); err != nil {
 				return err
 			}
 		}
@@ -55,45 +56,55 @@ func (r *run) compareEnds(ctx context.Context, chains []*chain) error {
 			return err
 		}
 	}
-	if err := r.besideReaches(ctx, checkpoint.Stream, beside.Checkpoints); err != nil {
-		return err
+	if c := byShard[checkpoint.ShardNumber]; c != nil {
+		if err := c.reaches(ctx, "the log", format.Link{Seq: beside.Checkpoints}); err != nil {
+			return err
+		}
 	}
-	return r.besideReaches(ctx, sidelog.SecretStream, beside.Secrets)
+	return r.secretsReach(ctx, beside.Secrets)
 }
 
-func (r *run) besideReaches(ctx context.Context, of string, seq uint64) error {
-	if seq == 0 || r.spoiledBeside(of) {
+func (r *run) secretsReach(ctx context.Context, seq uint64) error {
+	if seq == 0 || r.Archive.FilesInUse() && r.anyDamaged(sidelog.IsSegment) {
 		return nil
 	}
-	there, err := r.Archive.Reaches(ctx, of, seq)
+	there, err := r.Archive.SecretsReach(ctx, seq)
 	if err != nil || there {
 		return err
 	}
-	return r.damaged(of, seq, "it ends before this record, which the log names")
+	return r.damaged(sidelog.SecretStream, seq, "it ends before this record, which the log names")
 }
 
-// reaches checks that the shard has a group that another shard names as acknowledged. The group may
-// stand after the archive's end.
-func (c *chain) reaches(ctx context.Context, by *chain, w format.Witness) error {
-	if w.Seq <= c.head.Seq {
+// reaches checks that the shard has a group that others name as acknowledged, and that it has the
+// hash, if one is named. The group may stand after the archive's end.
+func (c *chain) reaches(ctx context.Context, by string, named format.Link) error {
+	if named.Seq <= c.head.Seq {
 		return nil
 	}
-	difference := fmt.Sprintf("shard %d ends here, but shard %d names its group %d", c.shard, by.shard, w.Seq)
+	difference := fmt.Sprintf("%s ends here, but %s names its group %d", c.name(), by, named.Seq)
 	err := c.Archive.Later(ctx, c.shard, func(g *format.Group) bool {
 		switch {
-		case g.Seq < w.Seq:
+		case g.Seq < named.Seq:
 			return true
-		case g.Seq == w.Seq && g.Hash == w.Hash:
+		case g.Seq == named.Seq && (g.Hash == named.Hash || named.Hash == format.Hash{}):
 			difference = ""
 		default:
-			difference = fmt.Sprintf("shard %d names another group %d of shard %d", by.shard, w.Seq, c.shard)
+			difference = fmt.Sprintf("%s names another group %d of %s", by, named.Seq, c.name())
 		}
 		return false
 	})
 	if err != nil || difference == "" {
 		return err
 	}
-	return c.report(Fault{Stream: c.stream, Sequence: c.head.Seq + 1, Difference: difference})
+	return c.report(Fault{Stream: cmp.Or(c.stream, streams.Name(c.shard, 1)), Sequence: c.head.Seq + 1, Difference: difference})
+}
+
+// name returns what the shard is called in a fault.
+func (c *chain) name() string {
+	if c.shard == checkpoint.ShardNumber {
+		return checkpoint.Stream
+	}
+	return fmt.Sprintf("shard %d", c.shard)
 }
 
 // dropped checks the floor of the deliveries. The record may stand after the archive's end, if a

@@ -16,6 +16,7 @@ import (
 
 	"payledger/domain/seedtest"
 	"payledger/eventstore/archive"
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -320,6 +321,32 @@ var damages = map[string]func(random *rand.Rand, all map[string]*stored) string{
 		name, s, i := chosen(random, all, "CHECKPOINTS_")
 		s.messages[i].Data[random.IntN(len(s.messages[i].Data))] ^= 1
 		return fmt.Sprintf("%s %d", name, s.first+uint64(i))
+	},
+	"the last checkpoint is removed, before groups without one": func(_ *rand.Rand, all map[string]*stored) string {
+		of := shardOf(all, checkpoint.ShardNumber)
+		for segment := len(of) - 1; ; segment-- {
+			s := of[segment]
+			for i := len(s.messages) - 1; i >= 0; i-- {
+				g, err := format.ParseGroup(s.messages[i].Data)
+				if err != nil {
+					panic(err)
+				}
+				if len(g.Frames) == 0 {
+					continue
+				}
+				if segment == len(of)-1 && i == len(s.messages)-1 {
+					behind := g.After(format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates})
+					empty := *s.messages[i]
+					empty.Data = (&format.Group{
+						Kind: format.KindEmpty, Shard: g.Shard, Log: g.Log, Seq: g.Seq + 1, Before: behind.Hash, Events: behind.Events,
+						Aggregates: behind.Aggregates, Witness: format.Witness{Shard: format.NoShard},
+					}).Encode()
+					s.messages = append(s.messages, &empty)
+				}
+				s.messages[i] = nil
+				return fmt.Sprintf("%s %d", s.config.Name, g.Seq)
+			}
+		}
 	},
 	"a secret is removed without a destruction": func(random *rand.Rand, all map[string]*stored) string {
 		for {

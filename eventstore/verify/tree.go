@@ -8,6 +8,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/format"
 )
 
 type numbered struct {
@@ -97,7 +98,7 @@ func (f *forest) fault(c numbered, difference string) error {
 		return nil
 	}
 	f.wrong = true
-	return f.report(Fault{Stream: c.stream, Sequence: c.Number, Difference: difference})
+	return f.report(Fault{Stream: c.stream, Sequence: format.GroupOf(c.Place), Difference: difference})
 }
 
 // mostOther bounds the faults of checkpoints that are reported: with the key of another ledger, all
@@ -109,7 +110,7 @@ func (f *forest) otherFault(c numbered, difference string) error {
 	if f.other++; f.wrong || f.other > mostOther {
 		return nil
 	}
-	return f.report(Fault{Stream: c.stream, Sequence: c.Number, Difference: difference})
+	return f.report(Fault{Stream: c.stream, Sequence: format.GroupOf(c.Place), Difference: difference})
 }
 
 // grow adds the events of a shard up to a group. It returns false if the shard ends before.

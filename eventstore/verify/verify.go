@@ -17,7 +17,6 @@ import (
 	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/workers"
 )
@@ -214,14 +213,6 @@ func (r *run) spoiled(shard int) bool {
 	})
 }
 
-// spoiledBeside is spoiled for a stream beside the log.
-func (r *run) spoiledBeside(of string) bool {
-	return r.Archive.FilesInUse() && r.anyDamaged(func(stream string) bool {
-		name, _, is := sidelog.ParseName(stream)
-		return is && name == of
-	})
-}
-
 func (r *run) showProgress() (end func()) {
 	if r.Progress == nil {
 		return func() {}
@@ -233,7 +224,7 @@ func (r *run) showProgress() (end func()) {
 	})
 }
 
-// all reads all shards and the checkpoints, concurrently.
+// all reads all shards, concurrently.
 func (r *run) all(parent context.Context) (result Result, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -246,7 +237,7 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 		})
 	}
 	r.owners = owners{cache.New[fact](factsKept, func(struct{}) int { return 1 }, nil)}
-	f := &forest{run: r}
+	f, covers := &forest{run: r}, make(chan numbered, groupsAhead)
 	var chains []*chain
 	shards := streams.All(r.Archive.Shards)
 	if r.Only != "" {
@@ -255,10 +246,13 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 	for _, n := range shards {
 		if r.spoiled(n) {
 			f.wrong = true
-			if streams.IsEvents(n) {
+			switch {
+			case streams.IsEvents(n):
 				none := make(chan leaves)
 				close(none)
 				f.shards = append(f.shards, none)
+			case n == checkpoint.ShardNumber:
+				close(covers)
 			}
 			continue
 		}
@@ -267,17 +261,14 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 			hashes := make(chan leaves, groupsAhead)
 			c.hashes, f.shards = hashes, append(f.shards, hashes)
 		}
+		if n == checkpoint.ShardNumber {
+			c.covers = covers
+		}
 		chains = append(chains, c)
 		start(func() error { return c.read(ctx) })
 	}
 	if r.Only == "" {
-		checkpoints := make(chan numbered, groupsAhead)
-		if r.spoiledBeside(checkpoint.Stream) {
-			close(checkpoints)
-		} else {
-			start(func() error { return r.readCheckpoints(ctx, checkpoints) })
-		}
-		start(func() error { return f.check(ctx, checkpoints) })
+		start(func() error { return f.check(ctx, covers) })
 	}
 	running.Wait()
 	if err := context.Cause(ctx); err != nil {
@@ -297,6 +288,9 @@ func (c *chain) read(ctx context.Context) (err error) {
 	defer func() {
 		if c.hashes != nil && err == nil {
 			close(c.hashes)
+		}
+		if c.covers != nil {
+			close(c.covers)
 		}
 	}()
 	if err := c.readTail(ctx); err != nil {
@@ -342,18 +336,6 @@ func (c *chain) readTail(ctx context.Context) error {
 	})
 }
 
-func (r *run) readCheckpoints(ctx context.Context, to chan<- numbered) error {
-	defer close(to)
-	return r.Archive.Checkpoints(ctx, r.damaged, func(stream string, c checkpoint.Checkpoint) error {
-		select {
-		case to <- numbered{stream, c}:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	})
-}
-
 // sum adds up the shards, and compares the number of tips.
 func (r *run) sum(chains []*chain, f *forest) (result Result, err error) {
 	result = Result{Checkpoints: f.number, Size: f.last.Size, Root: hex.EncodeToString(f.last.Root), Signed: r.Verifier != nil, Tips: r.Archive.HasTips()}
@@ -369,7 +351,7 @@ func (r *run) sum(chains []*chain, f *forest) (result Result, err error) {
 			}
 		}
 	}
-	if r.Only != "" || !result.Tips || len(chains) <= r.Archive.Shards { // not all shards were read
+	if r.Only != "" || !result.Tips || len(chains) < len(streams.All(r.Archive.Shards)) { // not all shards were read
 		return result, nil
 	}
 	var halves [archive.Halves]uint64

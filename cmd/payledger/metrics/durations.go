@@ -69,7 +69,7 @@ func (d *Durations) Request(route string, status int, took time.Duration, trace 
 }
 
 // Append counts an append (eventstore.Timed).
-func (d *Durations) Append(deliveries bool, took time.Duration, err error, request string) {
+func (d *Durations) Append(records string, took time.Duration, err error, request string) {
 	result := "unknown"
 	switch {
 	case err == nil:
@@ -79,19 +79,12 @@ func (d *Durations) Append(deliveries bool, took time.Duration, err error, reque
 	case errors.Is(err, eventstore.ErrRefused):
 		result = "refused"
 	}
-	observe(d.appends.WithLabelValues(records(deliveries), result), took, request)
+	observe(d.appends.WithLabelValues(records, result), took, request)
 }
 
 // Sync counts the write of a group (eventstore.Timed).
-func (d *Durations) Sync(deliveries bool, took time.Duration) {
-	observe(d.syncs.WithLabelValues(records(deliveries)), took, "")
-}
-
-func records(deliveries bool) string {
-	if deliveries {
-		return "deliveries"
-	}
-	return "events"
+func (d *Durations) Sync(records string, took time.Duration) {
+	observe(d.syncs.WithLabelValues(records), took, "")
 }
 
 // Attempt counts an attempt to send a webhook (notifier.Config.Timed).

@@ -109,8 +109,8 @@ func TestMetricsDurations(t *testing.T) {
 func TestMetricsAppendResults(t *testing.T) {
 	d := metrics.NewDurations()
 	for _, err := range []error{nil, eventstore.ErrConflict, fmt.Errorf("%w: full", eventstore.ErrRefused), fmt.Errorf("%w: late", eventstore.ErrUnknown)} {
-		d.Append(false, time.Millisecond, err, strings.Repeat("x", 200))
-		d.Append(true, time.Millisecond, err, "\xff")
+		d.Append("events", time.Millisecond, err, strings.Repeat("x", 200))
+		d.Append("deliveries", time.Millisecond, err, "\xff")
 	}
 	page := histograms(t, d)
 	for _, records := range []string{"events", "deliveries"} {

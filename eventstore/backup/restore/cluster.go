@@ -16,7 +16,6 @@ import (
 
 	"payledger/eventstore/archive"
 	"payledger/eventstore/backup"
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/external"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/remote"
@@ -103,7 +102,7 @@ func (t *target) leftovers(ctx context.Context) (names []string, err error) {
 	for _, info := range list {
 		name := info.Config.Name
 		_, _, ours := streams.Parse(name)
-		if !ours && !sidelog.Beside(name) {
+		if !ours && !sidelog.IsSegment(name) {
 			continue
 		}
 		if name == firstStream {
@@ -155,14 +154,14 @@ func (b *Backup) check(ctx context.Context, t *target, to Target) error {
 	for _, e := range b.Ends {
 		ends[e.Shard] = e.Sequence
 	}
-	files := archive.OfServed(archive.Served{Log: log, Ends: ends, Events: b.Events, Checkpoints: b.Checkpoint, Secrets: t.secretsEnd()})
+	files := archive.OfServed(archive.Served{Log: log, Ends: ends, Events: b.Events, Secrets: t.secretsEnd()})
 	return to.Verify(ctx, files, log.Secrets())
 }
 
 // secretsEnd returns the last sequence of SECRETS that has a message.
 func (t *target) secretsEnd() (last uint64) {
 	for name, s := range t.streams {
-		if sidelog.IsSecrets(name) {
+		if sidelog.IsSegment(name) {
 			last = max(last, s.kept)
 		}
 	}
@@ -174,7 +173,7 @@ func (s *stream) compareOn(ctx context.Context, log *remote.Log) error {
 	digest := sha256.New()
 	if s.kept > 0 {
 		filler, _ := secretlog.Filler(s.name)
-		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || sidelog.IsSecrets(s.name), func(r stored.Message) error {
+		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || sidelog.IsSegment(s.name), func(r stored.Message) error {
 			if r.Subject == filler { // a replica has not purged it yet
 				return nil
 			}
@@ -217,15 +216,12 @@ func (b *Backup) beside(t *target) error {
 	if t.replicas == 1 {
 		return nil
 	}
-	if len(sidelog.SegmentsOf(checkpoint.Stream, b.Streams)) == 0 {
-		return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, checkpoint.Stream)
-	}
 	for _, shard := range streams.Beside {
 		if len(streams.Segments(shard, b.Streams)) == 0 {
 			return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, streams.Shard(shard))
 		}
 	}
-	if len(sidelog.SegmentsOf(sidelog.SecretStream, slices.Collect(maps.Keys(t.streams)))) == 0 {
+	if len(sidelog.Segments(slices.Collect(maps.Keys(t.streams)))) == 0 {
 		return fmt.Errorf("%w: the keys have no segment of %s", backup.ErrDamaged, sidelog.SecretStream)
 	}
 	return nil

@@ -34,5 +34,5 @@
 //	servers     ► backup/restore
 //	servers       archive, backup, embedded, external, remote
 //	streams       blocks, jetapi, secretlog, sidelog, streams
-//	bytes         checkpoint, format, stored
+//	bytes         format, stored
 package restore

@@ -32,7 +32,7 @@ func (b *Backup) into(ctx context.Context, t *target, progress func(done, of uin
 	return b.beside(t)
 }
 
-// stream restores one segment of a shard, of the records of deliveries, or of CHECKPOINTS.
+// stream restores one segment of a shard.
 func (b *Backup) stream(ctx context.Context, t *target, name string, events func(uint64)) error {
 	var to *stream
 	shard, _, ours := streams.Parse(name)
@@ -115,7 +115,7 @@ func (t *target) fill(ctx context.Context, to *stream, before uint64) error {
 }
 
 func (b *Backup) createSecrets(ctx context.Context, t *target, h backup.Header, segments *[]string) error {
-	*segments = sidelog.SegmentsOf(sidelog.SecretStream, slices.Collect(maps.Keys(h.Configs)))
+	*segments = sidelog.Segments(slices.Collect(maps.Keys(h.Configs)))
 	for _, name := range *segments {
 		if _, err := t.create(ctx, name, h.Configs[name]); err != nil {
 			return err

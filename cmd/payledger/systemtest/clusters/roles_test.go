@@ -155,7 +155,7 @@ func TestRoles(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folders[0], ledger.ViewsFolder)); !os.IsNotExist(err) {
 		t.Errorf("the node without views has a folder for them: %v", err)
 	}
-	apptest.Eventually(t, func() bool { return views.Ledger.Store.Owned() == 0 && api.Ledger.Store.Owned() == 3 })
+	apptest.Eventually(t, func() bool { return views.Ledger.Store.Owned() == 0 && api.Ledger.Store.Owned() == 4 })
 	listens(t, m)
 	var made struct{ ID, APIKey string } // the change is made at the other node, and holds at both after the answer
 	m.Must(t, "POST", "/management/api-keys", m.Headers(), map[string]any{"name": "second", "scopes": []string{"transactions:retrieve"}}).Decode(t, &made)

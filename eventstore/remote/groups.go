@@ -1,0 +1,75 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/stored"
+	"payledger/eventstore/streams"
+)
+
+// checkpointBefore returns the newest checkpoint up to an end of their shard; the zero value if
+// there is none.
+func (l *Log) checkpointBefore(ctx context.Context, end format.Head) (c checkpoint.Checkpoint, err error) {
+	for low, high, at := end.Events, end.Seq, end.Seq; end.Events > 0; at = low + (high-low)/2 {
+		g, err := l.groupAtLeader(ctx, checkpoint.ShardNumber, at)
+		if err != nil {
+			return c, err
+		}
+		through := g.Events + uint64(len(g.Frames))
+		switch {
+		case through < end.Events:
+			low = at + 1
+		case g.Events == end.Events: // no checkpoint stands behind it
+			high = at - 1
+		default:
+			if c, err = checkpoint.Of(g.Frames[len(g.Frames)-1]); err == nil {
+				err = c.CheckShards(l.Shards)
+			}
+			if err != nil {
+				err = fault.Damage(streams.Shard(checkpoint.ShardNumber), at, err)
+			}
+			return c, err
+		}
+		if low > high {
+			return c, fault.Damage(streams.Shard(checkpoint.ShardNumber), at, errors.New("the counts of the groups do not fit each other"))
+		}
+	}
+	return c, nil
+}
+
+// groupAtLeader returns a group as the leader of its stream has it. A missing one is damage, unless
+// the leader is without its cluster.
+func (l *Log) groupAtLeader(ctx context.Context, shard int, seq uint64) (*format.Group, error) {
+	segments, configs := l.Segments(shard), l.configs()
+	for i := len(segments) - 1; i >= 0; i-- {
+		if configs[segments[i]].FirstSeq > seq {
+			continue
+		}
+		m, err := l.AtLeader(ctx, segments[i], seq)
+		if errors.Is(err, fault.ErrNotFound) {
+			err = fault.Damage(segments[i], seq, errors.New("the message is missing"))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return parsed(segments[i], shard, m)
+	}
+	return nil, fault.Damage(streams.Name(shard, 1), seq, errors.New("the stream is gone"))
+}
+
+// parsed returns the group in a message of a stream.
+func parsed(stream string, shard int, m stored.Message) (*format.Group, error) {
+	g, err := format.ParseGroup(m.Body)
+	if err == nil && (g.Seq != m.Seq || g.Shard != shard) {
+		err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
+	}
+	if err != nil {
+		return nil, fault.Damage(stream, m.Seq, err)
+	}
+	return g, nil
+}
