@@ -33,7 +33,6 @@ type membership struct {
 	majority bool                       // reads rest on no lease
 	others   atomic.Pointer[OtherNodes] // nil: unknown
 	serving  atomic.Pointer[[]string]   // the names of the nodes that serve, as of the last look
-	mixed    atomic.Bool                // a node knows no owners: it appends without asking one
 	share    ownership.Share
 	leaving  atomic.Bool
 	echo     *nats.Subscription
@@ -53,7 +52,7 @@ type origin struct {
 // caller holds the lock, and calls sendNext afterwards.
 func (h *shard) admit(b *entry) {
 	switch {
-	case b.group || h.s.majority || h.s.mixed.Load() || !h.owner.Owns():
+	case b.group || h.s.majority || !h.owner.Owns():
 		h.queue.readers = append(h.queue.readers, b)
 	case h.underWay(b.keys):
 		h.exchange.reading = append(h.exchange.reading, b)
@@ -69,7 +68,7 @@ func (h *shard) admit(b *entry) {
 // may hold an aggregate: then its tip is the newest one. The zero key stands for the whole shard.
 // The caller holds the lock.
 func (h *shard) readable(key format.Key) bool {
-	if h.s.majority || h.s.mixed.Load() || !h.owner.Owns() || h.beyond.holds(key) || key == (format.Key{}) && h.beyond.busy() || !h.owner.Holds() {
+	if h.s.majority || !h.owner.Owns() || h.beyond.holds(key) || key == (format.Key{}) && h.beyond.busy() || !h.owner.Holds() {
 		return false
 	}
 	h.renewSoon()
@@ -276,7 +275,6 @@ func (h *shard) findOwner(ctx context.Context) error {
 type OtherNodes struct {
 	Serving func() []string // the names of the nodes that serve, this one included: the shards are shared out evenly among them
 	Guests  func() []string // those of them that keep no shard while another one serves; nil: none
-	Mixed   func() bool     // a node is of a build that appends without asking the owner: no read rests on a lease; nil: never
 }
 
 // ShareWith sets what the store asks about the nodes of its cluster.
@@ -285,7 +283,6 @@ func (s *Store) ShareWith(n OtherNodes) { s.others.Store(&n); s.note(n) }
 func (s *Store) note(n OtherNodes) {
 	serving := n.Serving()
 	s.serving.Store(&serving)
-	s.mixed.Store(n.Mixed != nil && n.Mixed())
 }
 
 // shareShards hands shards over to nodes that own fewer, one after the other, and all shards if

@@ -173,7 +173,7 @@ func (h *shard) askEnd(ctx context.Context, key format.Key) error {
 	h.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, h.s.api.Patience())
 	defer cancel()
-	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || h.s.mixed.Load() || eventstore.Demands(ctx, eventstore.Majority)}
+	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || eventstore.Demands(ctx, eventstore.Majority)}
 	if key != (format.Key{}) {
 		b.keys = []format.Key{key}
 	}

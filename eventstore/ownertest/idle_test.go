@@ -16,7 +16,7 @@ const viewsEvery = 250 * time.Millisecond // between two looks of a node's views
 // follow lets a node do what a serving node does without requests: it beats, a reader takes the
 // events of the fan-out, and at intervals it asks the other nodes for their ends, as views do.
 func (n *node) follow(ctx context.Context, loops *sync.WaitGroup) {
-	registry := n.register(false)
+	registry := n.register()
 	fanout := eventstore.NewFanout(n.store)
 	reader := fanout.Reader("views", nil)
 	loops.Go(func() { _ = fanout.Run(ctx) })

@@ -17,10 +17,6 @@ import (
 	"payledger/notifier/listener"
 )
 
-// shardOwners stands among the schemas in a node's record: it asks the owner of a shard before it
-// appends. Older builds do not have it.
-const shardOwners = "shard owners"
-
 // joinNodes announces this node to the other nodes of the cluster. It serves only after
 // enterService.
 func (a *App) joinNodes(ctx context.Context) error {
@@ -31,12 +27,10 @@ func (a *App) joinNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	schemas := eventstore.Schemas()
-	schemas[shardOwners] = 1
 	build, _ := debug.ReadBuildInfo() // without it the version is "unknown"
 	version, commit := BuildOf(build)
 	a.Nodes, err = a.Ledger.Store.OpenNodes(ctx, nodes.Config{
-		Self: nodes.Record{Node: id, Address: a.API.URL, Role: a.role(), Build: nodes.Build{Version: version, Commit: commit, Schemas: schemas}},
+		Self: nodes.Record{Node: id, Address: a.API.URL, Role: a.role(), Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas()}},
 		// The account directory, the erasures and the log's own tips have an event when the views
 		// have it.
 		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, Healthy: a.Views.Healthy,
@@ -49,7 +43,7 @@ func (a *App) joinNodes(ctx context.Context) error {
 		return err
 	}
 	a.Ledger.Store.WriteFor(a.Nodes.Reads)
-	a.Ledger.Store.ShareWith(ledger.OtherNodes{Serving: a.serving, Guests: a.guests, Mixed: func() bool { return a.Nodes.Reads(shardOwners) == 0 }})
+	a.Ledger.Store.ShareWith(ledger.OtherNodes{Serving: a.serving, Guests: a.guests})
 	a.Views.AskNodes(func(ctx context.Context, hurry bool) ([]uint64, time.Duration, error) {
 		position, asOf, err := a.Nodes.Ends(ctx, hurry)
 		return position, a.Nodes.Clock() - asOf, err
@@ -75,7 +69,7 @@ func (a *App) guests() []string {
 
 func (a *App) servingAs(fits func(nodes.Role) bool) (ids []string) {
 	for _, node := range a.Nodes.Live() {
-		if node.State == nodes.Serving && node.Build.Schemas[shardOwners] > 0 && fits(node.Role) {
+		if node.State == nodes.Serving && fits(node.Role) {
 			ids = append(ids, node.Node)
 		}
 	}

@@ -1,0 +1,63 @@
+package ownertest
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore"
+	"payledger/eventstore/engine"
+	"payledger/eventstore/nodes"
+)
+
+// register lets a node join the registry of the nodes that serve, as the service does, and share
+// the shards with them.
+func (n *node) register() *nodes.Registry {
+	n.w.t.Helper()
+	began := time.Now()
+	registry, err := n.store.OpenNodes(n.w.t.Context(), nodes.Config{
+		Self:    nodes.Record{Node: n.name, Address: "http://" + n.w.named(n.name), Build: nodes.Build{Version: "v1"}},
+		Applied: n.position, Acknowledged: n.position,
+		WaitFor: func(context.Context, []uint64) error { return nil }, // a store shows what it has applied
+		CatchUp: func(ctx context.Context) error {
+			for shard := range n.w.shards {
+				if _, err := n.store.LastSeq(eventstore.Reading(ctx, eventstore.Majority), shard); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Clock: func() time.Duration { return time.Since(began) + time.Hour }, Logger: zerolog.Nop(),
+	})
+	if err != nil {
+		n.w.t.Fatal(err)
+	}
+	n.w.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		registry.Close(ctx)
+	})
+	if err := registry.Serve(n.w.t.Context()); err != nil {
+		n.w.t.Fatal(err)
+	}
+	n.store.ShareWith(engine.OtherNodes{
+		Serving: func() (names []string) {
+			for _, record := range registry.Live() {
+				if record.State == nodes.Serving {
+					names = append(names, record.Node)
+				}
+			}
+			return names
+		},
+	})
+	return registry
+}
+
+func (n *node) position() []uint64 {
+	position := make([]uint64, n.w.shards)
+	for shard := range position {
+		position[shard] = n.store.Appended(shard)
+	}
+	return position
+}
