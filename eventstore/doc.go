@@ -80,7 +80,7 @@
 // implementation must not stand here: with the engine in this package, a changed line made 58
 // packages of the program compile again (41 s of CPU time); now it makes 2 to 9 (10 to 16 s, of
 // which the link takes 7). A method that is needed above goes into the interface. A stream beside
-// the log (checkpoints, secrets, deliveries) does not, because its package reaches JetStream: its
+// the log (secrets, deliveries, checkpoints) does not, because its package reaches JetStream: its
 // few users name an interface of their own, as ordered.Store.
 //
 // # Deliveries
@@ -115,7 +115,7 @@
 //	at   bytes
 //	  0   4     "PLJ1"
 //	  4   1     kind: 0 events, 1 empty (no event), 2 closing (the last of its segment); + 0x80 if a witness follows, + 0x40 if the
-//	            ends of the streams beside the log follow
+//	            ends of CHECKPOINTS and SECRETS follow
 //	  5   1     compression of the frames: 0 none, 1 zstd with dictionary1.zstd
 //	  6   2     number of frames: 1 to 256 for kind 0, else 0
 //	  8   4     bytes of the frames before compression
@@ -175,11 +175,13 @@
 //
 // A change of a frame or of a group's bytes is a change of the format, not of a schema. Raise
 // Format in streams/streams.go: it is payledger-format in the streams' metadata, and a log with
-// another number is refused before its folder is inspected. Change the first four bytes, PLJ1, so
-// that no other reader takes the new bytes for the old ones. Package remote makes empty groups of
-// its own (cut.go, confirm). Then change "Byte layout" above, TestEmptyGroupBytes and
-// testdata/layout.py, delete testdata/group.json and testdata/frame.hex in engine, and run go test
-// ./eventstore/engine -run TestLayoutVectors -update: it writes only files that are missing.
+// another number is refused before anything of it is read: in a folder, at a cluster, and by a
+// back-up. Raise manifestFormat of package backup, and rename the command that gives a back-up of a
+// running service its moment: a program of another format must get none. Change the first four
+// bytes, PLJ1, so that no other reader takes the new bytes for the old ones. Package remote makes
+// empty groups of its own (cut.go, confirm). Then change "Byte layout" above, TestEmptyGroupBytes
+// and testdata/layout.py, delete testdata/group.json and testdata/frame.hex in engine, and run go
+// test ./eventstore/engine -run TestLayoutVectors -update: it writes only files that are missing.
 //
 // The first release changes this:
 //

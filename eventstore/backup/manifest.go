@@ -122,7 +122,7 @@ func readManifest(path string) (*Manifest, error) {
 		return nil, damaged(err.Error())
 	}
 	if m.Format != manifestFormat {
-		return nil, fmt.Errorf("%s has format %d: this version of payledger reads format %d", path, m.Format, manifestFormat)
+		return nil, fmt.Errorf("%s has format %d, and this version of payledger reads format %d: verify and restore this back-up with the version that made it, and name new folders for the back-ups of this one", path, m.Format, manifestFormat)
 	}
 	return m, nil
 }

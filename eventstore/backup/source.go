@@ -110,6 +110,9 @@ func (s *Source) begin(ctx context.Context) error {
 	if err := exactjson.Unmarshal(config, &description); err != nil {
 		return fault.Damage(streams.Name(0, 1), 1, err)
 	}
+	if err := streams.CheckFormat(description.Metadata); err != nil {
+		return err
+	}
 	s.log = description.Metadata[streams.MetadataLog]
 	if s.shards, err = strconv.Atoi(description.Metadata[streams.MetadataShards]); err != nil || s.log == "" {
 		return fault.Damage(streams.Name(0, 1), 1, errors.New("its description names neither the log nor its shards"))

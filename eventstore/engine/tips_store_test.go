@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore"
 	"payledger/eventstore/archive"
+	"payledger/eventstore/backup"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -267,6 +270,13 @@ func TestEarlierFormatIsRefused(t *testing.T) {
 	}
 	if _, err := archive.Open(dir); !errors.Is(err, streams.ErrOldFormat) {
 		t.Errorf("verify: %v", err)
+	}
+	moment := func(context.Context) (backup.Cut, error) {
+		return backup.Cut{Ends: map[int]uint64{0: 1}, Events: 1}, nil
+	}
+	_, err = backup.Run(testContext(t), backup.Config{Source: backup.Running(dir, moment), Out: t.TempDir(), Keys: t.TempDir(), Now: time.Now})
+	if !errors.Is(err, streams.ErrOldFormat) {
+		t.Errorf("a back-up beside the build before: %v", err)
 	}
 	same(t, "the folder", contentsOf(t, dir), before)
 }

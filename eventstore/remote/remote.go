@@ -108,6 +108,9 @@ func (l *Log) list(ctx context.Context) error {
 	if streams.Restoring(first.Metadata) && !l.restoring {
 		return streams.ErrRestoring
 	}
+	if err := streams.CheckFormat(first.Metadata); err != nil {
+		return err
+	}
 	shards, err := strconv.Atoi(first.Metadata[streams.MetadataShards])
 	if err != nil || shards < 1 || l.Shards > 0 && shards != l.Shards {
 		return fault.Damage(first.Name, 1, errors.New("its description does not say how many shards the log has"))

@@ -89,7 +89,7 @@ var ErrOldFormat = errors.New("eventstore: the log is in a format that this vers
 
 // OldFormat returns the error for a log in an older format, with the remedy.
 func OldFormat(found string) error {
-	return fmt.Errorf("%w: %s; keep the version that wrote it for this data, and give this one an empty folder", ErrOldFormat, found)
+	return fmt.Errorf("%w: %s; keep the version that wrote it for this ledger and its back-ups, and make a new ledger for this one: in an empty folder, or on NATS servers without a log", ErrOldFormat, found)
 }
 
 // CheckFormat returns ErrOldFormat for a segment's metadata of another format.

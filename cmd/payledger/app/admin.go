@@ -110,7 +110,7 @@ func (a *App) openControl(ctx context.Context) (err error) {
 	mux.Handle("/erase-customer", control.Command(a.eraseCustomer))
 	mux.Handle("/analytics-user", control.Command(a.changeAnalyticsUser))
 	mux.Handle("/rebuild", control.Command(audit.RebuildHandler(a.Ledger.Store, views, a.index)))
-	mux.Handle("/backup-cut", control.Command(func(ctx context.Context, _ struct{}, _ func(any) error) (any, error) { return a.Ledger.Store.Cut(ctx) }))
+	mux.Handle("/backup-moment", control.Command(func(ctx context.Context, _ struct{}, _ func(any) error) (any, error) { return a.Ledger.Store.Cut(ctx) }))
 	a.control, err = control.Listen(ctx, a.Options.Data, mux)
 	return err
 }

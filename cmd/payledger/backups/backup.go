@@ -87,7 +87,7 @@ func (c *Backup) source(ctx context.Context) (*backup.Source, error) {
 	service, err := control.Find(ctx, c.Data)
 	if err == nil {
 		return backup.Running(events, func(ctx context.Context) (cut backup.Cut, err error) {
-			err = service.Call(ctx, "backup-cut", struct{}{}, nil, &cut)
+			err = service.Call(ctx, "backup-moment", struct{}{}, nil, &cut)
 			return cut, err
 		}), nil
 	}
