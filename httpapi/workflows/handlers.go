@@ -19,7 +19,7 @@ type Commands interface {
 	// ChangeWorkflow makes a new version of a workflow if the definition differs; enabled nil
 	// leaves that.
 	ChangeWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, d workflow.Definition, enabled *bool) (workflow.Workflow, error)
-	EnableWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, enabled bool) (workflow.Workflow, error)
+	EnableWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, enabled bool, may func(workflow.Definition) error) (workflow.Workflow, error)
 }
 
 // Reader reads the runs of workflows.
