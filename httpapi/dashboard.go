@@ -51,7 +51,7 @@ func (a *API) asUser(ctx context.Context, by frame.Identity, r frame.Request) fr
 		Call: request.Call{Ctx: ctx, ID: by.RequestID, Header: inner.Header, CursorKey: a.ClientTokenKey, AnswerHeader: w.header, Seen: r.Seen},
 	}
 	defer c.releaseMemory()
-	if done := c.answer(); done.abort {
+	if done := c.answer(); done.abort || done.cut != nil || w.full {
 		return frame.Answer{Status: http.StatusInternalServerError, Body: []byte(`{"error":{"errorId":"InternalError","description":"The answer broke off."}}`)}
 	}
 	return frame.Answer{Status: w.status, Body: w.body.Bytes(), Lag: w.header.Get(request.HeaderLag), Revision: c.Revision}
@@ -80,6 +80,7 @@ type held struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+	full   bool // a part of the answer did not fit
 }
 
 // Header, WriteHeader and Write implement http.ResponseWriter.
@@ -87,6 +88,7 @@ func (h *held) Header() http.Header    { return h.header }
 func (h *held) WriteHeader(status int) { h.status = status }
 func (h *held) Write(b []byte) (int, error) {
 	if h.body.Len()+len(b) > heldMost {
+		h.full = true
 		return 0, fmt.Errorf("httpapi: an answer for the dashboard is larger than %d bytes", heldMost)
 	}
 	return h.body.Write(b)
@@ -106,7 +108,7 @@ const (
 	maxFields = 4000
 	// pageSize and exportSize are the memory of a page, and of an exported list, while it is made
 	// and written, about, in bytes.
-	pageSize, exportSize = 2 << 20, 16 << 20
+	pageSize, exportSize = 2 << 20, 32 << 20
 )
 
 // dashboardPage answers a request for a page of the dashboard. It takes one place in the gate for
@@ -138,7 +140,8 @@ func (c *call) dashboardPage() outcome {
 	if shed != nil {
 		return c.failPage(shed)
 	}
-	if done.abort {
+	if done.abort || answer.full { // a half answer must not look like a whole one
+		done.abort = true
 		return done
 	}
 	c.w.WriteHeader(answer.status)

@@ -11,8 +11,12 @@ import (
 	"payledger/projections/csvtext"
 )
 
-// csvMost is the greatest number of payments in one answer, csvPart that in a part.
-const csvMost, csvPart = 20_000, 2000
+const (
+	// csvMost is the greatest number of payments in one answer, csvPart that in a part.
+	csvMost, csvPart = 20_000, 2000
+	// csvBytes is the size at which an answer ends with the next page of payments.
+	csvBytes = 8 << 20
+)
 
 const (
 	headerPart     = "X-Dashboard-Part" // the number of payments that the script requests
@@ -51,7 +55,8 @@ func units(a domain.Amount, c domain.Currency) string {
 
 // export serves the file of the filtered list, from the cursor on: a part for the script of the
 // page, which reads on at the cursor in the header and makes one file of all parts; for a browser
-// without it csvMost payments at most, and the name of a file that is not whole says so.
+// without it csvMost payments at most. Both end earlier at csvBytes. The name of a file that is not
+// whole says so.
 func (f file) export(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)
@@ -91,7 +96,7 @@ func (f file) export(v *frame.Visit) error {
 		if cursor = found.NextCursor; cursor == "" {
 			break
 		}
-		if payments >= most {
+		if w.Flush(); payments >= most || text.Len() >= csvBytes {
 			v.Writer.Header().Set(headerNext, cursor)
 			name += "-first-" + strconv.Itoa(payments)
 			break
