@@ -144,6 +144,7 @@ func TestBulkResend(t *testing.T) {
 	s.shows(200, "Resend these")
 	s.open("/dashboard/bulk/resend?outcome=SUCCEEDED")
 	s.shows(200, "webhooks again?", "Nothing was sent yet.")
+	s.lacks("can be sent")
 	form := s.bulkForm()
 	before := len(r.inbox.at("/"))
 	for range 2 {
@@ -154,5 +155,7 @@ func TestBulkResend(t *testing.T) {
 		}
 	}
 	s.open("/dashboard/bulk/resend?outcome=EXHAUSTED")
-	s.shows(200, "There is nothing to send")
+	s.shows(200, "There is nothing to send", "No delivery that fits the filters can be sent")
+	s.submit("/dashboard/bulk/resend", append(form[:len(form):len(form)], form[2:4]...)...)
+	s.shows(422, "cannot be read")
 }
