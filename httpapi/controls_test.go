@@ -41,7 +41,7 @@ func TestControlCharactersInURLs(t *testing.T) {
 				check(c, r.operation, name, text, want)
 			}
 			for _, part := range strings.Split(r.path, "/") {
-				if name, ok := strings.CutPrefix(part, "{"); ok && r.operation != "eraseCustomer" {
+				if name, ok := strings.CutPrefix(part, "{"); ok && r.operation != "eraseCustomer" && r.operation != "getCustomer" {
 					c := a.postCall(r.operation, "{}")
 					c.Vars = map[string]string{strings.TrimSuffix(name, "}"): text}
 					check(c, r.operation, strings.TrimSuffix(name, "}"), text, want)

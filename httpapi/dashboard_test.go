@@ -475,3 +475,30 @@ func TestFormsHoldNoPlace(t *testing.T) {
 		s.want(s.get("/payments"), 200, "")
 	}
 }
+
+// TestOtherMethods: a request of another method gets a page with the headers of a page, and the
+// methods that the address takes. A slash at the end of an address makes no difference (D1).
+func TestOtherMethods(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	for _, c := range []struct{ method, path, allow string }{
+		{http.MethodPut, "/dashboard/payments", "GET, HEAD"}, {http.MethodOptions, "/dashboard/payments", "GET, HEAD"},
+		{http.MethodDelete, "/dashboard/users", "GET, HEAD, POST"}, {http.MethodPost, "/dashboard/nothing", "GET, HEAD"},
+	} {
+		req, err := http.NewRequest(c.method, s.url+c.path, nil)
+		must(t, err)
+		req.Header.Set("Origin", s.url)
+		res, err := s.browser.Do(req)
+		must(t, err)
+		must(t, res.Body.Close())
+		if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != c.allow || res.Header.Get("Content-Security-Policy") == "" {
+			t.Errorf("%s %s: %s, Allow: %q, %v", c.method, c.path, res.Status, res.Header.Get("Allow"), res.Header)
+		}
+	}
+	s.open("/dashboard/payments/?status=SETTLED")
+	s.shows(200, "Payments")
+	if at := s.now.at; !strings.Contains(at, "/dashboard/payments?status=SETTLED") {
+		t.Errorf("the page is at %s", at)
+	}
+}

@@ -133,9 +133,14 @@ func New(c Config) (*Dashboard, error) {
 const noPage = "GET " + Path + "/"
 
 // elsewhere leads from an address that takes forms only to the page above it: a sign-in after such
-// a form comes there.
+// a form comes there. An address with a slash at its end leads to the page without it (D1).
 func (d *Dashboard) elsewhere(v *frame.Visit) error {
 	at := v.Request.URL.Path
+	if whole := strings.TrimSuffix(at, "/"); whole != at {
+		if found := d.pattern(http.MethodGet, whole); found != "" && found != noPage {
+			return v.Redirect(frame.Address(whole, v.Request.URL.Query()), "")
+		}
+	}
 	if d.pattern(http.MethodPost, at) == "" {
 		return frame.NotFound()
 	}
@@ -185,7 +190,16 @@ func (d *Dashboard) Serve(w http.ResponseWriter, r *http.Request) (served Served
 			"A form of another site was sent to the dashboard. Nothing was done.", "Open the dashboard and do it there.")
 		return
 	}
-	_, seen.Route = d.mux.Handler(r)
+	if _, seen.Route = d.mux.Handler(r); seen.Route == "" { // a page, by another method
+		allowed := []string{http.MethodGet, http.MethodHead}
+		if d.pattern(http.MethodPost, r.URL.Path) != "" {
+			allowed = append(allowed, http.MethodPost)
+		}
+		seen.Header().Set("Allow", strings.Join(allowed, ", "))
+		seen.Gone = d.frame.ShowNotice(seen, r, http.StatusMethodNotAllowed, "This address takes no such request",
+			"The dashboard's pages are read with GET, and its forms are sent with POST. Nothing was done.", "")
+		return
+	}
 	d.mux.ServeHTTP(seen, r)
 	return
 }

@@ -72,7 +72,7 @@ func (h hit) Address() string {
 	case pages[h.Kind] != "":
 		return pages[h.Kind] + url.PathEscape(h.ID)
 	case h.Kind == "customer":
-		return "/dashboard/payments?customer=" + url.QueryEscape(h.ID)
+		return "/dashboard/customers/one?id=" + url.QueryEscape(h.ID)
 	case h.PaymentID != "":
 		return pages["payment"] + url.PathEscape(h.PaymentID)
 	case h.Kind == "payment_attempt":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"payledger/domain/processor"
@@ -113,15 +114,15 @@ func (v *view) markLater(until *time.Time) {
 	}
 }
 
-// times are the layouts of a time in the address and of the field for it. A time without an offset
-// is in UTC.
+// times are the layouts of a time in the address and of the field for it, whose letters may be
+// lower case (D22.8). A time without an offset is in UTC.
 var times = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04"}
 
 const fieldTime = "2006-01-02T15:04:05"
 
 func parseTime(text string) (at time.Time, err error) {
 	for _, layout := range times {
-		if at, err = time.Parse(layout, text); err == nil {
+		if at, err = time.Parse(layout, strings.ToUpper(text)); err == nil {
 			break
 		}
 	}

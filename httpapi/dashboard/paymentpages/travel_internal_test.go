@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -114,6 +115,17 @@ func TestTimesThatGoBack(t *testing.T) {
 		}}
 		if err := v.atTime(second(s).Format(fieldTime), second(59)); v.At != want || (err != nil) != (want == 0) {
 			t.Errorf("at second %d: revision %d, %v", s, v.At, err)
+		}
+	}
+}
+
+// TestTimesInLowerCase: the letters of a time may be lower case, on pages, too (D22.8).
+func TestTimesInLowerCase(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"2026-03-14T09:30:00Z", "2026-03-14T10:30:00+01:00", "2026-03-14T09:30:00", "2026-03-14T09:30"} {
+		want, err := parseTime(text)
+		if got, lowerErr := parseTime(strings.ToLower(text)); err != nil || lowerErr != nil || !got.Equal(want) {
+			t.Errorf("%s is %s, %v; in lower case %s, %v", text, want, err, got, lowerErr)
 		}
 	}
 }
