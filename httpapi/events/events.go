@@ -46,7 +46,7 @@ func typeRules(v *validation.Violations, c *request.Call) {
 	known := eventjson.Types()
 	for _, name := range request.Several(c.Query, "types") {
 		if _, found := slices.BinarySearch(known, name); name != "" && !found {
-			v.Add("$.types", "has no event type "+strconv.Quote(name))
+			v.Add("$.types", "has an unknown event type")
 		}
 	}
 }

@@ -170,8 +170,8 @@ func TestRulesOfLists(t *testing.T) {
 		}
 	}
 	same(t, "types", r.faults("listAuditLog", r.query("type=account.created,webhook.replay_requested&type=payment.captured")), nil)
-	for query, want := range map[string]string{"type=account.created,account.made": `"account.made"`, "type=account.made&type=a%22b": `"a\"b"`} {
-		same(t, query, r.faults("listAuditLog", r.query(query)), []string{"$.type has no event type " + want})
+	for _, query := range []string{"type=account.created,account.made", "type=4111111111111111&type=a%22b"} {
+		same(t, query, r.faults("listAuditLog", r.query(query)), []string{"$.type has an unknown event type"}) // the value may be a card number
 	}
 }
 

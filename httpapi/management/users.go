@@ -81,8 +81,9 @@ func checkRole(c *request.Call, role account.Role) error {
 			"The role %s has scopes that the API key lacks: %s. Use a key that has them.", role, strings.Join(lacks, ", "))
 	}
 	if c.Key.ExpiresAt != nil {
-		return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
-			"The API key expires, and a user does not. Use a key without an expiry.")
+		refused := domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope, "The API key expires, and a user does not.")
+		refused.Recovery = "Use an API key without expiresAt that has the scopes of the role."
+		return refused
 	}
 	return nil
 }
