@@ -57,7 +57,7 @@ type Options struct {
 	TrustedProxies     []netip.Prefix  `name:"trusted-proxies" help:"Networks of the proxies whose X-Forwarded-For or Forwarded says which client a request is from."`
 	MaxConnections     int             `help:"Connections of the API at once (default: by memory and open files)." placeholder:"N"`
 	AddressConnections int             `name:"max-connections-per-address" help:"Connections of one client address at once (default: half of all)." placeholder:"N"`
-	MaxRequests        int             `help:"Requests that are worked on at once; twice as many wait (default: 48 for each processor of the machine)." placeholder:"N"`
+	MaxRequests        int             `help:"Requests that are worked on at once; four times as many wait (default: 48 for each processor of the machine, and 96 at least)." placeholder:"N"`
 	WriteTimeout       time.Duration   `help:"How long a client may take nothing of its answer." default:"30s"`
 	Drain              time.Duration   `help:"How long the service takes requests after SIGTERM, while /readyz answers 503: the time that the proxy needs to notice." default:"0s"`
 	Reads              string          `help:"With --nats-url, what a read of the newest state rests on: lease (a length of time on this machine's clock) or majority (a group in the log for all readers of a moment, and no clock)." enum:"lease,majority" default:"lease"`
