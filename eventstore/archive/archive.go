@@ -173,7 +173,7 @@ func (a *Archive) Missing() (names []string) {
 	return names
 }
 
-// Inspect checks what the groups do not show: the files of all streams, the streams beside the log
+// Inspect checks what the groups do not show: the files of all streams, SECRETS
 // against their indexes, too; of a cluster, the messages of SECRETS. A fault of the tip store has
 // no stream.
 func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {

@@ -21,10 +21,15 @@ type Order struct {
 }
 
 // Order returns the order that the newest checkpoint has fixed. It does not wait for a checkpoint.
+// If the shard is damaged, the checkpoints before the damage count: their positions stay.
 func (l *Log) Order(ctx context.Context) (Order, error) {
 	o := Order{log: l}
 	err := l.Shard.CatchUp(ctx)
-	if newest, _, _ := l.Shard.Newest(); err == nil && newest.Events > 0 {
+	newest, _, damage := l.Shard.Newest()
+	if damage != nil {
+		err = nil
+	}
+	if err == nil && newest.Events > 0 {
 		o.last, err = l.Mark(ctx, newest.Events)
 	}
 	return o, err

@@ -32,7 +32,7 @@ type layout struct {
 	WitnessShard    int    `json:"witnessShard"`
 	WitnessSequence uint64 `json:"witnessSequence"`
 	WitnessHash     string `json:"witnessHash"`
-	// The ends of the streams beside the log; 0: none.
+	// The ends of CHECKPOINTS and SECRETS; 0: none.
 	BesideCheckpoints uint64   `json:"besideCheckpoints"`
 	BesideSecrets     uint64   `json:"besideSecrets"`
 	Size              int      `json:"size"` // of the frames, before compression
@@ -178,7 +178,7 @@ func TestLayoutInPython(t *testing.T) {
 }
 
 // TestEmptyGroupBytes: an empty group has 94 bytes, 42 more with a witness, and 16 more with the
-// ends of the streams beside the log.
+// ends of CHECKPOINTS and SECRETS.
 func TestEmptyGroupBytes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -141,7 +141,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	return c.remember(scrubPlace{})
 }
 
-// streamsInMemory returns the segments and the streams beside the log that this process knows.
+// streamsInMemory returns the segments of the shards and of SECRETS that this process knows.
 func (c *scrub) streamsInMemory() (segments map[*shard][]segment, beside []string) {
 	segments = map[*shard][]segment{}
 	for _, h := range c.s.all() {

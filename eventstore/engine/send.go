@@ -140,9 +140,12 @@ func (h *shard) makeGroup() *flight {
 // under way stays in the queue.
 func (h *shard) fillGroup(f *flight) {
 	var left []*entry
-	size := 0
+	size, most := 0, h.kind.GroupBytes
+	if h.s.replicas > 1 { // a group is a round of Raft
+		most = max(most, format.MaxRecordBytes)
+	}
 	for i, d := range h.queue.drafts {
-		if len(f.drafts) == format.MaxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > h.kind.GroupBytes {
+		if len(f.drafts) == format.MaxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > most {
 			left = append(left, h.queue.drafts[i:]...)
 			break
 		}

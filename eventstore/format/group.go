@@ -33,14 +33,14 @@ const (
 	GroupHeader = 86
 	// WitnessHeader is the size of the witness after the header, in bytes.
 	WitnessHeader = 42
-	// BesideHeader is the size of the ends of the streams beside the log, after the witness, in
+	// BesideHeader is the size of the ends of CHECKPOINTS and SECRETS, after the witness, in
 	// bytes.
 	BesideHeader = 16
 	// GroupTrailer is the size of the check at the end, in bytes.
 	GroupTrailer = 8
 	// HasWitness is added to the kind of a group that names a witness.
 	HasWitness = 0x80
-	// HasBeside is added to the kind of a group that names the ends of the streams beside the log.
+	// HasBeside is added to the kind of a group that names the ends of CHECKPOINTS and SECRETS.
 	HasBeside = 0x40
 	// MaxGroupBytes closes a group: no frame is added past it. A larger frame goes alone.
 	MaxGroupBytes = 64 << 10

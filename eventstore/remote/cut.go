@@ -51,7 +51,7 @@ var ErrNoNode = errors.New("a segment of the log is closed, and no node has made
 
 // ErrUncovered means that the newest events have no checkpoint, and no node writes it.
 var ErrUncovered = errors.New("the newest events have no position yet, because no node has written their checkpoint, and a restore could give them other positions than the ledger does: " +
-	"start a node, which writes it within a second, and repeat the command")
+	"start a node with views (--role all or views), which writes it within a second, and repeat the command")
 
 // Cut is a moment of the log. The newest checkpoint covers exactly the events up to it. The end of
 // SECRETS is from after it.

@@ -28,7 +28,7 @@
 //
 // The groups are a visitor's and name no node, so the owner of the shard stays the same, and the
 // other nodes go on to hand their drafts to it (packages handover, ownership). They do not name the
-// ends of the streams beside the log.
+// ends of CHECKPOINTS and SECRETS.
 //
 // Under load two reads are seldom equal. Then Cut requests all nodes to begin no group for 100 ms
 // (package handover, HoldMessage); if that was too short, for twice that time, up to two seconds,

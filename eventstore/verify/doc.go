@@ -4,7 +4,7 @@
 //
 // # What it checks
 //
-//   - Files: the records' checksums, and the streams beside the log against their indexes
+//   - Files: the records' checksums, and SECRETS against its index
 //     (archive.Archive.Inspect). Without the tip store: that a destruction names each missing
 //     record of SECRETS.
 //   - Groups: sequences without a gap, the hash of the group before, the counts of events and

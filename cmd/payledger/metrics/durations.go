@@ -39,7 +39,7 @@ func NewDurations() *Durations {
 		processors: histogram("payledger_processor_call_duration_seconds", buckets,
 			"Time of a call of a processor, by processor, call and result: answered, or unknown.", "processor", "call", "result"),
 		appends: histogram("payledger_log_append_duration_seconds", fineBuckets,
-			"Time of an append of an event, or of the record of a delivery, by records and result: stored, conflict, refused or unknown.", "records", "result"),
+			"Time of an append, by records (events, deliveries or checkpoints) and result: stored, conflict, refused or unknown.", "records", "result"),
 		syncs: histogram("payledger_log_sync_duration_seconds", fineBuckets,
 			"Time from the sending of a group of records to its acknowledgement: written and synced, in a cluster by a majority.", "records"),
 		attempts: histogram("payledger_webhook_attempt_duration_seconds", buckets,
