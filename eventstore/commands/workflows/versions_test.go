@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"crypto/rand"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -126,5 +127,41 @@ func TestAllowance(t *testing.T) {
 	}
 	if held < 3 || held > 11 {
 		t.Errorf("%d conditions were evaluated", held)
+	}
+}
+
+// TestEnabledAsChecked: who enables a workflow enables the definition that was checked. Another one
+// that took its place meanwhile is checked, too, and a refusal changes nothing (D22.15).
+func TestEnabledAsChecked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	w := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})
+	enable := func(enabled bool, may error) (workflow.Workflow, error) {
+		return r.well.EnableWorkflow(background, r.by, w.ID, enabled, func(d workflow.Definition) error {
+			if d.Actions[0].Type == workflow.Cancel {
+				return nil
+			}
+			return may
+		})
+	}
+	if off, err := enable(false, errors.New("not asked")); err != nil || off.Enabled {
+		t.Errorf("%+v, %v", off, err)
+	}
+	if on, err := enable(true, nil); err != nil || !on.Enabled {
+		t.Errorf("%+v, %v", on, err)
+	}
+	_, err := enable(false, nil)
+	must(t, err)
+	w.Definition.Actions = []workflow.Action{{Type: workflow.Refund}}
+	changed, err := r.well.ChangeWorkflow(background, r.by, w.ID, w.Definition, nil)
+	must(t, err)
+	refused := errors.New("refunds are not for this key")
+	if _, err := enable(true, refused); !errors.Is(err, refused) || changed.Enabled {
+		t.Errorf("the exchanged definition: %v", err)
+	}
+	if all, err := r.well.Workflows(background, r.by.Account); err != nil {
+		t.Error(err)
+	} else if now, _ := all.Find(w.ID); now.Enabled {
+		t.Error("the exchanged definition is enabled")
 	}
 }
