@@ -1,15 +1,22 @@
 package httpapi_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/webhook"
+	"payledger/eventstore/commands"
+	"payledger/httpapi"
 )
 
 // heldBack is a body that is sent when the server reads it: the caller's guards have passed then.
@@ -115,4 +122,112 @@ func TestSessionMeanwhile(t *testing.T) {
 	if made := s.events() - events; events == 0 || other.now.status != http.StatusUnauthorized || made != 0 {
 		t.Errorf("a form of an ended session: %d, and %d events: %s", other.now.status, made, text(other.now.text))
 	}
+}
+
+// lookUp is a Config.CheckURL that calls a function once, while a request waits for the addresses
+// of a host's name.
+type lookUp struct{ meanwhile atomic.Pointer[func()] }
+
+func (l *lookUp) set(meanwhile func()) { l.meanwhile.Store(&meanwhile) }
+
+func (l *lookUp) config(c *httpapi.Config) {
+	c.CheckURL = func(context.Context, string) error {
+		if meanwhile := l.meanwhile.Swap(nil); meanwhile != nil {
+			(*meanwhile)()
+		}
+		return nil
+	}
+}
+
+// requesting is a workflow with an action to a URL of a host's name.
+const requesting = `{"name":"n","trigger":{"eventType":"PAYMENT.REFUND"},"condition":"true","actions":[{"type":"http_request","url":"https://shop.example/hook"}]}`
+
+// TestRevokedDuringLookUp: a key that is revoked while the host of a URL is looked up makes no
+// workflow and no endpoint any more, and changes none (D20).
+func TestRevokedDuringLookUp(t *testing.T) {
+	t.Parallel()
+	r := newHookRig(t, webhooks{})
+	var look lookUp
+	r.serve(look.config)
+	workflow := "/workflows/" + r.want(r.manage("POST", "/workflows", requesting), 200, "").text1("id")
+	endpoint := "/webhook-endpoints/" + r.want(r.manage("POST", "/webhook-endpoints", `{"url":"https://shop.example/first"}`), 200, "").text1("id")
+	for _, c := range [][3]string{
+		{"POST", "/workflows", requesting},
+		{"PUT", workflow, strings.Replace(requesting, `"n"`, `"m"`, 1)},
+		{"POST", "/webhook-endpoints", `{"url":"https://shop.example/second"}`},
+		{"PATCH", endpoint, `{"url":"https://shop.example/third"}`},
+	} {
+		id, key := r.newKey(`"account:write"`)
+		var events uint64
+		look.set(func() {
+			r.want(r.manage("DELETE", "/api-keys/"+id, ""), 200, "")
+			events = r.events()
+		})
+		r.want(r.with(key, c[0], c[1], c[2]), 401, "Unauthorized")
+		if made := r.events() - events; events == 0 || made != 0 {
+			t.Errorf("%s %s with a revoked key: %d events of %d", c[0], c[1], made, events)
+		}
+	}
+}
+
+// TestRemovedDuringLookUp: a user who is removed while the host of a URL is looked up makes no
+// endpoint any more (D20).
+func TestRemovedDuringLookUp(t *testing.T) {
+	t.Parallel()
+	var look lookUp
+	s := siteOf(t, newRig(t, look.config))
+	other := s.as(account.RoleAdmin)
+	state := s.accountNow()
+	id := state.Users[len(state.Users)-1].ID
+	var events uint64
+	look.set(func() {
+		s.want(s.manage("DELETE", "/users/"+string(id), ""), 200, "")
+		events = s.events()
+	})
+	other.submit("/dashboard/endpoints/new", "url", "https://shop.example/hook", "which", "all")
+	if made := s.events() - events; events == 0 || other.now.status != http.StatusUnauthorized || made != 0 {
+		t.Errorf("an endpoint of a removed user: %d, and %d events of %d: %s", other.now.status, made, events, text(other.now.text))
+	}
+}
+
+// TestReplayOfARevokedKey: a key that is revoked while the webhooks of a replay are counted starts
+// none (D20).
+func TestReplayOfARevokedKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id, _ := r.newKey(`"account:write"`)
+	r.want(r.manage("DELETE", "/api-keys/"+id, ""), 200, "")
+	events := r.events()
+	by := commands.Caller{Account: r.account.AccountID, Actor: "api_key:" + id, RequestID: "request"}
+	err := r.service.RecordReplay(t.Context(), by, webhook.ReplayRequested{})
+	if made := r.events() - events; domain.ReasonOf(err) != domain.ReasonUnauthorized || made != 0 {
+		t.Errorf("%v, and %d events", err, made)
+	}
+}
+
+// TestLookUpsAtOnce: the hosts of a workflow's URLs are looked up at the same time.
+func TestLookUpsAtOnce(t *testing.T) {
+	t.Parallel()
+	const urls = 10
+	r := newHookRig(t, webhooks{})
+	var underWay sync.WaitGroup
+	underWay.Add(urls)
+	all := make(chan struct{})
+	r.serve(func(c *httpapi.Config) {
+		c.CheckURL = func(ctx context.Context, _ string) error {
+			underWay.Done()
+			select {
+			case <-all:
+				return nil
+			case <-time.After(patience):
+				return errors.New("waits for another look-up")
+			}
+		}
+	})
+	go func() {
+		underWay.Wait()
+		close(all)
+	}()
+	one := `{"type":"http_request","url":"https://shop.example/hook"}`
+	r.want(r.manage("POST", "/workflows", strings.Replace(requesting, one, strings.Repeat(one+",", urls-1)+one, 1)), 200, "")
 }

@@ -28,12 +28,17 @@ func DecideRevokeAPIKey(s State, c RevokeAPIKey) (Event, error) {
 	return APIKeyRevoked(c), nil
 }
 
-// CheckActor returns an error for the API key of a request if the key was revoked before the
-// decision: nothing that it changes of the account comes after its end.
+// CheckActor returns an error if the API key of a request was revoked before the decision, or if
+// its user was removed: nothing that they change of the account comes after their end.
 func (s State) CheckActor(actor string) error {
-	id, isKey := strings.CutPrefix(actor, "api_key:")
-	if _, known := s.Key(domain.APIKeyID(id)); isKey && !known {
+	what, id, _ := strings.Cut(actor, ":")
+	_, isKey := s.Key(domain.APIKeyID(id))
+	_, isUser := s.User(domain.UserID(id))
+	switch {
+	case what == "api_key" && !isKey:
 		return domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The API key of this request was revoked.")
+	case what == "user" && !isUser:
+		return domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The user of this request was removed.")
 	}
 	return nil
 }

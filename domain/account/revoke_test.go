@@ -30,15 +30,23 @@ func TestRevokeAPIKey(t *testing.T) {
 	}
 }
 
-// TestCheckActor: a revoked key is refused, and a caller that is no key is not looked for.
+// TestCheckActor: a revoked key and a removed user are refused, and other callers are not looked
+// for.
 func TestCheckActor(t *testing.T) {
 	s := account.Evolve(account.State{}, created())
-	for _, actor := range []string{"api_key:key-1", "cli:init", "user:key-2"} {
+	s = account.Evolve(s, account.UserAdded{At: at, User: account.User{ID: "ada", Name: "ada@shop.example"}})
+	for _, actor := range []string{"api_key:key-1", "cli:init", "user:ada"} {
 		if err := s.CheckActor(actor); err != nil {
 			t.Errorf("%s: %v", actor, err)
 		}
 	}
 	if err := account.Evolve(s, account.APIKeyRevoked{At: at, ID: "key-1"}).CheckActor("api_key:key-1"); domain.ReasonOf(err) != domain.ReasonUnauthorized {
 		t.Errorf("a revoked key: %v", err)
+	}
+	if err := account.Evolve(s, account.UserRemoved{At: at, User: "ada"}).CheckActor("user:ada"); domain.ReasonOf(err) != domain.ReasonUnauthorized {
+		t.Errorf("a removed user: %v", err)
+	}
+	if err := s.CheckActor("user:key-1"); domain.ReasonOf(err) != domain.ReasonUnauthorized {
+		t.Errorf("a user with the id of a key: %v", err)
 	}
 }
