@@ -7,10 +7,11 @@
 //
 // A call erases what is there when it is carried out. Whatever a crash or a full disk leaves
 // undone, FinishErasure continues, with the cards and sessions that belonged to the customer at the
-// time of person.erased. A finished erasure only destroys the erased numbers of its own key again:
-// requests that began before an erasure may end after it. The recovery calls FinishErasure for
-// every erasure at a start, for unfinished ones again and again, and for each new one for some
-// minutes.
+// time of person.erased. Those of a minute after it count, too: a node's clock may be ahead, and
+// nothing that the customer had before may stay. A finished erasure only destroys the erased
+// numbers of its own key again: requests that began before an erasure may end after it. The
+// recovery calls FinishErasure for every erasure at a start, for unfinished ones again and again,
+// and for each new one for some minutes.
 //
 // Client sessions without a customerId have a key of their own. They belong to a customer if a
 // payment of the session names the customer, if the session named the customer at any time, or if a

@@ -43,11 +43,15 @@ func (s *Erasures) guests(ctx context.Context, w who, belongs func(since time.Ti
 // always is what belongs to an erasure that a caller asks for: everything that is there.
 func always(time.Time, person.State) bool { return true }
 
+// slack is the largest difference between nodes' clocks.
+const slack = time.Minute
+
 // until limits an erasure that is continued later to the data that the customer had at that time
-// and that was not erased since.
+// and that was not erased since. Times of other nodes may be ahead by slack: data of so long after
+// the time is erased, too.
 func until(at time.Time) func(time.Time, person.State) bool {
 	return func(since time.Time, erased person.State) bool {
-		return !since.After(at) && (!erased.Exists() || erased.ErasedAt.Before(at))
+		return !since.After(at.Add(slack)) && (!erased.Exists() || erased.ErasedAt.Before(at))
 	}
 }
 
