@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"payledger/eventstore"
+	"payledger/eventstore/secrets"
 	"payledger/projections/sqlitefile"
 )
 
@@ -97,7 +98,10 @@ func (p *Projections) ended() error {
 func (p *Projections) replaceBy(parent context.Context, next *model, progress func(done, of uint64)) error {
 	ctx, stop := context.WithCancel(parent)
 	fanout := eventstore.NewFanout(p.Store)
-	f := &filler{p: p, next: next, reader: fanout.Reader("rebuild", nil), progress: progress}
+	p.applying.Lock()
+	from := p.model.positions()
+	p.applying.Unlock()
+	f := &filler{p: p, next: next, from: from, reader: fanout.Reader("rebuild", nil), progress: progress}
 	ended := make(chan error, 1)
 	go func() {
 		err := fanout.Run(ctx)
@@ -116,6 +120,8 @@ func (p *Projections) replaceBy(parent context.Context, next *model, progress fu
 type filler struct {
 	p        *Projections
 	next     *model
+	from     []uint64             // positions of the model in use when the rebuild began
+	erased   []secrets.PersonKeys // by events after from
 	reader   *eventstore.Reader
 	done     uint64
 	progress func(done, of uint64)
@@ -166,9 +172,12 @@ func (f *filler) exchange(ctx context.Context) error {
 		return err
 	}
 	// The new model may be ahead: it will skip the events that only it has, so their accounts must
-	// be in the directory now.
+	// be in the directory now, and the keys that they erase must not be in memory any more.
 	p.directory.merge(f.next.directory)
 	f.next.directory = p.directory
+	for _, e := range f.erased {
+		p.Secrets.Forget(e.Name, e.Through)
+	}
 	p.switching.Lock()
 	old := p.model
 	p.model, old.retired = f.next, true
@@ -203,6 +212,7 @@ func (f *filler) fill(ctx context.Context, end []uint64) error {
 			stop()
 			continue
 		}
+		f.noteErased(b)
 		f.done += uint64(b.events)
 		if f.progress != nil {
 			f.progress(f.done, f.p.Store.Events())
@@ -210,6 +220,16 @@ func (f *filler) fill(ctx context.Context, end []uint64) error {
 	}
 	stop()
 	return cmp.Or(err, <-ended)
+}
+
+// noteErased remembers the erased keys of a batch that the model in use may not have forgotten.
+func (f *filler) noteErased(b *batch) {
+	for i := range b.persons.list {
+		v := &b.persons.list[i]
+		if s := &v.state; v.seq > f.from[v.shard] && s.Exists() {
+			f.erased = append(f.erased, secrets.PersonKeys{Name: secrets.PersonalKeyName(s.Account, s.CustomerID, s.Session), Through: s.Erased})
+		}
+	}
 }
 
 // fold reads and folds events from places to an end. Events gather while an earlier batch waits to

@@ -13,6 +13,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/person"
 	"payledger/eventstore"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -118,6 +119,39 @@ func TestRebuildAhead(t *testing.T) {
 				t.Errorf("the account of %s: %+v, %v, %v", k.ID, got.ID, found, err)
 			}
 		}
+	}
+}
+
+// TestRebuildForgets: after the exchange no key of a person is in memory whose erasure only the new
+// model has: the node counts as having applied it.
+func TestRebuildForgets(t *testing.T) {
+	t.Parallel()
+	store, ctx := openStore(t), testContext(t)
+	p := openIdle(t, store)
+	createAccount(t, store, testAccount)
+	p.follow(t)
+	key := keyOf("ada", "")
+	sealed, err := p.Secrets.Seal(ctx, key, customer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Secrets.Open(ctx, sealed); err != nil {
+		t.Fatal(err)
+	}
+	moment, id, rounds := p.Secrets.Moment(), domain.PersonIDFor(key), 0
+	err = p.Rebuild(ctx, func(uint64, uint64) {
+		if rounds++; rounds > 1 {
+			return
+		}
+		command(t, store, eventstore.Persons, eventstore.Persons.Key(testAccount, string(id)), func(s person.State, m eventstore.Meta) (person.Event, error) {
+			return person.DecideErase(s, person.Erase{At: m.At, ID: id, Account: testAccount, CustomerID: "ada"})
+		})
+	})
+	if err != nil || rounds < 2 {
+		t.Fatalf("%d rounds, %v", rounds, err)
+	}
+	if !p.Secrets.ErasedSince(moment, sealed) {
+		t.Error("the erased key is not forgotten")
 	}
 }
 
