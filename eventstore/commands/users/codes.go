@@ -68,6 +68,7 @@ func (u *Users) codeWaits(ctx context.Context, c candidate, from source) error {
 
 // failCode records a wrong code, and returns the refusal.
 func (u *Users) failCode(ctx context.Context, c candidate, origin Origin, from source) error {
+	ctx = context.WithoutCancel(ctx) // it counts even if the browser has gone
 	if from.known() {
 		until := u.slowdown.fail(from.pair(c.state.ID, c.user.ID, byCode), u.now())
 		if err := u.recordFailure(ctx, c, true, origin, from, until); err != nil {

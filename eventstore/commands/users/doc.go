@@ -30,7 +30,8 @@
 // An address, a known device or a session may make AddressTries tries at once and one more each 15
 // s, on each node; a successful one does not count. An IPv6 address counts by its /64. Failures of
 // a user are events for the audit log, MostRecorded at once and one more each minute: a flood does
-// not fill the log.
+// not fill the log. A wrong password of a sign-in is recorded after the answer: a wait for the log
+// would reveal that somebody has the name. A process that ends at once may lose it.
 //
 // A comparison takes 64 MiB for a tenth of a second (argon2id, RFC 9106; OWASP asks for 19 MiB and
 // two passes). Package hashing bounds how many run at a time, and how long others wait.

@@ -184,7 +184,7 @@ func TestGuessesAtOnce(t *testing.T) {
 		_, err := n.SignIn(t.Context(), users.SignInInput{Email: "admin", Password: r.made.DashboardPassword, Origin: origin(200)})
 		mustRefuse(t, "the right password from this network", err, users.LockedUser)
 	}
-	if n := count(nodes[0].types(), "account.user_sign_in_failed"); n < 2*account.MaxFailures || n > 2*account.MaxFailures+2 {
+	if n := count(nodes[0].types(), failedType); n < 2*account.MaxFailures || n > 2*account.MaxFailures+2 {
 		t.Errorf("%d failures are recorded", n)
 	}
 	if in, err := nodes[0].SignIn(t.Context(), users.SignInInput{Email: "admin", Password: r.made.DashboardPassword, Origin: origin(1 << 8)}); err != nil {

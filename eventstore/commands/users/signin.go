@@ -1,7 +1,6 @@
 package users
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -77,9 +76,9 @@ func (u *Users) byPassword(ctx context.Context, in SignInInput, from source) (Si
 		return SignedIn{}, err
 	case len(matched) == 0:
 		if len(found) == 1 { // several: it is nobody's failure
-			err = u.recordFailure(ctx, found[0], false, in.Origin, from, failed)
+			u.recordLater(ctx, found[0], in.Origin, from, failed)
 		}
-		return SignedIn{}, cmp.Or(err, refusalUntil(failed, WrongCredentials))
+		return SignedIn{}, refusalUntil(failed, WrongCredentials)
 	case len(matched) > 1:
 		refusal := refuse(AccountNeeded)
 		for _, c := range matched {
@@ -227,9 +226,8 @@ func (u *Users) compare(ctx context.Context, turn *hashing.Turn, open []candidat
 	return matched, nil
 }
 
-// recordFailure records a failure of a user for the account's audit log, even if the browser has
-// gone; until is the end of the source's wait. A flood of them is not recorded whole: it must not
-// fill the log.
+// recordFailure records a failure of a user for the account's audit log; until is the end of the
+// source's wait. A flood of them is not recorded whole: it must not fill the log.
 func (u *Users) recordFailure(ctx context.Context, c candidate, code bool, from Origin, by source, until time.Time) error {
 	if !u.recorded.take(string(c.user.ID), u.now()).IsZero() {
 		return nil
@@ -238,9 +236,25 @@ func (u *Users) recordFailure(ctx context.Context, c candidate, code bool, from 
 	return err
 }
 
+// recordTime bounds a record that nobody waits for.
+const recordTime = 5 * time.Second
+
+// recordLater records a wrong password of a sign-in after the answer: an answer that waited for the
+// log would reveal that somebody has the name. The failure counts already (checkPassword).
+func (u *Users) recordLater(ctx context.Context, c candidate, from Origin, by source, until time.Time) {
+	ctx = context.WithoutCancel(ctx)
+	u.Accounts.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, recordTime)
+		defer cancel()
+		if err := u.recordFailure(ctx, c, false, from, by, until); err != nil {
+			u.Accounts.Logger.Error().Err(err).Str("accountId", string(c.state.ID)).Msg("a failed sign-in is not in the audit log")
+		}
+	})
+}
+
 func (u *Users) failed(ctx context.Context, c candidate, f account.FailSignIn, from Origin) (account.State, error) {
 	by := from.caller(c.state.ID, "process:sign-in") // nobody proved to be the user
-	state, err := u.record(context.WithoutCancel(ctx), by, func(state account.State, now time.Time) (account.Event, error) {
+	state, err := u.record(ctx, by, func(state account.State, now time.Time) (account.Event, error) {
 		f.At = now
 		return account.DecideFailSignIn(state, f)
 	})

@@ -38,6 +38,27 @@ func (n *node) events() []*eventstore.Recorded {
 	return events
 }
 
+// failures waits until the log has as many failures of the account's users.
+func (n *node) failures(want int) {
+	n.r.t.Helper()
+	shard := n.events()[0].Shard
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var seen []string
+	enough := errors.New("enough")
+	err := n.store.Subscribe(ctx, shard, 0, func(e *eventstore.Recorded) error {
+		if seen = append(seen, e.Type); count(seen, failedType) == want {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		n.r.t.Fatalf("%d failures are not recorded: %q, %v", want, seen, err)
+	}
+}
+
+const failedType = "account.user_sign_in_failed"
+
 func count(all []string, one string) (n int) {
 	for _, s := range all {
 		if s == one {
@@ -88,6 +109,7 @@ func TestSignInIsRecorded(t *testing.T) {
 	if _, err := n.try("admin", "my wrong password", ""); err == nil {
 		t.Fatal("a wrong password signs in")
 	}
+	n.failures(1)
 	secret, in := n.enable(token, r.made.DashboardPassword)
 	if err := n.SignOut(t.Context(), in.Token, origin(1)); err != nil {
 		t.Fatal(err)
@@ -96,7 +118,7 @@ func TestSignInIsRecorded(t *testing.T) {
 		t.Errorf("a second sign-out: %v", err)
 	}
 	want := []string{
-		"account.created", "account.user_signed_in", "account.user_sign_in_failed", "account.user_totp_begun", "account.user_totp_enabled", "account.user_signed_out",
+		"account.created", "account.user_signed_in", failedType, "account.user_totp_begun", "account.user_totp_enabled", "account.user_signed_out",
 	}
 	if got := n.types(); !slices.Equal(got, want) {
 		t.Errorf("recorded are %q", got)
@@ -104,7 +126,7 @@ func TestSignInIsRecorded(t *testing.T) {
 	user := "user:" + string(n.user("admin").ID)
 	for _, e := range n.events()[1:] {
 		wantActor := user
-		if e.Type == "account.user_sign_in_failed" {
+		if e.Type == failedType {
 			wantActor = "process:sign-in"
 		}
 		if e.Actor != wantActor || e.CorrelationID != "request" || e.Type != "account.created" && !bytes.Contains(e.Body, []byte(address(1).String())) {
@@ -272,6 +294,41 @@ func TestKnownDevice(t *testing.T) {
 	mustRefuse(t, "its network, 90 days later", try("admin", "wrong", "", 8), users.LockedUser)
 }
 
+// heldLog is a log whose appends wait.
+type heldLog struct {
+	eventstore.Store
+	held chan struct{}
+}
+
+func (h *heldLog) ExecuteUntyped(ctx context.Context, c eventstore.Command) (eventstore.Tip[any], error) {
+	<-h.held
+	return h.Store.ExecuteUntyped(ctx, c)
+}
+
+// TestAnswerBeforeTheRecord: the answer to a wrong password does not wait for the log, as that for
+// an unknown name: how long it takes must not reveal that somebody has the name. The failures count
+// before they are recorded (D22.13).
+func TestAnswerBeforeTheRecord(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	n := r.node()
+	log := &heldLog{n.store, make(chan struct{})}
+	n.accounts.Log = eventstore.NewRepositories(log)
+	for i := range account.MaxFailures + 1 {
+		want := users.WrongCredentials
+		if i >= account.MaxFailures-1 {
+			want = users.LockedUser
+		}
+		_, err := n.try("admin", "wrong", "")
+		mustRefuse(t, fmt.Sprint("wrong password ", i+1), err, want)
+	}
+	if got := count(n.types(), failedType); got != 0 {
+		t.Errorf("%d failures are recorded", got)
+	}
+	close(log.held)
+	n.failures(account.MaxFailures)
+}
+
 // TestFloodIsNotRecorded: of a flood of wrong passwords for a user from many networks, the log gets
 // a bounded number.
 func TestFloodIsNotRecorded(t *testing.T) {
@@ -282,10 +339,11 @@ func TestFloodIsNotRecorded(t *testing.T) {
 		_, err := n.SignIn(t.Context(), users.SignInInput{Email: "admin", Password: "wrong", Origin: origin(i << 8)})
 		mustRefuse(t, "a wrong password", err, users.WrongCredentials)
 	}
-	if got := count(n.types(), "account.user_sign_in_failed"); got != users.MostRecorded {
+	n.signIn("admin", r.made.DashboardPassword, "")
+	n.accounts.Close() // waits for what is recorded behind the answers
+	if got := count(n.types(), failedType); got != users.MostRecorded {
 		t.Errorf("%d failures are recorded", got)
 	}
-	n.signIn("admin", r.made.DashboardPassword, "")
 }
 
 // TestAddressLimit: an address has 20 tries at once and one more each 15 seconds; successful ones

@@ -203,7 +203,7 @@ func withPassword[T any](ctx context.Context, u *Users, who Current, password st
 		case right:
 			return run(c)
 		}
-		return none, cmp.Or(u.recordFailure(ctx, c, false, from, by, until), refusalUntil(until, WrongCredentials))
+		return none, cmp.Or(u.recordFailure(context.WithoutCancel(ctx), c, false, from, by, until), refusalUntil(until, WrongCredentials))
 	})
 }
 

@@ -23,7 +23,7 @@ func TestChangePassword(t *testing.T) {
 	}
 	_, err := change("wrong", next)
 	mustRefuse(t, "a wrong old password", err, users.WrongCredentials)
-	if got := count(n.types(), "account.user_sign_in_failed"); got != 1 || n.user("admin").Failures != 0 {
+	if got := count(n.types(), failedType); got != 1 || n.user("admin").Failures != 0 {
 		t.Errorf("%d failures are recorded, %d count for the user", got, n.user("admin").Failures)
 	}
 	in, err := change(r.made.DashboardPassword, next)
