@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ type rig struct {
 	wrap  func(stream) stream
 	views func(message.Views) message.Views
 	hold  chan struct{} // if set, no reader gets an event before hold is closed
+	ahead atomic.Int64  // how far the log's clock is ahead
 	eager bool          // the position is saved every quarter of a second, so a crash finds it as new as it can be
 
 	server   *embedded.Server
@@ -90,6 +92,8 @@ func poll(t testing.TB, done func() bool, failure func() string) {
 	}
 }
 
+func (r *rig) now() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
+
 func newRig(t testing.TB) *rig {
 	r := &rig{t: t, shards: 2, eager: true, dir: t.TempDir(), config: Config{Timeout: 5 * patience, AllowCIDRs: loopback}}
 	t.Cleanup(func() { r.stop() })
@@ -111,7 +115,7 @@ func (r *rig) start() {
 	r.server, err = embedded.Start(embedded.Config{Dir: r.dir + "/events", Name: "test"})
 	r.must(err)
 	r.store, err = engine.Open(ctx, engine.Config{
-		Server: r.server, Shards: r.shards, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), SoleWriter: r.sole, ReadTimeout: patience,
+		Server: r.server, Shards: r.shards, Now: r.now, Random: rand.Reader, Logger: zerolog.Nop(), SoleWriter: r.sole, ReadTimeout: patience,
 	})
 	r.must(err)
 	r.vault, err = secrets.Open(ctx, r.store, secrets.Key{1, 2, 3}, rand.Reader)

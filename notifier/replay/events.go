@@ -18,9 +18,9 @@ type relevantEvent struct {
 	wanted []webhook.Candidate
 }
 
-// eachEvent calls do for the relevant events of a replay, on each shard from after At up to End, or
-// to the first event that is clearly after To. Each shard's events are in order, and the shards are
-// merged by the events' times. So a payment's events are always in order.
+// eachEvent calls do for the relevant events of a replay, on each shard from after At up to End:
+// all later events are clearly after To, or after the call. Each shard's events are in order, and
+// the shards are merged by the events' times. So a payment's events are always in order.
 func (r *Replayer) eachEvent(ctx context.Context, p *record, do func(relevantEvent) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var readers sync.WaitGroup

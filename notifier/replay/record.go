@@ -38,7 +38,7 @@ type record struct {
 	Owner       string                 `json:"owner,omitempty"` // in a cluster: owner id of the node that runs it
 	State       deliveries.ReplayState `json:"state"`
 	Failure     string                 `json:"failure,omitempty"`
-	End         []uint64               `json:"end"`             // per shard: the sequence of the last event in the replay
+	End         []uint64               `json:"end"`             // per shard: no event behind this sequence is in the replay
 	At          []uint64               `json:"at"`              // per shard: the replay is done with events up to this sequence
 	DoneAfterAt []string               `json:"ahead,omitempty"` // names of finished deliveries of events after At
 	Through     uint64                 `json:"through"`         // the end of the stream of deliveries at the time of the count

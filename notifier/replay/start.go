@@ -10,6 +10,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 	"payledger/notifier/message"
 	"payledger/projections/deliveries"
 )
@@ -62,8 +63,8 @@ func errNotFound() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook replay of this id.")
 }
 
-// newReplay returns the requested replay. Its End is the end of the log: also an event that the
-// planner has not reached is before the call.
+// newReplay returns the requested replay. Its End is at most the end of the log: also an event that
+// the planner has not reached is before the call.
 func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (record, error) {
 	endpoint, err := r.Endpoint(ctx, q.Account, q.Endpoint)
 	switch {
@@ -85,6 +86,12 @@ func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (r
 	at, err := r.before(ctx, q.From, end)
 	if err != nil {
 		return record{}, deliveries.Unreadable(err)
+	}
+	if end, err = r.through(ctx, q.To, end); err != nil {
+		return record{}, deliveries.Unreadable(err)
+	}
+	for shard := range at {
+		at[shard] = min(at[shard], end[shard])
 	}
 	owner, _ := r.Ownership.Holder() // if this id is gone, another node runs the replay
 	return record{
@@ -112,6 +119,24 @@ func (r *Replayer) before(ctx context.Context, from time.Time, end []uint64) ([]
 		at[shard] = min(first, end[shard])
 	}
 	return at, nil
+}
+
+// through returns for each shard an address with all events up to a time at or below it, at most
+// end.
+func (r *Replayer) through(ctx context.Context, to time.Time, end []uint64) ([]uint64, error) {
+	if to.IsZero() {
+		return end, nil
+	}
+	last := make([]uint64, len(end))
+	for shard := range last {
+		first, err := r.Store.Before(ctx, shard, to.Add(slack))
+		if err != nil {
+			return nil, err
+		}
+		// The rest of its group may be in the range.
+		last[shard] = min(format.At(format.GroupOf(first), format.MaxFrames-1), end[shard])
+	}
+	return last, nil
 }
 
 func kindsOf(asked []string, endpoint account.Endpoint) []webhook.Kind {
