@@ -84,7 +84,7 @@ func (c *Counts) part(id domain.AccountID, p Period, now time.Time) (of part, er
 	if a == nil {
 		return of, nil
 	}
-	first, end := p.hours(of.since, now)
+	first, end := p.hours(of.since, statistics.HourOf(now))
 	err = a.each(first, end, func(at statistics.Hour, s *sum) { of.hours = append(of.hours, counted{at, *s}) })
 	return of, err
 }

@@ -42,6 +42,36 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// TestClockAhead: requests of a node whose clock is in the next hour, and the next day, are in the
+// rows of the report as in its total.
+func TestClockAhead(t *testing.T) {
+	t.Parallel()
+	now := noon.Add(12*time.Hour - time.Second) // the last second of a day
+	own, other := New(noon), New(noon)
+	own.Add("a", 200, now, time.Millisecond)
+	other.Add("a", 200, now.Add(time.Second), time.Millisecond)
+	answers := func(_ context.Context, asked []byte) ([][]byte, int) {
+		return [][]byte{other.Answer(asked, now.Add(time.Second))}, 0
+	}
+	for to, want := range map[time.Time]int64{now: 1, now.Add(time.Second): 2} {
+		period := Period{From: statistics.DayOf(noon), To: statistics.DayOf(to), Hourly: true}
+		got, err := (&Nodes{own, answers}).Report(t.Context(), "a", period, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var days, hours int64
+		for _, d := range got.ByDay {
+			days += d.Requests.Requests
+		}
+		for _, h := range got.ByHour {
+			hours += h.Requests.Requests
+		}
+		if total := got.Requests.Requests; total != want || days != want || hours != want {
+			t.Errorf("until %v: %d requests, %d in the days, %d in the hours", to, total, days, hours)
+		}
+	}
+}
+
 // FuzzPart: parsePart reads or refuses any bytes. If it reads a part, it reads what pack writes of
 // the part as the same part.
 func FuzzPart(f *testing.F) {

@@ -58,7 +58,7 @@ func (n *Nodes) Report(ctx context.Context, id domain.AccountID, p Period, now t
 	}
 	r := Report{Nodes: len(parts), Silent: silent, ByDay: []OfDay{}}
 	all, days, hours := sum{}, map[statistics.Day]*sum{}, map[statistics.Hour]*sum{}
-	since, each := parts[0].since, parts[0].since
+	since, each, last := parts[0].since, parts[0].since, statistics.HourOf(now)
 	for _, of := range parts {
 		if of.since.Before(since) {
 			since = of.since
@@ -66,13 +66,14 @@ func (n *Nodes) Report(ctx context.Context, id domain.AccountID, p Period, now t
 		each = later(each, of.since)
 		for i := range of.hours {
 			h := &of.hours[i]
+			last = max(last, h.at) // the clock of another node may be in a later hour
 			all.merge(&h.sum)
 			mergeInto(days, h.at.Day(), &h.sum)
 			mergeInto(hours, h.at, &h.sum)
 		}
 	}
 	r.Since, r.AllSince, r.Requests = paymentjson.Time{Time: since}, paymentjson.Time{Time: each}, all.shown()
-	first, end := p.hours(since, now)
+	first, end := p.hours(since, last)
 	for day := first.Day(); day <= p.To && day.First() < end; day++ {
 		r.ByDay = append(r.ByDay, OfDay{day, days[day].shown()})
 	}
@@ -82,9 +83,10 @@ func (n *Nodes) Report(ctx context.Context, id domain.AccountID, p Period, now t
 	return r, nil
 }
 
-// hours returns the hours of the period from since to now; end is the first one behind them.
-func (p Period) hours(since, now time.Time) (first, end statistics.Hour) {
-	return max(p.From.First(), statistics.HourOf(since)), min((p.To + 1).First(), statistics.HourOf(now)+1)
+// hours returns the hours of the period from since to the last one; end is the first one behind
+// them.
+func (p Period) hours(since time.Time, last statistics.Hour) (first, end statistics.Hour) {
+	return max(p.From.First(), statistics.HourOf(since)), min((p.To + 1).First(), last+1)
 }
 
 func mergeInto[K comparable](sums map[K]*sum, key K, s *sum) {
