@@ -6,7 +6,7 @@
 //
 // # Place
 //
-//	outside       notifier
+//	outside       httpapi, notifier
 //	application   commands, commands/erasures, commands/reconcile, commands/workflows
 //	log           engine, verify
 //	servers       remote
