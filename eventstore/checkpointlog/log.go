@@ -78,9 +78,10 @@ func New(c Config) *Log {
 }
 
 // Last returns the newest checkpoint that any process appended before the call; fault.ErrNotFound
-// in a new log.
+// in a new log. If the shard is damaged, it is the newest one before the damage.
 func (l *Log) Last(ctx context.Context) (checkpoint.Checkpoint, error) {
-	if err := l.Shard.CatchUp(ctx); err != nil {
+	err := l.Shard.CatchUp(ctx)
+	if _, _, damage := l.Shard.Newest(); err != nil && damage == nil {
 		return checkpoint.Checkpoint{}, err
 	}
 	return l.known()

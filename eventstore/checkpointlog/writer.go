@@ -122,7 +122,7 @@ func (w *Writer) Run(ctx context.Context) error {
 			}
 			if err != nil && ctx.Err() == nil {
 				level := zerolog.WarnLevel
-				if errors.Is(err, fault.ErrConflict) { // another node was faster, and this process does not have its checkpoint yet
+				if errors.Is(err, fault.ErrConflict) && !errors.Is(err, fault.ErrNoMajority) { // another node was faster, and this process does not have its checkpoint yet
 					level = zerolog.DebugLevel
 				}
 				w.log.Log.WithLevel(level).Err(err).Msg("checkpoint not written; trying again")

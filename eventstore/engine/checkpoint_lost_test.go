@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -95,37 +96,46 @@ func TestCheckpointOfSickLog(t *testing.T) {
 }
 
 // TestDamagedCheckpoints: if the shard of the checkpoints is damaged, those who wait for the next
-// one learn it, known positions stay, and payments go on.
+// one learn it, known positions stay, and payments go on, also after a check of the whole log.
 func TestDamagedCheckpoints(t *testing.T) {
 	t.Parallel()
-	ctx := testContext(t)
-	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-	config.SoleWriter = true
-	s := eventstoretest.OpenOn(t, config)
-	w := startCheckpointer(t, s)
-	r := mustAdd(t, s, newKey(), added{}).Recorded
-	newest := w.coversNow(t, s)
-	waiting := make(chan error, 1)
-	go func() { waiting <- s.Checkpoints().Await(ctx, newest.Number+1) }()
-	mustAdd(t, s, newKey(), added{})
-	newest = w.coversNow(t, s) // the waiter waits on
-	if err := s.DamageCheckpoints(errors.New("a test")); !errors.Is(err, eventstore.ErrUnhealthy) {
-		t.Error(err)
-	}
-	for range 2 {
-		if err := <-waiting; !errors.Is(err, eventstore.ErrUnhealthy) {
-			t.Errorf("the next checkpoint: %v", err)
-		}
-		waiting <- s.Checkpoints().Await(ctx, newest.Number)
-	}
-	if position, covered := positionOf(t, s, r.Shard, r.Seq); position != 1 || !covered {
-		t.Errorf("position %d, covered: %t", position, covered)
-	}
-	mustAdd(t, s, newKey(), added{})
-	w.end()
-	for range cap(w.ended) {
-		if err := <-w.ended; err != nil && !errors.Is(err, eventstore.ErrUnhealthy) {
-			t.Error(err)
-		}
+	for _, sole := range []bool{true, false} {
+		t.Run(fmt.Sprintf("sole writer %t", sole), func(t *testing.T) {
+			t.Parallel()
+			ctx := testContext(t)
+			config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+			config.SoleWriter = sole
+			s := eventstoretest.OpenOn(t, config)
+			w := startCheckpointer(t, s)
+			r := mustAdd(t, s, newKey(), added{}).Recorded
+			newest := w.coversNow(t, s)
+			waiting := make(chan error, 1)
+			go func() { waiting <- s.Checkpoints().Await(ctx, newest.Number+1) }()
+			mustAdd(t, s, newKey(), added{})
+			newest = w.coversNow(t, s) // the waiter waits on
+			if err := s.DamageCheckpoints(errors.New("a test")); !errors.Is(err, eventstore.ErrUnhealthy) {
+				t.Error(err)
+			}
+			for range 2 {
+				if err := <-waiting; !errors.Is(err, eventstore.ErrUnhealthy) {
+					t.Errorf("the next checkpoint: %v", err)
+				}
+				waiting <- s.Checkpoints().Await(ctx, newest.Number)
+			}
+			s.Recheck(ctx)
+			if position, covered := positionOf(t, s, r.Shard, r.Seq); position != 1 || !covered {
+				t.Errorf("position %d, covered: %t", position, covered)
+			}
+			if last, err := s.Checkpoints().Last(ctx); err != nil || last.Number != newest.Number {
+				t.Errorf("the newest one is %d, not %d: %v", last.Number, newest.Number, err)
+			}
+			mustAdd(t, s, newKey(), added{})
+			w.end()
+			for range cap(w.ended) {
+				if err := <-w.ended; err != nil && !errors.Is(err, eventstore.ErrUnhealthy) {
+					t.Error(err)
+				}
+			}
+		})
 	}
 }

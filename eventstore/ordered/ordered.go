@@ -142,7 +142,10 @@ func (l *Log) newest(ctx context.Context, position uint64) (checkpoint.Checkpoin
 			return newest, fmt.Errorf("%w: %d; the newest is %d", ErrBeyond, position, newest.Size)
 		}
 		if err := l.await(waiting, newest.Number); err != nil {
-			return newest, fmt.Errorf("ordered: position %d has no checkpoint: %w", position, cmp.Or(ctx.Err(), eventstore.ErrNoMajority))
+			if !errors.Is(err, eventstore.ErrUnhealthy) {
+				err = cmp.Or(ctx.Err(), eventstore.ErrNoMajority)
+			}
+			return newest, fmt.Errorf("ordered: position %d has no checkpoint: %w", position, err)
 		}
 	}
 }

@@ -27,12 +27,14 @@ func TestStaleCheckpoint(t *testing.T) {
 	for name, c := range map[string]struct {
 		sizes    []uint64 // of the checkpoints that are shown, one after the other
 		position uint64
+		ends     error
 		want     error
 	}{
-		"shown at once":        {[]uint64{7}, 7, nil},
-		"shown by a newer one": {[]uint64{7, 5, 5, 9}, 9, nil},
-		"no such event":        {[]uint64{7}, 10, ErrBeyond},
-		"none, and it ends":    {[]uint64{5}, 9, eventstore.ErrNoMajority},
+		"shown at once":        {[]uint64{7}, 7, nil, nil},
+		"shown by a newer one": {[]uint64{7, 5, 5, 9}, 9, nil, nil},
+		"no such event":        {[]uint64{7}, 10, nil, ErrBeyond},
+		"none, and it ends":    {[]uint64{5}, 9, context.DeadlineExceeded, eventstore.ErrNoMajority},
+		"damage":               {[]uint64{5}, 9, eventstore.ErrUnhealthy, eventstore.ErrUnhealthy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,7 +45,7 @@ func TestStaleCheckpoint(t *testing.T) {
 			}
 			l.await = func(context.Context, uint64) error {
 				if shown++; shown == len(c.sizes) {
-					return context.DeadlineExceeded
+					return c.ends
 				}
 				return nil
 			}

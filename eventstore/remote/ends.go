@@ -56,10 +56,12 @@ func (l *Log) newestCheckpoint(ctx context.Context) (at end, c checkpoint.Checkp
 		if at, err = l.readableEnd(ctx, checkpoint.ShardNumber); err == nil {
 			c, err = l.checkpointBefore(ctx, at.head)
 		}
-		if place := (*fault.Place)(nil); !errors.As(err, &place) {
+		place := (*fault.Place)(nil)
+		damage := errors.As(err, &place)
+		switch {
+		case !damage && !errors.Is(err, errSilent), !damage && time.Since(since) >= l.missing:
 			return at, c, err
-		}
-		if time.Since(since) >= l.missing {
+		case time.Since(since) >= l.missing:
 			return at, checkpoint.Checkpoint{}, nil
 		}
 		if err := errors.Join(jetapi.Pause(ctx, missingPause), l.list(ctx)); err != nil {
@@ -91,7 +93,7 @@ func (l *Log) End(ctx context.Context, shard int) (uint64, error) {
 	err := l.list(ctx)
 	var e end
 	if err == nil {
-		e, err = l.end(ctx, shard)
+		e, err = l.readableEnd(ctx, shard)
 	}
 	return e.head.Seq, l.silent(err)
 }

@@ -226,6 +226,9 @@ func TestServedDamage(t *testing.T) {
 			t.Errorf("seed %d: %s: %s: no fault names it: %v", seed+uint64(i), kind, what, faults)
 			continue
 		}
+		if slices.ContainsFunc(faults, func(f verify.Fault) bool { return f.Stream == "" }) {
+			t.Errorf("seed %d: %s: %s: the check did not end: %v", seed+uint64(i), kind, what, faults)
+		}
 		t.Logf("seed %d: %s: %s: %s", seed+uint64(i), kind, what, faults[0])
 	}
 }
@@ -335,17 +338,38 @@ var damages = map[string]func(random *rand.Rand, all map[string]*stored) string{
 					continue
 				}
 				if segment == len(of)-1 && i == len(s.messages)-1 {
-					behind := g.After(format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates})
 					empty := *s.messages[i]
-					empty.Data = (&format.Group{
-						Kind: format.KindEmpty, Shard: g.Shard, Log: g.Log, Seq: g.Seq + 1, Before: behind.Hash, Events: behind.Events,
-						Aggregates: behind.Aggregates, Witness: format.Witness{Shard: format.NoShard},
-					}).Encode()
+					empty.Data = emptyBehind(g, format.Beside{})
 					s.messages = append(s.messages, &empty)
 				}
 				s.messages[i] = nil
 				return fmt.Sprintf("%s %d", s.config.Name, g.Seq)
 			}
+		}
+	},
+	"the last checkpoint is unreadable, and the log names it": func(_ *rand.Rand, all map[string]*stored) string {
+		last := func(shard int) (*stored, int) {
+			of := shardOf(all, shard)
+			for len(of[len(of)-1].messages) == 0 {
+				of = of[:len(of)-1]
+			}
+			return of[len(of)-1], len(of[len(of)-1].messages) - 1
+		}
+		s, i := last(checkpoint.ShardNumber)
+		s.messages[i].Data[len(s.messages[i].Data)/2] ^= 1
+		for shard := 0; ; shard++ {
+			events, end := last(shard)
+			g, err := format.ParseGroup(events.messages[end].Data)
+			if err != nil {
+				panic(err)
+			}
+			if g.Kind == format.KindClosing {
+				continue
+			}
+			behind := *events.messages[end]
+			behind.Data = emptyBehind(g, format.Beside{Checkpoints: s.first + uint64(i)})
+			events.messages = append(events.messages, &behind)
+			return fmt.Sprintf("%s %d", s.config.Name, s.first+uint64(i))
 		}
 	},
 	"a secret is removed without a destruction": func(random *rand.Rand, all map[string]*stored) string {
@@ -362,6 +386,15 @@ var damages = map[string]func(random *rand.Rand, all map[string]*stored) string{
 		s.messages = s.messages[:1+random.IntN(len(s.messages)/2)]
 		return fmt.Sprintf("SECRETS_1 %d", len(s.messages))
 	},
+}
+
+// emptyBehind returns the bytes of an empty group that follows a group.
+func emptyBehind(g *format.Group, beside format.Beside) []byte {
+	end := g.After(format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates})
+	return (&format.Group{
+		Kind: format.KindEmpty, Shard: g.Shard, Log: g.Log, Seq: end.Seq + 1, Before: end.Hash, Events: end.Events, Aggregates: end.Aggregates,
+		Witness: format.Witness{Shard: format.NoShard}, Beside: beside,
+	}).Encode()
 }
 
 // shardOf are the streams of a shard in their order.
