@@ -11,6 +11,7 @@ import (
 
 	"github.com/stripe/stripe-go/v84"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/connector"
 	"payledger/processorsim/protocol"
@@ -31,7 +32,8 @@ func (s *Stripe) disputeEvents(ctx context.Context, m message) ([]connector.Even
 	if err != nil {
 		return nil, err
 	}
-	return []connector.Event{{ID: stateID(update), Dispute: &update}}, nil
+	of := domain.PaymentID(d.PaymentIntent.Metadata[metaReference])
+	return []connector.Event{{ID: stateID(update), Reference: of, Dispute: &update}}, nil
 }
 
 // stateID names a state of a dispute: several events of Stripe lead to one state.

@@ -266,6 +266,40 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
+// TestDisputeOfDoubtfulCapture: a dispute that comes while the outcome of its capture is not known
+// is refused, so that Stripe sends it again. It is recorded once the outcome is known.
+func TestDisputeOfDoubtfulCapture(t *testing.T) {
+	r := newRig(t)
+	sale := r.do(authorization("4242424242424242").Operation)
+	c := order(processor.Capture, sale.ProcessorTransactionID).Operation
+	c.Final = true
+	r.double.Order(&double.Fault{Mode: double.LostAfter, Path: "/capture"})
+	if a, err := r.kit.Send(t.Context(), c); err == nil {
+		t.Fatalf("%+v", a)
+	}
+	r.deliver()
+	r.double.Dispute(sale.ProcessorTransactionID, "needs_response", "fraudulent", "10.4")
+	events := r.double.Undelivered()
+	deliver := func(want int) {
+		t.Helper()
+		for _, e := range events {
+			if status, err := r.double.Deliver(t.Context(), http.DefaultClient, r.web.URL+connector.EventsPath, e); err != nil || status != want {
+				t.Fatalf("%s: %d %v, want %d", e.Type, status, err, want)
+			}
+		}
+	}
+	deliver(http.StatusServiceUnavailable)
+	found, err := r.kit.Lookup(t.Context(), processor.Stripe, c.Key)
+	if err != nil || found.Answer == nil || found.Answer.State != processor.Succeeded {
+		t.Fatalf("%+v %v", found, err)
+	}
+	deliver(http.StatusOK)
+	list, err := r.kit.Disputes(t.Context(), protocol.DisputeFilter{Reference: reference})
+	if err != nil || len(list.Notifications) != 1 || !strings.Contains(string(list.Notifications[0]), found.Answer.ProcessorTransactionID) {
+		t.Errorf("%s %v", list.Notifications, err)
+	}
+}
+
 // TestDisputeOrder: events about a dispute that come in the wrong order end in its newest state,
 // and the newest state has the newest time. Without a code of the scheme the reason is NONE.
 func TestDisputeOrder(t *testing.T) {
