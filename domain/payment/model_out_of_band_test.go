@@ -30,6 +30,10 @@ func (b *book) found(c payment.RecordOutOfBand) string {
 	if r.Answer.State != r.State || r.Currency != b.currency && (r.Kind != processor.Void || r.Currency != "") || r.Processor != processor.Adyen || r.MerchantID != "m" {
 		return foreign
 	}
+	moved := map[processor.Kind]domain.Amount{processor.Capture: b.taken + b.taking, processor.Refund: b.back + b.backing}
+	if r.Amount > domain.MaxAmount-moved[r.Kind] {
+		return foreign
+	}
 	b.recorded("", "")
 	i := item{kind: r.Kind, amount: r.Amount, final: r.Final, theirs: r.ID, stage: "elsewhere"}
 	for _, capture := range b.items {
