@@ -71,7 +71,13 @@ func (s State) evolveAnswer(e Event) State {
 	case CapturePending, VoidPending, RefundPending, AdjustmentPending:
 		pending := e.(interface{ answer() Answer }).answer()
 		return s.withAnswer(pending, StatePending, "").at(pending.At)
-	case AuthorizationFailed, CaptureFailed, VoidFailed, RefundFailed, AdjustmentFailed:
+	case VoidFailed:
+		s = s.withAnswer(e.Answer, StateFailed, e.Failure)
+		if e.Capture {
+			s = s.requestFollowUp(e.At)
+		}
+		return s.at(e.At)
+	case AuthorizationFailed, CaptureFailed, RefundFailed, AdjustmentFailed:
 		failed := e.(interface{ failed() FailedAnswer }).failed()
 		return s.withAnswer(failed.Answer, StateFailed, failed.Failure).at(failed.At)
 	case interface{ noAnswer() NoAnswer }:
@@ -100,14 +106,27 @@ func (s State) requestFollowUp(at time.Time) State {
 	return s
 }
 
-// FollowsAnswer reports whether a void or a capture was requested by an answer to its authorization
-// (requestFollowUp), and by no caller: it was requested at the time of the answer.
+// owesCapture reports whether the failure of a void leaves the capture of captureMode AUTOMATIC to
+// be requested: the authorization was approved while the void was open, so nothing followed the
+// approval. If a cancellation is intended, the merchant decides.
+func (s State) owesCapture(void Operation) bool {
+	held := s.newestAuthorization()
+	return s.AutoCapture && s.Intent == nil && held.State == StateSucceeded && s.Amount > 0 && !s.some(func(op *Operation) bool {
+		return op.Kind == processor.Capture && !op.Refused || op.Kind == processor.Void && op.Revision != void.Revision && op.State.counts()
+	})
+}
+
+// FollowsAnswer reports whether a void or a capture was requested by an answer to its
+// authorization, or a capture by the failure of a void (requestFollowUp), and by no caller: it was
+// requested at the time of the answer.
 func (s State) FollowsAnswer(op Operation) bool {
 	if op.Kind != processor.Void && op.Kind != processor.Capture || op.OutOfBandID != "" {
 		return false
 	}
-	held, _ := s.Operation(op.Parent)
-	return slices.ContainsFunc(held.Answers, func(a OperationAnswer) bool { return a.At.Equal(op.RequestedAt) })
+	return s.some(func(of *Operation) bool {
+		may := of.Revision == op.Parent || of.Kind == processor.Void && op.Kind == processor.Capture
+		return may && slices.ContainsFunc(of.Answers, func(a OperationAnswer) bool { return a.At.Equal(op.RequestedAt) })
+	})
 }
 
 // startedOrDone reports whether an operation of kind, a capture or a void, is open or has

@@ -98,7 +98,15 @@ func (b *book) decided(c payment.RecordAnswer) string {
 	if i.kind == processor.Void && to.stage == "yes" && b.sale.stage != "yes" && !(b.sale.stage == "no" && b.end == "DECLINED") {
 		b.settleSale("gone", "")
 	}
+	if i.kind == processor.Void && to.stage == "no" && !b.wish && !b.asked(processor.Capture) {
+		b.follow() // the approval came while the void was open
+	}
 	return names[i.kind][to.name]
+}
+
+// asked reports whether an operation of a kind was ever requested at the processor, or done there.
+func (b *book) asked(kind processor.Kind) bool {
+	return slices.ContainsFunc(b.items, func(i *item) bool { return i.kind == kind && i.stage != "refused" })
 }
 
 // awaits reports whether the answer is recorded if its transaction is the right one.

@@ -166,7 +166,7 @@ func TestAsked(t *testing.T) {
 
 // TestMayResend: sent again only while the payment timeout runs, and not when that is not known,
 // because the clock was set back. The void of an intended cancellation and an automatic capture are
-// sent again at any age (D8).
+// sent again at any age (D8), also a capture that the failure of a void requested.
 func TestMayResend(t *testing.T) {
 	const timeout = 90 * time.Second
 	rows := map[time.Duration]bool{-25 * time.Hour: false, -timeout: false, -time.Second: true, 0: true, timeout - 1: true, timeout: false, time.Hour: false}
@@ -178,6 +178,12 @@ func TestMayResend(t *testing.T) {
 			promised := kind == processor.Capture || kind == processor.Void
 			if got := process.MayResend(s, op, noon.Add(after), timeout); got != (want || promised) {
 				t.Errorf("%s, requested by an answer, %s after the request: %v", kind, after, got)
+			}
+			op.RequestedAt = noon.Add(time.Second)
+			void := payment.Operation{Revision: 2, Kind: processor.Void, Parent: 1, Answers: []payment.OperationAnswer{{At: op.RequestedAt}}}
+			s.Operations = []payment.Operation{held, void, op}
+			if got := process.MayResend(s, op, op.RequestedAt.Add(after), timeout); got != (want || kind == processor.Capture) {
+				t.Errorf("%s, requested at the end of a void, %s after the request: %v", kind, after, got)
 			}
 			op.RequestedAt = noon.Add(time.Microsecond) // by a caller
 			if got := process.MayResend(s, op, op.RequestedAt.Add(after), timeout); got != want {
