@@ -220,17 +220,13 @@ func unanswered(op payment.Operation) bool {
 }
 
 // expected reports whether the processor must have an operation. The processor may lack an
-// operation that our own rules refused (D7), that has no answer yet, or whose key was fenced before
-// it arrived (D14.1). It may lack a completion: if a message had the result of the authorization
-// first, the completion ended here without being sent. The authorization is compared by itself.
+// operation that our own rules refused (D7), that has no answer yet, or that failed: its key was
+// fenced before it arrived (D14.1), or the processor refused it, and PROTOCOL.md lets its list
+// leave that out. A declined authorization must be there. It may lack a completion: if a message
+// had the result of the authorization first, the completion ended here without being sent. The
+// authorization is compared by itself.
 func expected(op payment.Operation) bool {
-	switch {
-	case op.Refused || unanswered(op) || op.Kind == processor.Complete:
-		return false
-	case op.State != payment.StateFailed:
-		return true
-	}
-	return !slices.ContainsFunc(op.Answers, func(a payment.OperationAnswer) bool { return a.Code == processor.CodeFenced })
+	return !op.Refused && !unanswered(op) && op.Kind != processor.Complete && op.State != payment.StateFailed
 }
 
 // endedBefore reports whether the processor refused a completion because the customer's action had

@@ -122,6 +122,16 @@ func TestCompare(t *testing.T) {
 		{"another kind", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Kind = processor.Refund }, []string{"MISSING_HERE 01p.3", "MISSING_THERE 01p.3"}},
 		{"missing there", func(_ *payment.State, b *[]processor.Record) { *b = slices.Delete(*b, 1, 2) }, []string{"MISSING_THERE 01p.3"}},
 		{"found, and gone", func(_ *payment.State, b *[]processor.Record) { *b = slices.Delete(*b, 3, 4) }, []string{"MISSING_THERE op-7"}},
+		{"failed here, left out there", func(p *payment.State, b *[]processor.Record) {
+			p.Operations[3].State, p.Operations[3].Answers = payment.StateFailed, []payment.OperationAnswer{{State: payment.StateFailed, Code: "technical_error"}}
+			*b = slices.Delete(*b, 2, 3)
+		}, nil},
+		{"failed here, done there", func(p *payment.State, b *[]processor.Record) {
+			p.Operations[3].State, (*b)[2].State = payment.StateFailed, processor.Succeeded
+		}, []string{"OTHER_STATE 01p.4"}},
+		{"declined here, left out there", func(p *payment.State, b *[]processor.Record) {
+			p.Operations[1].State, *b = payment.StateDeclined, slices.Delete(*b, 0, 1)
+		}, []string{"MISSING_THERE 01p.2"}},
 		{"missing here", func(p *payment.State, _ *[]processor.Record) { p.Operations = slices.Delete(p.Operations, 2, 3) }, []string{"MISSING_HERE 01p.3"}},
 		{"no such payment", func(p *payment.State, _ *[]processor.Record) { *p = payment.State{} }, []string{"MISSING_HERE 01p.2", "MISSING_HERE 01p.3", "MISSING_HERE 01p.4", "MISSING_HERE sim.7"}},
 		{"not found yet", func(_ *payment.State, b *[]processor.Record) {
