@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"time"
 
 	"payledger/domain/processor"
@@ -41,13 +42,13 @@ func dispute(i item) *processor.DisputeUpdate {
 	}
 	d := &processor.DisputeUpdate{
 		ID: i.PspReference, MerchantID: i.MerchantAccountCode, TransactionID: i.more("capturePspReference"), Type: stage.stage, Status: stage.status,
-		ReasonCode: i.more("chargebackReasonCode"), Wording: plain(i.Reason), Amount: fromAdyen(i.Amount), Currency: i.Amount.Currency, At: i.EventDate.UTC(),
+		ReasonCode: strings.TrimSpace(i.more("chargebackReasonCode")), Wording: plain(i.Reason), Amount: fromAdyen(i.Amount), Currency: i.Amount.Currency, At: i.EventDate.UTC(),
 	}
 	if d.TransactionID == "" {
 		d.TransactionID = i.OriginalReference
 	}
 	if d.ReasonCode == "" {
-		d.ReasonCode = i.more("rfiReasonCode")
+		d.ReasonCode = strings.TrimSpace(i.more("rfiReasonCode"))
 	}
 	if status, told := statuses[i.more("disputeStatus")]; told && !stage.own {
 		d.Status = status

@@ -119,13 +119,15 @@ func TestDisputeEvents(t *testing.T) {
 		{"PREARBITRATION_WON", "", processor.Prearbitration, processor.DisputeWon},
 		{"PREARBITRATION_LOST", "", processor.Prearbitration, processor.DisputeLost},
 	} {
-		d := dispute(item{
-			EventCode: row.code, PspReference: "D1", OriginalReference: "P1", Amount: amount{"EUR", 1000}, EventDate: time.Unix(5, 0),
-			AdditionalData: map[string]any{"disputeStatus": row.told, "chargebackReasonCode": "10.4", "defensePeriodEndsAt": "2030-01-02T03:04:05+01:00"},
-		})
-		if d == nil || d.Type != row.stage || d.Status != row.status || d.TransactionID != "P1" || d.ReasonCode != "10.4" || d.Amount != 1000 ||
-			d.ChallengeBy.Format(time.RFC3339) != "2030-01-02T02:04:05Z" || !d.At.Equal(time.Unix(5, 0)) {
-			t.Errorf("%s %s: %+v", row.code, row.told, d)
+		for field, code := range map[string]string{"chargebackReasonCode": " 10.4", "rfiReasonCode": "10.4 "} { // an example of Adyen begins with a blank
+			d := dispute(item{
+				EventCode: row.code, PspReference: "D1", OriginalReference: "P1", Amount: amount{"EUR", 1000}, EventDate: time.Unix(5, 0),
+				AdditionalData: map[string]any{"disputeStatus": row.told, field: code, "defensePeriodEndsAt": "2030-01-02T03:04:05+01:00"},
+			})
+			if d == nil || d.Type != row.stage || d.Status != row.status || d.TransactionID != "P1" || d.ReasonCode != "10.4" || d.Amount != 1000 ||
+				d.ChallengeBy.Format(time.RFC3339) != "2030-01-02T02:04:05Z" || !d.At.Equal(time.Unix(5, 0)) {
+				t.Errorf("%s %s: %+v", row.code, row.told, d)
+			}
 		}
 	}
 	if d := dispute(item{EventCode: "NOTIFICATION_OF_FRAUD", PspReference: "D1"}); d != nil {
