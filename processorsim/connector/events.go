@@ -82,11 +82,18 @@ func (k *Connector) about(ctx context.Context, e Event, do func(context.Context,
 	if o, err = k.book.Find(ctx, key); err != nil {
 		return err
 	}
-	if e.Tag != "" && tag(vendorKey(o)) != e.Tag && !takesBack(o, e) { // a key that was used up meanwhile
+	if tagged(o, e.Tag) && tag(vendorKey(o)) != e.Tag && !takesBack(o, e) { // a key that was used up meanwhile
 		k.surprise(o, e)
 		return nil
 	}
 	return do(ctx, o, e)
+}
+
+// tagged reports whether a tag is of the operation, under its present key of the vendor or an
+// earlier one. An event that is about the operation by its transaction may have the tag of another.
+func tagged(o *book.Operation, tag string) bool {
+	stem, _, _ := strings.Cut(tag, "-")
+	return stem != "" && strings.HasPrefix(vendorKey(o), stem)
 }
 
 // takesBack reports whether an event is a success of an Idle operation under an earlier key. The
@@ -197,9 +204,8 @@ func (k *Connector) eventOperation(ctx context.Context, e Event) (found *book.Op
 	}
 	doubtful := false
 	if e.Reference != "" {
-		stem, _, _ := strings.Cut(e.Tag, "-")
 		err = k.book.Each(ctx, protocol.Filter{Reference: e.Reference}, func(o *book.Operation) error {
-			if o.Kind == e.Kind && e.Tag != "" && strings.HasPrefix(vendorKey(o), stem) {
+			if o.Kind == e.Kind && tagged(o, e.Tag) {
 				found = o
 			}
 			doubtful = doubtful || o.Kind == e.Kind && o.Doubtful()

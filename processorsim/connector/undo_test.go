@@ -150,6 +150,35 @@ func TestTag(t *testing.T) {
 	}
 }
 
+// TestTagOfAnother: a message that names an operation by its transaction may have the tag of
+// another operation of the payment. A tag of a used-up key of the same operation is refused.
+func TestTagOfAnother(t *testing.T) {
+	r := newRig(t, time.Hour)
+	sale := authorization("01p.1", "4242424242424242")
+	approved := r.sent(sale)
+	capture := following(processor.Capture, "01p.2", approved.ProcessorTransactionID, 100)
+	r.vendor.pends = processor.Capture
+	if a := r.sent(capture); a.State != processor.Pending {
+		t.Fatalf("%+v", a)
+	}
+	of, err := r.k.book.Find(t.Context(), sale.Key)
+	must(t, err)
+	own, err := r.k.book.Find(t.Context(), capture.Key)
+	must(t, err)
+	_, done := r.vendor.count(capture.Key)
+	done.Answer.State = processor.Succeeded
+	e := Event{ID: "e1", Kind: processor.Capture, Reference: "01p", Tag: tag(vendorKey(own)) + "-1", TransactionID: done.Answer.ProcessorTransactionID, Result: &done}
+	r.event(200, e)
+	if l, _, err := r.k.state(t.Context(), capture.Key); err != nil || l.Answer.State != processor.Pending {
+		t.Fatalf("by a key that is not its own: %+v %v", l, err)
+	}
+	e.Tag = tag(vendorKey(of))
+	r.event(200, e)
+	if l, _, err := r.k.state(t.Context(), capture.Key); err != nil || l.Answer.State != processor.Succeeded {
+		t.Errorf("%+v %v", l, err)
+	}
+}
+
 // TestDisputeEarly: a dispute that overtakes the answer of its capture comes again; a dispute about
 // an unknown transaction is about the authorization that it names.
 func TestDisputeEarly(t *testing.T) {
