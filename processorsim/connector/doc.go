@@ -35,8 +35,8 @@
 // An answer PENDING or ACTION_REQUIRED has a result later: from a message of the vendor
 // (Vendor.Events), or from Vendor.Find if a look-up comes and no message has come. A complete or a
 // void ends the authorization that waits for its customer. A vendor that tells a failure after a
-// success sets Event.Overturns: the ledger gets a notification, look-ups and lists say FAILED, and
-// a repeat has the first answer.
+// success sets Event.Overturns: the ledger gets a notification, look-ups and lists say FAILED until
+// the vendor tells a later success, and a repeat has the first answer.
 //
 // # Vendors that answer by messages
 //

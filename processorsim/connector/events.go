@@ -136,17 +136,18 @@ func (k *Connector) takeNothing(ctx context.Context, o *book.Operation, e Event)
 }
 
 // takeResult records a result that came in a message. A result for an operation with a last answer
-// changes nothing, unless it overturns a success. A success of an operation that the vendor said it
-// did not do counts: without it, a repeat would be a second one.
+// changes nothing, unless it overturns a success, or is a success after such a failure. A success
+// of an operation that the vendor said it did not do counts: without it, a repeat would be a second
+// one.
 func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) error {
 	key := o.Key
 	answer := e.Result.Answer
 	if answer.At.IsZero() {
 		answer.At = k.now()
 	}
-	overturns := e.Overturns && answer.State == processor.Failed && o.Phase == book.Done && o.Newest().State == processor.Succeeded
+	replaces := replaced(o, e)
 	switch {
-	case o.Phase == book.Done && !o.Open() && !overturns:
+	case o.Phase == book.Done && !o.Open() && !replaces:
 		if newest := o.Newest(); ended(answer) && newest.State != answer.State {
 			k.Log.Error().Str("operation", string(key)).Str("event", e.ID).Str("recorded", string(newest.State)).Str("told", string(answer.State)).
 				Msg("a message of the vendor contradicts the recorded result: look at the payment at the vendor")
@@ -177,7 +178,7 @@ func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) 
 		return k.book.Late(ctx, o, answer, k.now())
 	case o.Phase != book.Done:
 		err = k.record(ctx, o, answer, &told)
-	case overturns:
+	case replaces:
 		err = k.book.Record(ctx, k.now(), book.Change{Operation: o, Ended: &answer, Notice: &told})
 	case ended(answer):
 		err = k.end(ctx, o, answer, &told)
@@ -188,6 +189,23 @@ func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) 
 		k.notify(told)
 	}
 	return err
+}
+
+// replaced reports whether a result replaces the last answer of an operation: a failure that
+// overturns a success, or a success after such a failure, as of a capture that the vendor does
+// again. Repeats of older messages count as neither: the vendor's time of the result tells them.
+func replaced(o *book.Operation, e Event) bool {
+	if o.Phase != book.Done || o.Answer.State == processor.Succeeded && o.Ended != nil && !e.Result.Answer.At.After(o.Ended.At) {
+		return false
+	}
+	switch e.Result.Answer.State {
+	case processor.Failed:
+		return e.Overturns && o.Newest().State == processor.Succeeded
+	case processor.Succeeded:
+		return o.Answer.State == processor.Succeeded && o.Ended != nil && o.Ended.State == processor.Failed
+	default:
+		return false
+	}
 }
 
 // eventOperation returns the operation that an event is about, or nil. While an operation of the

@@ -289,6 +289,39 @@ func TestOverturned(t *testing.T) {
 	}
 }
 
+// TestDoneAgain: a success after a failure that overturned a success counts. Repeats of the
+// messages before it, in any order, change nothing.
+func TestDoneAgain(t *testing.T) {
+	r := newRig(t, time.Hour)
+	op := following(processor.Capture, "01p.1", "tx_0", 100)
+	r.sent(op)
+	_, first := r.vendor.count(op.Key)
+	first.Answer.At = r.now
+	failure, again := first, first
+	failure.Answer.State, failure.Answer.Code, failure.Answer.At = processor.Failed, "returned", r.now.Add(time.Hour)
+	again.Answer.At = r.now.Add(2 * time.Hour)
+	told := func(id string, result *Result) Event {
+		return Event{ID: id, Key: op.Key, Kind: processor.Capture, Result: result, Overturns: result == &failure}
+	}
+	for i, step := range []struct {
+		e    Event
+		want processor.State
+	}{
+		{told("e1", &first), processor.Succeeded}, {told("e2", &failure), processor.Failed}, {told("e1", &first), processor.Failed},
+		{told("e3", &again), processor.Succeeded}, {told("e2", &failure), processor.Succeeded}, {told("e1", &first), processor.Succeeded},
+	} {
+		r.event(200, step.e)
+		if l := r.lookup(op.Key); l.Answer == nil || l.Answer.State != step.want {
+			t.Errorf("step %d: %+v, want %s", i, l.Answer, step.want)
+		}
+	}
+	failure.Answer.At = r.now.Add(3 * time.Hour)
+	r.event(200, told("e4", &failure))
+	if l := r.lookup(op.Key); l.Answer.State != processor.Failed {
+		t.Errorf("a second failure: %+v", l.Answer)
+	}
+}
+
 // TestDoubt: the vendor learns that an earlier try has an unknown outcome.
 func TestDoubt(t *testing.T) {
 	r := newRig(t, time.Hour)
