@@ -89,6 +89,11 @@ func (k *Connector) needs(ctx context.Context, op processor.Operation) (protocol
 		return "", err
 	}
 	of, err := k.totals(ctx, parent)
+	if err == nil && op.Kind == processor.Refund && parent.Kind == processor.Authorize && k.lacking(protocol.CanRefundPartly) != nil {
+		var elsewhere domain.Amount
+		elsewhere, err = k.capturedElsewhere(ctx, op.Reference, op.ParentID)
+		of.captured += elsewhere
+	}
 	switch {
 	case err != nil:
 		return "", err

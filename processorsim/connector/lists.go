@@ -116,14 +116,11 @@ func (k *Connector) outside(ctx context.Context, f protocol.Filter) (list []prot
 		}
 	}
 	for _, e := range all {
-		o, err := k.book.ByTransaction(ctx, e.ProcessorTransactionID, e.Operation)
-		if err == nil && o == nil && e.IdempotencyKey != "" {
-			o, err = k.book.Find(ctx, e.IdempotencyKey)
-		}
+		known, err := k.has(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		if o == nil {
+		if !known {
 			e.Processor = k.Name
 			e.IdempotencyKey = cmp.Or(e.IdempotencyKey, domain.OperationKey("outside."+e.ID))
 			list = append(list, e)
@@ -132,14 +129,59 @@ func (k *Connector) outside(ctx context.Context, f protocol.Filter) (list []prot
 	return list, nil
 }
 
+// has reports whether the book has an operation that the vendor lists.
+func (k *Connector) has(ctx context.Context, e protocol.Entry) (bool, error) {
+	o, err := k.book.ByTransaction(ctx, e.ProcessorTransactionID, e.Operation)
+	if err == nil && o == nil && e.IdempotencyKey != "" {
+		o, err = k.book.Find(ctx, e.IdempotencyKey)
+	}
+	return o != nil, err
+}
+
 // captureElsewhere returns the capture that a refund acts upon, if the vendor lists it and the book
 // does not have it; nil if the vendor lists none.
-func (k *Connector) captureElsewhere(ctx context.Context, refund *book.Operation) (capture *Parent, err error) {
+func (k *Connector) captureElsewhere(ctx context.Context, refund *book.Operation) (*Parent, error) {
+	list, err := k.listedCaptures(ctx, refund.Reference)
+	for _, e := range list {
+		if e.ProcessorTransactionID == refund.ParentID {
+			return &Parent{Answer: e.Answer, Operation: processor.Operation{
+				Kind: e.Operation, Processor: k.Name, MerchantID: e.ProcessorMerchantID, Reference: e.Reference, ParentID: e.ParentID,
+				Amount: e.Amount, Currency: e.Currency, Final: e.Final,
+			}}, err
+		}
+	}
+	return nil, err
+}
+
+// capturedElsewhere returns the amount of an authorization that was captured, by the vendor's list,
+// with captures that the book does not have.
+func (k *Connector) capturedElsewhere(ctx context.Context, reference domain.PaymentID, transaction string) (sum domain.Amount, err error) {
+	list, err := k.listedCaptures(ctx, reference)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range list {
+		if e.ParentID != transaction || e.State != processor.Succeeded {
+			continue
+		}
+		known, err := k.has(ctx, e)
+		if err != nil {
+			return 0, err
+		}
+		if !known {
+			sum += e.Amount
+		}
+	}
+	return sum, nil
+}
+
+// listedCaptures returns the captures of a payment that the vendor lists.
+func (k *Connector) listedCaptures(ctx context.Context, reference domain.PaymentID) (list []protocol.Entry, err error) {
 	lister, can := k.Vendor.(Lister)
 	if !can {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil
 	}
-	f := protocol.Filter{Reference: refund.Reference}
+	f := protocol.Filter{Reference: reference}
 	known, err := k.authorizations(ctx, f)
 	if err != nil || len(known) == 0 {
 		return nil, err
@@ -147,18 +189,15 @@ func (k *Connector) captureElsewhere(ctx context.Context, refund *book.Operation
 	call, end := context.WithTimeout(ctx, k.Patience)
 	defer end()
 	err = lister.List(call, f, known, func(e protocol.Entry) error {
-		if e.Operation == processor.Capture && e.ProcessorTransactionID == refund.ParentID && e.Reference == refund.Reference {
-			capture = &Parent{Answer: e.Answer, Operation: processor.Operation{
-				Kind: e.Operation, Processor: k.Name, MerchantID: e.ProcessorMerchantID, Reference: e.Reference, ParentID: e.ParentID,
-				Amount: e.Amount, Currency: e.Currency, Final: e.Final,
-			}}
+		if e.Operation == processor.Capture && e.Reference == reference {
+			list = append(list, e)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the vendor's list: %w", err)
 	}
-	return capture, nil
+	return list, nil
 }
 
 // authorizations returns the transactions of the authorizations of the payment that f names.

@@ -108,6 +108,13 @@ func TestRefundElsewhere(t *testing.T) {
 	if a := r.sent(following(processor.Refund, "01p.6", "c_1", 200)); a.Code != protocol.CodeNotSupported || r.vendor.calls != calls {
 		t.Errorf("a partial refund that the vendor cannot make: %+v after %d calls", a, r.vendor.calls-calls)
 	}
+	if a := r.sent(following(processor.Refund, "01p.7", "tx_1", 200)); a.Code != protocol.CodeNotSupported || r.vendor.calls != calls {
+		t.Errorf("the same, upon the authorization: %+v after %d calls", a, r.vendor.calls-calls)
+	}
+	if a := r.sent(following(processor.Refund, "01p.8", "tx_1", 300)); a.State != processor.Succeeded || r.vendor.calls != calls+1 {
+		t.Errorf("all of it: %+v after %d calls", a, r.vendor.calls-calls)
+	}
+	calls = r.vendor.calls
 	r.vendor.cannot = nil
 	r.k.Vendor = listless{vendor}
 	op := following(processor.Refund, "01p.5", "c_1", 100)
