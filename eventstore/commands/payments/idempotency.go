@@ -7,6 +7,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/processor"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
@@ -56,6 +57,24 @@ func (s *Payments) claimKey(ctx context.Context, by commands.Caller, o operation
 		return payment.DecideClaim(state, payment.ClaimKey{At: at, Account: by.Account, Payment: o.payment, Operation: o.kind})
 	})
 	return s.addOwnerStatus(ctx, by.Account, err)
+}
+
+// usedByResume returns the error of a used key, if an earlier resume of the payment claimed the
+// key, else refusal. If a notification recorded the result that the earlier resume had looked up,
+// the claim alone has its key (D9).
+func (s *Payments) usedByResume(ctx context.Context, by commands.Caller, in ResumeInput, state payment.State, refusal error) error {
+	id, needed := operation{payment: in.Payment, key: in.IdempotencyKey}.claimID(by.Account)
+	if !needed {
+		return refusal
+	}
+	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Applied)
+	if err != nil {
+		return err
+	}
+	if c := tip.State.Claim; c != nil && c.Payment == in.Payment && c.Operation == processor.Complete {
+		return state.KeyUsed()
+	}
+	return refusal
 }
 
 // addOwnerStatus adds the owner's status to the error of a used key (D3). It returns any other

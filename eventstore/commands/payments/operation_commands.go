@@ -112,6 +112,9 @@ func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInpu
 			},
 		})
 		waited := errors.Is(err, payment.ErrProcessing)
+		if unknown && domain.ReasonOf(err) == domain.ReasonInvalidPaymentStatus {
+			err = s.usedByResume(ctx, by, in, after, err)
+		}
 		if err != nil && !waited {
 			return after, err
 		}

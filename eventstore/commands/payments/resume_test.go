@@ -1,8 +1,11 @@
 package payments_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,8 +13,11 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/commands/service"
+	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
@@ -203,6 +209,55 @@ func TestKeyOfALookedUpAction(t *testing.T) {
 	}
 	if err := capture(other.ID, "early"); err != nil {
 		t.Errorf("the key of a resume without a result: %v", err)
+	}
+	r.Audit(p.ID)
+}
+
+// lookedUp are processors whose first look-up is followed by then, before its caller gets the
+// result.
+type lookedUp struct {
+	*adapter.Adapter
+	once *sync.Once
+	then func(processor.Lookup)
+}
+
+func (l lookedUp) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	found, err := l.Adapter.Lookup(ctx, name, key)
+	if err == nil {
+		l.once.Do(func() { l.then(found) })
+	}
+	return found, err
+}
+
+// TestKeyOfAResumeThatANotificationOvertook: a notification records the result of the action while
+// a resume looks it up. The resume is answered with the result, and its key is used (D9).
+func TestKeyOfAResumeThatANotificationOvertook(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.Pay(r.Service(nil), commandstest.ChallengeCard)
+	r.endsElsewhere(p)
+	known := &atomic.Bool{}
+	known.Store(true)
+	var s *service.Service
+	s = r.InboxService(known, func(c *commands.Config) {
+		c.Processors = lookedUp{r.Sim, &sync.Once{}, func(found processor.Lookup) {
+			held := p.Authorization()
+			told := commandstest.ResultOf("nt_1", p.ID, fmt.Sprint(held.Revision), processor.Authorize, processor.Succeeded, held.TransactionID)
+			if err := s.Notify(background, "request", told); err != nil || found.Answer == nil {
+				t.Error(found, err)
+			}
+		}}
+	})
+	resume := func(key string) (payment.State, error) {
+		return s.Resume(background, r.By, payments.ResumeInput{Payment: p.ID, Action: p.RequiredAction().Revision, IdempotencyKey: key})
+	}
+	after, err := resume("key")
+	commandstest.HasStatus(t, after, err, payment.StatusAuthorized)
+	_, err = resume("key")
+	commandstest.Refused(t, err, domain.ReasonIdempotencyKeyExists)
+	for _, other := range []string{"", "other"} {
+		_, err = resume(other)
+		commandstest.Refused(t, err, domain.ReasonInvalidPaymentStatus)
 	}
 	r.Audit(p.ID)
 }
