@@ -288,8 +288,12 @@ type (
 		OutOfBand
 		Capture uint64 `json:"capture,omitempty"` // revision of the capture's request; absent: unknown
 	}
-	// AdjustedOutOfBand says that the amount is the authorized total.
-	AdjustedOutOfBand struct{ OutOfBand }
+	// AdjustedOutOfBand says that the amount is the authorized total. With overtaken, it was the
+	// total until a later adjustment.
+	AdjustedOutOfBand struct {
+		OutOfBand
+		Overtaken bool `json:"overtaken,omitempty"` // a later adjustment gave the authorized total
+	}
 )
 
 // Names of the events in the log (ce-type, I2).

@@ -52,7 +52,9 @@ func (b *book) found(c payment.RecordOutOfBand) string {
 		b.back += r.Amount
 		return "payment.refund_found"
 	case processor.Adjust:
-		b.total = r.Amount
+		if !c.Overtaken {
+			b.total = r.Amount
+		}
 		return "payment.adjustment_found"
 	}
 	b.released = true
@@ -159,6 +161,7 @@ func (m *machine) found(t *rapid.T) {
 		r.Answer.State = processor.Pending
 	}
 	c := payment.RecordOutOfBand{At: m.tick(t), EventID: fmt.Sprintf("event-%d", m.state.Revision+1), Record: r}
+	c.Overtaken = r.Kind == processor.Adjust && rapid.IntRange(0, 3).Draw(t, "overtaken") == 0
 	event, err := payment.DecideOutOfBand(m.state, c)
 	m.step(t, event, err, m.book.found(c))
 }

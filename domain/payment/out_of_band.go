@@ -16,6 +16,9 @@ type RecordOutOfBand struct {
 	At      time.Time
 	EventID string // UUID of the new event and of its transaction event (D6)
 	Record  processor.Record
+	// Overtaken states that the record is an adjustment, and that a later one in the processor's
+	// order gives the total (State.GivesTotal).
+	Overtaken bool
 }
 
 // ErrForeign means that an operation in the processor's records names the payment, and cannot be an
@@ -51,7 +54,7 @@ func DecideOutOfBand(s State, c RecordOutOfBand) (Event, error) {
 	case processor.Refund:
 		return RefundedOutOfBand{fact, s.captureByTransaction(r.ParentID)}, nil
 	case processor.Adjust:
-		return AdjustedOutOfBand{fact}, nil
+		return AdjustedOutOfBand{fact, c.Overtaken}, nil
 	default:
 		return nil, nil
 	}
@@ -108,6 +111,13 @@ func (s State) RequestOf(r processor.Record) (Operation, bool) {
 	return op, ours && found && op.Kind == r.Kind && op.OutOfBandID == "" && !op.Refused
 }
 
+// GivesTotal reports whether a record is a successful adjustment that was requested here, or is
+// recorded as out of band: an earlier one that is found now does not change the total.
+func (s State) GivesTotal(r processor.Record) bool {
+	_, requested := s.RequestOf(r)
+	return r.Kind == processor.Adjust && r.State == processor.Succeeded && (requested || s.hasOutOfBand(r.ID))
+}
+
 // RevisionOf returns the revision in an operation key of this payment; false for any other key.
 func (s State) RevisionOf(key domain.OperationKey) (uint64, bool) {
 	text, ours := strings.CutPrefix(string(key), string(s.ID)+".")
@@ -153,6 +163,9 @@ func (s State) evolveOutOfBand(e Event) State {
 		return s.addOutOfBand(processor.Refund, e.OutOfBand, false, e.Capture).at(e.At)
 	case AdjustedOutOfBand:
 		s = s.addOutOfBand(processor.Adjust, e.OutOfBand, false, 0)
+		if e.Overtaken {
+			return s.at(e.At)
+		}
 		return s.adjusted(s.Revision).at(e.At)
 	}
 	return s

@@ -154,6 +154,7 @@ func (s *story) outOfBand(t *testing.T, words []string, args arguments, r paymen
 	if amount := args.amount(t, "amount"); amount != nil {
 		c.Record.Amount = *amount
 	}
+	c.Overtaken = slices.Contains(words, "overtaken")
 	if args["state"] != "" {
 		c.Record.State = processor.State(args["state"])
 	}

@@ -23,6 +23,7 @@ type eventFields struct {
 	Outcome   string         `json:"outcome"`
 	Reason    string         `json:"reason"`
 	Final     bool           `json:"final"`
+	Overtaken bool           `json:"overtaken"`
 	Operation string         `json:"operation"`
 	Payment   string         `json:"paymentId"`
 
@@ -91,10 +92,15 @@ var eventWords = map[string]func(eventFields) string{
 
 	"payment.key_claimed": func(e eventFields) string { return "for " + cmp.Or(e.Operation, "no payment") },
 
-	"payment.capture_found":    func(e eventFields) string { return e.amount() + e.last() + ", not requested here" },
-	"payment.void_found":       func(e eventFields) string { return e.amount() + ", not requested here" },
-	"payment.refund_found":     func(e eventFields) string { return e.amount() + ", not requested here" },
-	"payment.adjustment_found": func(e eventFields) string { return "new total " + e.amount() + ", not requested here" },
+	"payment.capture_found": func(e eventFields) string { return e.amount() + e.last() + ", not requested here" },
+	"payment.void_found":    func(e eventFields) string { return e.amount() + ", not requested here" },
+	"payment.refund_found":  func(e eventFields) string { return e.amount() + ", not requested here" },
+	"payment.adjustment_found": func(e eventFields) string {
+		if e.Overtaken {
+			return "total of " + e.amount() + " before a later adjustment, not requested here"
+		}
+		return "new total " + e.amount() + ", not requested here"
+	},
 }
 
 // noAnswer is about an operation without an answer after the payment timeout (D8).

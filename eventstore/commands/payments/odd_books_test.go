@@ -226,3 +226,39 @@ func TestUnfitBooks(t *testing.T) {
 		})
 	}
 }
+
+// TestOvertakenAdjustment: the authorization was adjusted at the processor, then here. A refusal
+// finds the first adjustment in the books: it is recorded, and the newest total stays (§6.3).
+func TestOvertakenAdjustment(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	known := &atomic.Bool{}
+	known.Store(true)
+	s := r.InboxService(known, func(c *commands.Config) {
+		c.Processors = oddBooks{r.Sim, func(all []processor.Record) ([]processor.Record, error) {
+			at := slices.IndexFunc(all, func(r processor.Record) bool { return r.Kind == processor.Adjust })
+			if at < 0 {
+				return all, nil
+			}
+			earlier := all[at]
+			earlier.ID, earlier.Key, earlier.Amount = "op-earlier", "elsewhere.1", 2700
+			earlier.Answer.Amount = &earlier.Amount
+			return slices.Insert(all, at, earlier), nil
+		}}
+	})
+	p := r.Pay(s, "4000000000005159") // cancels fail
+	p, err := s.Adjust(background, r.By, p.ID, payment.Adjust{Amount: 3000})
+	commandstest.HasStatus(t, p, err, payment.StatusAuthorized)
+	if p, err = s.Cancel(background, r.By, p.ID, payment.Cancel{}); err != nil || !p.VoidRefused() {
+		t.Fatalf("%+v %v", p, err)
+	}
+	adjusted := 0
+	for _, op := range p.Operations {
+		if op.Kind == processor.Adjust {
+			adjusted++
+		}
+	}
+	if p.Amount != 3000 || adjusted != 2 {
+		t.Errorf("the total is %d after %d adjustments", p.Amount, adjusted)
+	}
+}

@@ -3,6 +3,7 @@ package payments
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"payledger/domain"
 	"payledger/domain/payment"
@@ -72,10 +73,11 @@ func (s *Payments) recordBooks(ctx context.Context, tip eventstore.Tip[payment.S
 	} else if err != nil {
 		return tip, err
 	}
-	for _, r := range records {
+	for i, r := range records {
 		if requested, ours := tip.State.RequestOf(r); !ours {
 			s.noteOtherKind(tip.State, r, except)
-			tip, err = s.recordUnrequested(ctx, tip, revision, r)
+			overtaken := r.Kind == processor.Adjust && slices.ContainsFunc(records[i+1:], tip.State.GivesTotal)
+			tip, err = s.recordUnrequested(ctx, tip, revision, payment.RecordOutOfBand{Record: r, Overtaken: overtaken})
 		} else if requested.Revision != except {
 			tip, err = s.recordRequested(ctx, tip, requested.Revision, r)
 		}
@@ -114,8 +116,8 @@ func (s *Payments) capturedUnknown(ctx context.Context, account domain.AccountID
 
 // recordUnrequested records one operation that this service did not request, unless it is known or
 // changed nothing.
-func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
-	found := payment.RecordOutOfBand{Record: r}
+func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, found payment.RecordOutOfBand) (eventstore.Tip[payment.State], error) {
+	r := found.Record
 	event, err := payment.DecideOutOfBand(tip.State, found)
 	if errors.Is(err, payment.ErrForeign) {
 		s.Logger.Warn().Err(err).Str("payment", string(r.Reference)).Str("operation", r.ID).Str("kind", string(r.Kind)).Str("currency", string(r.Currency)).
