@@ -141,7 +141,7 @@ func (h *shard) makeGroup() *flight {
 func (h *shard) fillGroup(f *flight) {
 	var left []*entry
 	size, most := 0, h.kind.GroupBytes
-	if h.s.replicas > 1 { // a group is a round of Raft
+	if h.s.replicas > 1 { // a round of Raft costs the same for more of them (deploy/BENCHMARKS.md)
 		most = max(most, format.MaxRecordBytes)
 	}
 	for i, d := range h.queue.drafts {

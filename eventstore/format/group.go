@@ -44,8 +44,8 @@ const (
 	HasBeside = 0x40
 	// MaxGroupBytes closes a group: no frame is added past it. A larger frame goes alone.
 	MaxGroupBytes = 64 << 10
-	// MaxRecordBytes is MaxGroupBytes for deliveries: their groups are rarely read for one record,
-	// and many records come at once.
+	// MaxRecordBytes is MaxGroupBytes for the records beside the log, whose groups are rarely read
+	// for one record, and for all groups on replicas, where a group is a round of Raft.
 	MaxRecordBytes = 256 << 10
 	// MaxFrameBytes bounds the size of the frames of a group before compression.
 	MaxFrameBytes = 8 << 20
