@@ -92,7 +92,7 @@ func TestDamagedWhileServing(t *testing.T) {
 	}
 }
 
-// flip changes the bits of n bytes of a file, from a part of it on.
+// flip changes the bits of n bytes of a file, from the byte begin on.
 func flip(t testing.TB, name string, begin, n int) {
 	t.Helper()
 	data, err := os.ReadFile(name)
