@@ -16,8 +16,8 @@ type RecordOutOfBand struct {
 	At      time.Time
 	EventID string // UUID of the new event and of its transaction event (D6)
 	Record  processor.Record
-	// Overtaken states that the record is an adjustment, and that a later one in the processor's
-	// order gives the total (State.GivesTotal).
+	// Overtaken marks an adjustment that the processor made before a recorded one. It does not
+	// change the authorized total (State.GivesTotal).
 	Overtaken bool
 }
 
@@ -111,8 +111,9 @@ func (s State) RequestOf(r processor.Record) (Operation, bool) {
 	return op, ours && found && op.Kind == r.Kind && op.OutOfBandID == "" && !op.Refused
 }
 
-// GivesTotal reports whether a record is a successful adjustment that was requested here, or is
-// recorded as out of band: an earlier one that is found now does not change the total.
+// GivesTotal reports whether a record is a successful adjustment that the payment already has. Its
+// amount is then the authorized total: an adjustment that the processor made earlier, and that is
+// recorded later, does not change it.
 func (s State) GivesTotal(r processor.Record) bool {
 	_, requested := s.RequestOf(r)
 	return r.Kind == processor.Adjust && r.State == processor.Succeeded && (requested || s.hasOutOfBand(r.ID))

@@ -71,8 +71,8 @@ func TestCheckpointAlreadyStored(t *testing.T) {
 	}
 }
 
-// TestCheckpointOfSickLog: what was acknowledged before the log became unhealthy still gets its
-// positions, so that a back-up of it can end at a checkpoint.
+// TestCheckpointOfSickLog: events that were acknowledged before the log became unhealthy still get
+// their positions, so that a back-up can end at a checkpoint.
 func TestCheckpointOfSickLog(t *testing.T) {
 	t.Parallel()
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))

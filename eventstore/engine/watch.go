@@ -57,8 +57,8 @@ func (s *Store) markUnhealthy(err error, stop bool) {
 
 var errAway = fmt.Errorf("%w: not connected", fault.ErrUnhealthy)
 
-// writable returns nil while a shard accepts appends. A log that is not healthy still gets
-// checkpoints: what was acknowledged before has its positions, so a back-up of it can be made.
+// writable returns nil while a shard accepts appends. An unhealthy log still gets
+// checkpoints, so that all acknowledged events have positions and can be backed up.
 func (s *Store) writable(h *shard) error {
 	if err := s.sick.Load(); err != nil && !h.kind.Covers {
 		return *err

@@ -154,7 +154,7 @@ func (h *Handlers) EnableWorkflow(c *request.Call) (any, error) {
 func (h *Handlers) DisableWorkflow(c *request.Call) (any, error) { return h.setEnabled(c, false) }
 
 func (h *Handlers) setEnabled(c *request.Call, enabled bool) (any, error) {
-	may := func(d workflow.Definition) error { return checkScopes(c, d) } // that of the moment: another one may have been put there
+	may := func(d workflow.Definition) error { return checkScopes(c, d) } // the current one: it may be newer than the one read
 	changed, err := h.Commands.EnableWorkflow(c.Ctx, c.Caller(), workflowID(c), enabled, may)
 	return renderWorkflow(changed), err
 }

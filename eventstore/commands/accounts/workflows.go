@@ -42,7 +42,7 @@ func (s *Accounts) ChangeWorkflow(ctx context.Context, by commands.Caller, id do
 }
 
 // EnableWorkflow enables or disables a workflow and returns it (D20). It enables a definition only
-// if may returns nil for it: another one may have taken the place of the one that the caller read.
+// if may returns nil for it. The definition can be newer than the one that the caller has read.
 func (s *Accounts) EnableWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, enabled bool, may func(workflow.Definition) error) (workflow.Workflow, error) {
 	return s.changeWorkflow(ctx, by, id, func(state workflow.State, at time.Time) (workflow.Event, error) {
 		if found, known := state.Find(id); known && enabled {

@@ -340,7 +340,7 @@ func TestFloodIsNotRecorded(t *testing.T) {
 		mustRefuse(t, "a wrong password", err, users.WrongCredentials)
 	}
 	n.signIn("admin", r.made.DashboardPassword, "")
-	n.accounts.Close() // waits for what is recorded behind the answers
+	n.accounts.Close() // waits for failures that are recorded after the answer
 	if got := count(n.types(), failedType); got != users.MostRecorded {
 		t.Errorf("%d failures are recorded", got)
 	}
