@@ -3,6 +3,7 @@ package blocks
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -129,13 +130,30 @@ func open(path string, uncached bool) (*blockFile, int64, error) {
 		return nil, 0, fmt.Errorf("blocks: %w", err)
 	}
 	info, err := f.Stat()
+	if err == nil {
+		err = plain(f)
+	}
 	if err != nil {
-		return nil, 0, errors.Join(fmt.Errorf("blocks: %w", err), f.Close())
+		return nil, 0, errors.Join(fmt.Errorf("blocks: %s: %w", path, err), f.Close())
 	}
 	if uncached {
 		forget(f)
 	}
 	return &blockFile{f, uncached}, info.Size(), nil
+}
+
+// plain returns ErrUnsupported if a block file is compressed.
+func plain(f *os.File) error {
+	const compressed = "cmp\x01"
+	var start [len(compressed)]byte
+	n, err := f.ReadAt(start[:], 0)
+	switch {
+	case errors.Is(err, io.EOF): // the file is shorter
+		return nil
+	case string(start[:n]) == compressed:
+		return ErrUnsupported
+	}
+	return err
 }
 
 // Close closes the file. It drops the pages of the file from the cache.

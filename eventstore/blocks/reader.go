@@ -41,11 +41,6 @@ type flaw struct {
 // run reads to the end of the block, or through Options.Through.
 func (r *reader) run() error {
 	defer func() { r.result.Size = r.w.size }()
-	if start, err := r.w.get(r.offset, 4); err != nil {
-		return err
-	} else if r.offset == 0 && string(start) == "cmp\x01" {
-		return ErrUnsupported
-	}
 	if r.offset > r.w.size {
 		r.fault(Fault{Reason: "the file is shorter than before"})
 	}
