@@ -17,8 +17,9 @@
 //   - No analyst, and no client without credentials, can use up the connections of the service, or
 //     receive the answers of another merchant. One account has at most a quarter of the connections
 //     and consumers. A part of a subject that a user chooses has at most 256 bytes.
-//   - At each start the server reads all messages. Damage makes State report that the stream is not
-//     whole, or missing.
+//   - At each start the uncompressed blocks are cut off at their first bad record, and Config.Cut
+//     gets the reason. Then the server reads all messages, with their checksums. Damage makes State
+//     report that the stream is not whole, or missing.
 //   - Suspected damage while the server runs ends the connections of all clients, and none connects
 //     until the writer has restarted the server, checked the stream and called Admit. Damaged has a
 //     signal then.

@@ -29,6 +29,7 @@ type Config struct {
 	Derive func(purpose string) []byte // returns the secret of a purpose, always the same 32 bytes
 	Memory int64                       // of all buffers for clients, in bytes
 	Lost   func(account string)        // the gate of an account lost its connection, and opens another one; nil: not reported
+	Cut    func(fault string)          // a start has cut off damaged messages, which are to be written again; nil: not reported
 }
 
 // Server is a NATS server inside this process for analysts.
@@ -146,14 +147,17 @@ func (s *Server) openOrEmpty() {
 
 var errFolder = errors.New("eventstream: the server cannot use its folder")
 
-// open starts the NATS server, without the index of the messages (doc.go). The caller holds mu, or
-// is the only user.
+// open starts the NATS server, without damaged messages in uncompressed blocks, and without the
+// index of the messages (doc.go). The caller holds mu, or is the only user.
 func (s *Server) open() error {
 	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
 		return fmt.Errorf("eventstream: %w", err)
 	}
 	if err := os.Remove(filepath.Join(s.folder(), "msgs", "index.db")); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("eventstream: %w", err)
+	}
+	if err := s.cutDamaged(); err != nil {
+		return err
 	}
 	public, err := s.operator.PublicKey()
 	if err != nil {

@@ -24,6 +24,9 @@ func (a *App) openAnalytics(context.Context) (err error) {
 		Lost: func(account string) {
 			a.log.Warn().Str("account", account).Msg("the server for analysts dropped requests of an account, because there were too many")
 		},
+		Cut: func(fault string) {
+			a.log.Warn().Str("fault", fault).Msg("damaged messages of the stream EVENTS for analysts were cut off; they are written again")
+		},
 	}
 	if files := a.tls(); files != nil {
 		certificate, err := tls.LoadX509KeyPair(files.Cert, files.Key)
