@@ -70,6 +70,16 @@
 //     server of the log never listens on the network.
 //   - EVENTS is not synced after each message. After a power failure its end may be missing, and is
 //     written again.
+//   - A running server reads a block without its checksums when it has dropped it from memory,
+//     which each garbage collection can cause: for a consumer, a request for a message, or the
+//     next write of the feed. If a high byte of a sequence is damaged, it enters each sequence
+//     before the false one as deleted, with 0.6 GB of memory a second, until the kernel kills the
+//     process, and the payments service with it (filestore.go, indexCacheBuf; 2.15.3 is the newest
+//     stable version and has no guard). Only uncompressed blocks can have such damage, because the
+//     checksums of a compressed block come first. So the writer checks these blocks with package
+//     blocks (Uncompressed). What is left: a block that is damaged while the server runs, and is
+//     read before the next check, or is compressed before it. The next start detects it.
+//     Alternative: all blocks compressed, which nats-server does not offer for the newest one.
 //   - A stream with damaged metadata disappears from the server, and a new stream of its name would
 //     adopt the old blocks. So Create removes the stream's folder first.
 //   - After a failed write the server refuses further ones until it is restarted. Restart does

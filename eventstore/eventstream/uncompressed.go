@@ -11,80 +11,103 @@ import (
 	"payledger/eventstore/blocks"
 )
 
-// Newest checks the file of the newest messages while the server runs. A consumer skips a damaged
-// message of this block without an error. All other blocks are compressed, with checksums: there
-// the server reports an error.
-type Newest struct {
-	server *Server
-	seen   fileState
-	clean  int    // looks since the file was read
-	fault  string // of the look before
+// Uncompressed checks the uncompressed blocks while the server runs: the newest block, and blocks
+// that a killed process did not compress. The server reads them without a check of all records. A
+// consumer then skips a damaged message without an error. After a damaged sequence the server
+// enters each sequence before the false one as deleted, until it has no memory left (nats-server
+// filestore.go, indexCacheBuf). Other blocks are compressed, with checksums: there the server
+// reports an error.
+type Uncompressed struct {
+	server     *Server
+	compressed map[int]bool      // by the number of the block
+	seen       map[int]fileState // of blocks without a fault, by the number of the block
+	looks      int
+	fault      string // of the look before
 }
 
 type fileState struct {
-	path    string
 	size    int64
 	changed time.Time
 }
 
-// Newest returns a check of the newest block.
-func (s *Server) Newest() *Newest { return &Newest{server: s} }
-
-// rereadAfter is the number of looks after which a file that has not changed is read again.
-const rereadAfter = 10
-
-// Check returns a fault of the file that two looks have found, or "". state is the stream's, from
-// before the call.
-func (n *Newest) Check(ctx context.Context, state State) (fault string, err error) {
-	before := n.fault
-	n.fault = ""
-	if state.First > state.Last || ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	found, err := n.look(state.Last)
-	if err != nil || found == "" {
-		return "", err
-	}
-	n.fault, n.seen = found, fileState{}
-	if before == "" {
-		return "", nil // perhaps it is being written
-	}
-	return found, nil
+// Finding is a fault of a block, or the zero value.
+type Finding struct {
+	Fault string
+	Sure  bool // two looks have found a fault; otherwise the block is perhaps being written
 }
 
-func (n *Newest) look(last uint64) (fault string, err error) {
-	files, err := blocks.Files(n.server.folder())
+// Uncompressed returns a check of the uncompressed blocks.
+func (s *Server) Uncompressed() *Uncompressed {
+	return &Uncompressed{server: s, compressed: map[int]bool{}, seen: map[int]fileState{}}
+}
+
+// rereadAfter is the number of looks after which files that have not changed are read again.
+const rereadAfter = 10
+
+// Check looks at the blocks once. state is the stream's, from before the call.
+func (u *Uncompressed) Check(ctx context.Context, state State) (Finding, error) {
+	before := u.fault
+	u.fault = ""
+	if state.First > state.Last || ctx.Err() != nil {
+		return Finding{}, ctx.Err()
+	}
+	if u.looks++; u.looks%rereadAfter == 0 {
+		clear(u.seen)
+	}
+	fault, err := u.look(state.Last)
+	if err != nil {
+		return Finding{}, err
+	}
+	u.fault = fault
+	return Finding{Fault: fault, Sure: fault != "" && before != ""}, nil
+}
+
+// look returns the first fault of the blocks, or "". last is the stream's newest message.
+func (u *Uncompressed) look(last uint64) (fault string, err error) {
+	files, err := blocks.Files(u.server.folder())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
 		return "the files of the messages are missing", nil
 	}
-	if err != nil {
-		return "", err
+	for i, f := range files {
+		newest := i == len(files)-1
+		fault, err = u.block(f, last, newest)
+		if errors.Is(err, fs.ErrNotExist) {
+			if !newest {
+				continue // its messages are older than the retention
+			}
+			return fmt.Sprintf("%s is missing", f.Path), nil
+		}
+		if err != nil || fault != "" {
+			break
+		}
 	}
-	newest := files[len(files)-1].Path
-	info, err := os.Stat(newest)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Sprintf("%s is missing", newest), nil
+	return fault, err
+}
+
+func (u *Uncompressed) block(f blocks.File, last uint64, newest bool) (fault string, err error) {
+	if u.compressed[f.Number] {
+		return "", nil
 	}
+	info, err := os.Stat(f.Path)
 	if err != nil {
 		return "", fmt.Errorf("eventstream: %w", err)
 	}
-	now := fileState{newest, info.Size(), info.ModTime()}
-	if n.clean++; now == n.seen && n.clean < rereadAfter {
+	now := fileState{info.Size(), info.ModTime()}
+	if now == u.seen[f.Number] {
 		return "", nil
 	}
-	result, err := blocks.ReadBlock(newest, Name, blocks.Options{Deletes: true, Through: last})
+	result, err := blocks.ReadBlock(f.Path, Name, blocks.Options{Deletes: true, Through: last})
 	switch {
-	case errors.Is(err, blocks.ErrUnsupported): // compressed meanwhile
+	case errors.Is(err, blocks.ErrUnsupported):
+		u.compressed[f.Number] = true
 		return "", nil
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%s is missing", newest), nil
 	case err != nil:
 		return "", err
-	case result.Kind == blocks.Damaged && len(result.Faults) > 0:
+	case result.Kind == blocks.Damaged, result.Kind == blocks.Torn && !newest:
 		return result.Faults[0].String(), nil
-	case result.Last < last:
-		return fmt.Sprintf("%s ends after message %d, not %d", newest, result.Last, last), nil
+	case newest && result.Last < last:
+		return fmt.Sprintf("%s ends after message %d, not %d", f.Path, result.Last, last), nil
 	}
-	n.seen, n.clean = now, 0
+	u.seen[f.Number] = now
 	return "", nil
 }

@@ -28,7 +28,8 @@ func TestDamagedWhileServing(t *testing.T) {
 		make  func(t *testing.T, block string)
 		found []string
 	}{
-		"a message":     {func(t *testing.T, block string) { flip(t, block, endOfBody(t, block), 1) }, []string{byWatch}}, // the server skips it for a reader
+		"a message":     {func(t *testing.T, block string) { flip(t, block, record(t, block)-checksum-1, 1) }, []string{byWatch}},     // the server skips it for a reader
+		"a sequence":    {func(t *testing.T, block string) { flip(t, block, record(t, block)+highOfSequence, 1) }, []string{byWatch}}, // a server that reads it enters sequences as deleted until its memory ends
 		"all bytes":     {func(t *testing.T, block string) { flip(t, block, 0, 1<<30) }, []string{byReader, byWatch}},
 		"the last half": {func(t *testing.T, block string) { truncate(t, []string{block}) }, []string{byReader, byWatch}},
 		"an empty block": {func(t *testing.T, block string) {
@@ -107,21 +108,24 @@ func flip(t testing.TB, name string, begin, n int) {
 	}
 }
 
-// endOfBody returns the place of the last byte of a message in the middle of a block. In place of a
-// high byte of its sequence, the server would enter each sequence before the false one as deleted,
-// for minutes (nats-server filestore.go, indexCacheBuf).
-func endOfBody(t testing.TB, block string) int {
+// Bytes of a record: the checksum at its end, and the place of a high byte of its sequence.
+const (
+	checksum       = 8
+	highOfSequence = 4 + 6
+)
+
+// record returns the place of a record in the middle of a block.
+func record(t testing.TB, block string) (place int) {
 	t.Helper()
 	data, err := os.ReadFile(block)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const checksum, hasHeader = 8, 1 << 31
-	end := 0
-	for end < len(data)/2 {
-		end += int(binary.LittleEndian.Uint32(data[end:]) &^ hasHeader)
+	const hasHeader = 1 << 31
+	for place < len(data)/2 {
+		place += int(binary.LittleEndian.Uint32(data[place:]) &^ hasHeader)
 	}
-	return end - checksum - 1
+	return place
 }
 
 // analyst returns a connection of a user of the account's events. ended is closed when the

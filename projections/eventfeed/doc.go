@@ -15,15 +15,19 @@
 //     stream with the log. If a message differs, is damaged or is missing, or the log ends before
 //     the stream, the stream is dropped and written again with the same sequences. So a new version
 //     of the JSON replaces the old one in all messages.
-//   - While it serves, the stream can be damaged, too. The server then stalls consumers, or skips a
-//     message without an error. So the feed watches (watch.go): the server's own messages, the
-//     stream's state and its newest block each second, and all messages against the log, 200 a
-//     second, with ten minutes between two passes. A fault ends the readers' connections at once,
-//     and the stream is written again. A difference from the log is noted in a file first: a start
-//     compares few messages, and must know it if the process was killed before. In the newest block
-//     a reader may skip a damaged message in the second before the watch sees it: the server reads
-//     it without a check that stops, and hands messages to readers directly. Alternative: all
-//     messages through the gate, which would check them, at twice the copies of each message.
+//   - While it serves, the stream can be damaged, too. The server then stalls consumers, or skips
+//     a message without an error, or takes all memory (package eventstream). So the feed watches
+//     (watch.go): the server's own messages, the stream's state and its uncompressed blocks each
+//     second, and all messages against the log, 200 a second, with ten minutes between two passes.
+//     While a block is suspicious, the watch requests no message: the server would read the block.
+//     A block whose size and time have not changed is read every ten seconds, which also keeps it
+//     in the system's memory. A fault ends the readers' connections at once, and the stream is
+//     written again from the damaged message on, or as a whole. A difference from the log is noted
+//     in a file first: a start compares few messages, and must know it if the process was killed
+//     before. A reader can meet damage of an uncompressed block before the watch sees it: the
+//     server reads the block without a check that stops, and hands messages to readers directly.
+//     Alternative: all messages through the gate, which would check them, at twice the copies of
+//     each message.
 //   - A stream that is written again has none of the former consumers. A reader keeps the newest
 //     Ledger-Position, and makes a consumer that starts behind it.
 //   - Retention drops a message some time after it was written. A stream that is written again
