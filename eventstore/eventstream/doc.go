@@ -77,8 +77,8 @@
 //     process, and the payments service with it (filestore.go, indexCacheBuf; 2.15.3 is the newest
 //     stable version and has no guard). Only uncompressed blocks can have such damage, because the
 //     checksums of a compressed block come first. So the writer checks these blocks with package
-//     blocks (Uncompressed). What is left: a block that is damaged while the server runs, and is
-//     read before the next check, or is compressed before it. The next start detects it.
+//     blocks (Uncompressed). This does not help if the server reads or compresses a block after its
+//     damage and before the next check. The next start detects such damage.
 //     Alternative: all blocks compressed, which nats-server does not offer for the newest one.
 //   - A stream with damaged metadata disappears from the server, and a new stream of its name would
 //     adopt the old blocks. So Create removes the stream's folder first.

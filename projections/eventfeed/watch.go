@@ -24,8 +24,8 @@ const (
 var errDamaged = errors.New("the stream is damaged")
 
 // watch returns when the stream is found damaged, or when ctx ends. The NATS server reports what it
-// meets for a reader. The watch looks at the stream's state and its uncompressed blocks each second,
-// and compares the messages with the log, slowly, again and again.
+// meets for a reader. The watch looks at the stream's state and its uncompressed blocks each
+// second, and compares the messages with the log, slowly, again and again.
 func (f *Feed) watch(ctx context.Context) error {
 	stream, err := f.Server.Connect()
 	if err != nil {
