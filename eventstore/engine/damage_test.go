@@ -1,8 +1,10 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -369,5 +371,64 @@ func TestOpenRefuses(t *testing.T) {
 	_, err := embedded.Start(embedded.Config{Dir: dir, Name: "second"})
 	if !errors.Is(err, folder.ErrInUse) {
 		t.Error(fmt.Errorf("a second process: %w", err))
+	}
+}
+
+// TestMisledServer: a high byte of a sequence is damaged in a closed segment, which a start does
+// not read. The server would take all memory when it reads the block. The read is refused as
+// damage, and the block stays as it is. Other blocks can be read.
+func TestMisledServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	open := func() (s *engine.Store, stop func() error) {
+		t.Helper()
+		server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := eventstoretest.Config(server)
+		c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, 17<<20
+		s, err = engine.Open(testContext(t), c)
+		if err != nil {
+			t.Fatal(errors.Join(err, server.Close()))
+		}
+		return s, func() error { return errors.Join(s.Close(), server.Close()) }
+	}
+	s, stop := open()
+	var all []*eventstore.Recorded
+	for range 30 {
+		all = append(all, mustAdd(t, s, newKey(), added{Who: noise(700 << 10)}).Recorded.Fresh())
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(streamDir(dir, 0), "msgs", "*.blk"))
+	if err != nil || len(files) != 3 {
+		t.Fatal(files, err)
+	}
+	edit(t, files[first], func(b []byte) []byte {
+		place, inBlock := 0, 0
+		for ; inBlock < 4; inBlock++ {
+			place += int(binary.LittleEndian.Uint32(b[place:]) &^ (1 << 31))
+		}
+		b[place+10] ^= 0x20
+		return b
+	})
+	before, err := os.ReadFile(files[first])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, stop = open()
+	if _, err := s.Read(testContext(t), all[2].Shard, all[2].Seq); !errors.Is(err, eventstore.ErrUnhealthy) {
+		t.Errorf("a read from the damaged block: %v", err)
+	}
+	if r, err := s.Read(testContext(t), all[15].Shard, all[15].Seq); err != nil || r.Hash != all[15].Hash {
+		t.Errorf("a read from another block: %v", err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if after, err := os.ReadFile(files[first]); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the block has changed: %v", err)
 	}
 }

@@ -120,10 +120,25 @@ func (h *shard) reader() int {
 	return min(h.n, h.s.shards)
 }
 
+// mayRead returns the damage of blocks with which an embedded server must not read groups.
+func (h *shard) mayRead(seg segment, from, through uint64) error {
+	if h.s.guard == nil {
+		return nil
+	}
+	reason := h.s.guard.Check(seg.name(h.n), from, through)
+	if reason == "" || h.dropped(from) {
+		return nil
+	}
+	return h.markDamaged(from, errors.New(reason))
+}
+
 func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, error) {
 	seg, ok := h.segmentOf(seq)
 	if !ok {
 		return nil, fault.ErrNotFound
+	}
+	if err := h.mayRead(seg, seq, seq); err != nil {
+		return nil, err
 	}
 	m, err := h.s.api.Direct(ctx, h.reader(), seg.name(h.n), seq)
 	if err != nil {
@@ -148,6 +163,9 @@ func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, e
 	if !ok {
 		return nil, fault.ErrNotFound
 	}
+	if err := h.mayRead(seg, seq, seq); err != nil {
+		return nil, err
+	}
 	m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{Seq: seq})
 	if err != nil {
 		return nil, err
@@ -170,6 +188,9 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 			return nil, err
 		}
 		return []*format.Group{g}, nil
+	}
+	if err := h.mayRead(seg, seq, seq+n-1); err != nil {
+		return nil, err
 	}
 	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(found uint64, m *nats.Msg) (bool, error) {
 		if found != seq+uint64(len(page)) {

@@ -20,12 +20,14 @@ import (
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/disk"
 	"payledger/eventstore/external"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/ownership"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
 
@@ -90,6 +92,7 @@ type Config struct {
 type Store struct {
 	nc              *nats.Conn
 	api             *jetapi.Client
+	guard           *folder.Guard // of the folder of an embedded server that is alone
 	js              jetstream.JetStream
 	log             zerolog.Logger
 	now             func() time.Time
@@ -222,6 +225,9 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	s.readsMayBeStale = !s.sole && (s.replicas > 1 || c.Lags)
 	s.dirtyLimit = int(memory) / 8 / s.shards
 	s.api.Replicas = s.replicas
+	if s.embedded != nil && s.replicas <= 1 {
+		s.guard = folder.NewGuard(s.embedded.Folder(), streams.Account, time.Now)
+	}
 	if err := s.api.OpenReaders(s.shards+3, s.dial); err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func TestEngine(t *testing.T) {
 var fileReaders = []string{
 	"eventstore/archive/archive.go", "eventstore/archive/deliveries.go", "eventstore/archive/inspect.go", "eventstore/archive/torn.go",
 	"eventstore/backup/restore/folder.go", "eventstore/backup/source.go", "eventstore/backup/storage.go",
-	"eventstore/engine/scrub.go", "eventstore/eventstream/uncompressed.go", "eventstore/folder/repair.go", "eventstore/secretlog/files.go",
+	"eventstore/engine/scrub.go", "eventstore/eventstream/uncompressed.go", "eventstore/folder/guard.go", "eventstore/folder/repair.go", "eventstore/secretlog/files.go",
 }
 
 func TestFileReaders(t *testing.T) {
