@@ -16,6 +16,7 @@ import (
 	"payledger/domain/process"
 	"payledger/domain/processor"
 	"payledger/domain/seedtest"
+	"payledger/domain/webhook"
 )
 
 // machine plays random commands on the rules and on the model.
@@ -67,6 +68,11 @@ func (m *machine) step(t *rapid.T, event payment.Event, err error, want string) 
 	if some != also || textOf(t, left) != textOf(t, alone) || !reflect.DeepEqual(m.bare, full) {
 		t.Fatalf("without its past %s makes of the payment\n%s, from which leaves %s,\nnot\n%s, from which leaves %s", event.Type(),
 			textOf(t, m.bare), textOf(t, alone), textOf(t, full), textOf(t, left))
+	}
+	for when := webhook.Always; when <= webhook.ActionAppears; when++ {
+		if got, want := when.Holds(before, m.bare), when.Holds(before, m.state); got != want && !when.NeedsPast() {
+			t.Fatalf("without its past, condition %d of a webhook is %t after %s, not %t", when, got, event.Type(), want)
+		}
 	}
 }
 

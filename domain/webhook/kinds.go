@@ -60,7 +60,7 @@ const (
 )
 
 // Holds reports whether the condition is true for an event of a payment, with the status before and
-// the state after the event.
+// the state after the event, which has its past if the condition needs it.
 func (c Condition) Holds(before payment.Status, after payment.State) bool {
 	switch c {
 	case StatusChanges:
@@ -72,6 +72,10 @@ func (c Condition) Holds(before payment.Status, after payment.State) bool {
 	}
 	return true
 }
+
+// NeedsPast reports whether Holds reads operations that may have left the payment's state
+// (payment.State.HasPast).
+func (c Condition) NeedsPast() bool { return c == ActionAppears }
 
 // actionAppears reports whether the failed void has hidden the customer's action: an answer
 // requested the void, or the action was required while the void was pending, for the first time or

@@ -53,7 +53,7 @@ func Holds(ctx context.Context, store eventstore.Store, r *eventstore.Recorded, 
 	if when == webhook.Always {
 		return true, nil
 	}
-	after, err := eventstore.StateAt(ctx, store, eventstore.Payments, r)
+	after, err := stateAfter(ctx, store, r, when)
 	if err != nil {
 		return false, err
 	}
@@ -80,6 +80,15 @@ func statusBefore(ctx context.Context, store eventstore.Store, r *eventstore.Rec
 		return "", fmt.Errorf("causes: %w: %s revision %d follows %s revision %d", eventstore.ErrUnhealthy,
 			r.Key, r.Revision, previous.Key, previous.Revision)
 	}
-	state, err := eventstore.StateAt(ctx, store, eventstore.Payments, previous)
+	state, err := stateAfter(ctx, store, previous, webhook.StatusChanges)
 	return state.Status(), err
+}
+
+// stateAfter returns the payment after an event, as far as a condition needs it. Most conditions
+// need no past, which costs a read of the tip store at each node that did not write the event.
+func stateAfter(ctx context.Context, store eventstore.Store, r *eventstore.Recorded, when webhook.Condition) (payment.State, error) {
+	if r.Schema == eventstore.Payments.Schema && !when.NeedsPast() {
+		return eventstore.Payments.State(r)
+	}
+	return eventstore.StateAt(ctx, store, eventstore.Payments, r)
 }
