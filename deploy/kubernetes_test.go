@@ -76,7 +76,7 @@ func manifests(t *testing.T, path string) map[string]manifest {
 // budget or policy of the nodes counts it as one.
 func TestInitJob(t *testing.T) {
 	if text, err := os.ReadFile("kubernetes/init.yaml"); err != nil || strings.Contains(string(text), "credentials reset") {
-		t.Error("credentials reset is for a folder: a cluster has none", err)
+		t.Error("credentials reset needs the data folder of a node, which init has not", err)
 	}
 	job, is := manifests(t, "kubernetes/init.yaml")["Job payledger-init"]
 	if !is {

@@ -118,11 +118,31 @@ func (a *App) createAccount(ctx context.Context, in AccountRequest, _ func(any) 
 }
 
 func (a *App) nameTaken(other account.State) error {
-	advice := fmt.Sprintf("stop the service and run `payledger credentials reset --data %s --account %s`", a.Options.Data, other.ID)
-	if a.Options.NatsURL != "" {
-		advice = "make others with an API key of the account that is left, or in the dashboard; without both, create an account of another name"
+	return fmt.Errorf("the ledger has an account %q: %s. If its credentials are lost, run `payledger credentials reset --data %s --account %s`",
+		other.Name, other.ID, a.Options.Data, other.ID)
+}
+
+// ResetRequest is the body of the command credentials-reset.
+type ResetRequest struct {
+	Account domain.AccountID `json:"account"` // empty: the first account of the ledger
+}
+
+// CredentialsActor is the actor of the events of a reset (I1).
+const CredentialsActor = "cli:credentials"
+
+// resetCredentials serves the command credentials-reset. It answers when every node knows the new
+// credentials, as the management API does for each of them.
+func (a *App) resetCredentials(ctx context.Context, in ResetRequest, _ func(any) error) (any, error) {
+	made, err := a.Commands.Accounts.ResetCredentials(ctx, in.Account, CredentialsActor)
+	if errors.Is(err, accounts.ErrNoAccount) {
+		err = NoAccount(in.Account)
 	}
-	return fmt.Errorf("the ledger has an account %q: %s. If its credentials are lost, %s", other.Name, other.ID, advice)
+	return made, err
+}
+
+// NoAccount returns the error for an account that the ledger of a folder does not have.
+func NoAccount(id domain.AccountID) error {
+	return fmt.Errorf("the ledger has no account %s: check --account; `payledger account list` has the accounts", id)
 }
 
 func (a *App) openUsers(ctx context.Context) error {

@@ -107,6 +107,7 @@ func (a *App) openControl(ctx context.Context) (err error) {
 	mux.Handle("/verify", control.Command(audit.VerifyHandler(a.Ledger.Store, a.Ledger.Secrets, views, a.index)))
 	mux.Handle("/account-create", control.Command(a.createAccount))
 	mux.Handle("/account-list", control.Command(a.listAccounts))
+	mux.Handle("/credentials-reset", control.Command(a.resetCredentials))
 	mux.Handle("/erase-customer", control.Command(a.eraseCustomer))
 	mux.Handle("/analytics-user", control.Command(a.changeAnalyticsUser))
 	mux.Handle("/rebuild", control.Command(audit.RebuildHandler(a.Ledger.Store, views, a.index)))

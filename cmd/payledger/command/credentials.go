@@ -12,6 +12,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/app"
+	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
@@ -23,38 +25,28 @@ import (
 )
 
 type credentialsCommand struct {
-	Reset resetCommand `cmd:"" help:"Make new credentials for the account of a stopped server's data folder and print them once."`
+	Reset resetCommand `cmd:"" help:"Make new credentials for an account of a running service, or of a stopped server's folder, and print them once."`
 }
 
 type resetCommand struct {
-	Data          string `help:"Data folder of a stopped server." default:"./data" type:"path"`
+	Data          string `help:"Data folder, of a running service or a stopped one." default:"./data" type:"path"`
 	Account       string `help:"The merchant account; the first one of the ledger by default." placeholder:"ID"`
-	MasterKey     string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
-	MasterKeyFile string `help:"File that holds the master key." type:"path"`
+	MasterKey     string `help:"Key of the stream of secrets, 64 hexadecimal digits, if the server is stopped." placeholder:"HEX"`
+	MasterKeyFile string `help:"File that holds the master key, if the server is stopped." type:"path"`
 	JSON          bool   `name:"json" help:"Print the credentials as JSON."`
 }
 
-func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
+func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	if err := args.Refused(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
-		return fmt.Errorf("%s holds no ledger; name its folder with --data, or make one with `payledger init`", c.Data)
-	}
-	if c.MasterKey, err = options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile); err != nil {
-		return options.Usage(err)
-	}
-	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey}, ledger.Existing, ledger.Config{Logger: zerolog.Nop()})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	made, err := accounts.ResetCredentials(ctx, l.Store, l.Secrets, rand.Reader, domain.AccountID(c.Account), "cli:credentials")
+	var made accounts.Credentials
+	service, err := control.Find(ctx, c.Data)
 	switch {
-	case errors.Is(err, accounts.ErrNotInitialized):
-		return fmt.Errorf("%s holds a ledger without an account; make one with `payledger init`", c.Data)
-	case errors.Is(err, accounts.ErrNoAccount):
-		return fmt.Errorf("the ledger in %s has no account %s: check --account; `payledger account list` has the accounts", c.Data, c.Account)
+	case errors.Is(err, control.ErrNoService):
+		made, err = c.inFolder(ctx)
+	case err == nil:
+		err = service.Call(ctx, "credentials-reset", app.ResetRequest{Account: domain.AccountID(c.Account)}, nil, &made)
 	}
 	if err != nil {
 		return err
@@ -64,6 +56,32 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	}
 	_, err = fmt.Fprint(std.Out, "API keys that were there still work: revoke a lost one with DELETE /management/api-keys/{id}.\nWebhooks are signed with the previous secret too for 24 hours.\n")
 	return err
+}
+
+// inFolder resets the credentials in the folder of a stopped server.
+func (c *resetCommand) inFolder(ctx context.Context) (made accounts.Credentials, err error) {
+	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
+		return made, fmt.Errorf("%s holds no ledger, and no service runs on it; name its folder with --data (of a cluster, that of a node that runs), or make a ledger with `payledger init`", c.Data)
+	}
+	if c.MasterKey, err = options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile); err != nil {
+		return made, options.Usage(err)
+	}
+	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey}, ledger.Existing, ledger.Config{Logger: zerolog.Nop()})
+	if errors.Is(err, folder.ErrInUse) {
+		return made, control.Unreachable(c.Data)
+	}
+	if err != nil {
+		return made, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	made, err = accounts.ResetCredentials(ctx, l.Store, l.Secrets, rand.Reader, domain.AccountID(c.Account), app.CredentialsActor)
+	switch {
+	case errors.Is(err, accounts.ErrNotInitialized):
+		err = fmt.Errorf("%s holds a ledger without an account; make one with `payledger init`", c.Data)
+	case errors.Is(err, accounts.ErrNoAccount):
+		err = app.NoAccount(domain.AccountID(c.Account))
+	}
+	return made, err
 }
 
 func showCredentials(out io.Writer, made accounts.Credentials, asJSON bool) error {

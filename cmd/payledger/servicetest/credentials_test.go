@@ -55,8 +55,9 @@ func TestCredentialsOfAFailedStart(t *testing.T) {
 	}
 }
 
-// TestCredentialsReset: who lost the credentials makes others from the stopped server's folder. The
-// new key may do everything, the old one still works, and the password is another.
+// TestCredentialsReset: who lost the credentials makes others, from the stopped server's folder or
+// at the running service. The new key may do everything, the old one still works, and the password
+// is another.
 func TestCredentialsReset(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -85,8 +86,22 @@ func TestCredentialsReset(t *testing.T) {
 	if err != nil || secrets.CheckPassword(verifier, old.DashboardPassword) || secrets.CheckPassword(verifier, made.DashboardPassword) {
 		t.Errorf("a password that was replaced still counts (%v)", err)
 	}
-	if status, _, stderr := apptest.Invoke(t, "credentials", "reset", "--data", dir); status != command.ExitFailure || !strings.Contains(stderr, "in use") {
-		t.Errorf("in a running server's folder it exits %d and says %q", status, stderr)
+	status, out, stderr = apptest.Invoke(t, "credentials", "reset", "--data", dir, "--json")
+	var live accounts.Credentials
+	if err := json.Unmarshal([]byte(out), &live); status != 0 || err != nil || live.AccountID != old.AccountID || live.SigningSecret == "" {
+		t.Fatalf("beside the running service it exits %d: %s %v", status, stderr, err)
+	}
+	apptest.NewMerchant(app.Ready().API, live.APIKey).Must(t, "GET", "/management/signing-secret", apptest.NewMerchant("", live.APIKey).Headers(), nil)
+	if err := app.Views.CaughtUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	user = app.Views.Accounts()[0].Users[0]
+	if verifier, err = app.Ledger.Secrets.Get(t.Context(), user.Password); err != nil || !secrets.CheckPassword(verifier, live.DashboardPassword) {
+		t.Errorf("the password of the reset beside the running service does not count (%v)", err)
+	}
+	status, out, stderr = apptest.Invoke(t, "credentials", "reset", "--data", dir, "--account", "nobody")
+	if status != command.ExitFailure || out != "" || !strings.Contains(stderr, "has no account nobody") {
+		t.Errorf("of an unknown account, beside the running service: exits %d: %s%s", status, out, stderr)
 	}
 }
 

@@ -20,15 +20,31 @@ var ErrNotInitialized = errors.New("the ledger has no account yet")
 // ErrNoAccount means that the log has no account of an id.
 var ErrNoAccount = errors.New("the ledger has no such account")
 
+// ResetCredentials is Accounts.ResetCredentials on the log of a stopped server.
+func ResetCredentials(ctx context.Context, store eventstore.Store, secretStore *secrets.Store, random io.Reader, owner domain.AccountID, actor string) (Credentials, error) {
+	var now account.State
+	s := &Accounts{Base: commands.NewBase(commands.Config{
+		Store: store, Secrets: secretStore, Random: random,
+		Account: func(domain.AccountID) (account.State, bool) { return now, now.Exists() },
+	})}
+	defer s.Close()
+	return s.resetCredentials(ctx, owner, actor, &now)
+}
+
 // ResetCredentials replaces lost credentials of an account, of the log's first one if owner is
 // empty: it creates another signing secret, an API key with every scope, and another password of
 // the first dashboard user who is an admin. This user's lock ends, and so does the second factor,
 // after the password: nobody else can sign in meanwhile. Existing API keys still work. Webhooks
 // carry the previous secret's signature too, for SigningOverlap. After a crash or an error, some
 // credentials exist that were never shown; the next run creates all of them again. Each is an event
-// of the account by actor.
-func ResetCredentials(ctx context.Context, store eventstore.Store, secretStore *secrets.Store, random io.Reader, owner domain.AccountID, actor string) (Credentials, error) {
-	state, err := eventstore.Initialized(ctx, store)
+// of the account by actor. ErrNotInitialized and ErrNoAccount mean that nothing was changed.
+func (s *Accounts) ResetCredentials(ctx context.Context, owner domain.AccountID, actor string) (Credentials, error) {
+	return s.resetCredentials(ctx, owner, actor, new(account.State))
+}
+
+// resetCredentials is ResetCredentials. It sets now to the account's state before it changes it.
+func (s *Accounts) resetCredentials(ctx context.Context, owner domain.AccountID, actor string, now *account.State) (Credentials, error) {
+	state, err := eventstore.Initialized(ctx, s.Store)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		err = ErrNotInitialized
 	}
@@ -36,18 +52,14 @@ func ResetCredentials(ctx context.Context, store eventstore.Store, secretStore *
 		return Credentials{}, err
 	}
 	owner = cmp.Or(owner, state.Account)
-	tip, err := eventstore.NewRepositories(store).Accounts.Load(ctx, owner, owner, eventstore.Latest)
+	tip, err := s.Log.Accounts.Load(ctx, owner, owner, eventstore.Latest)
 	if err == nil && !tip.State.Exists() {
 		err = ErrNoAccount
 	}
 	if err != nil {
 		return Credentials{}, err
 	}
-	s := &Accounts{Base: commands.NewBase(commands.Config{
-		Store: store, Secrets: secretStore, Random: random,
-		Account: func(domain.AccountID) (account.State, bool) { return tip.State, tip.State.Exists() },
-	})}
-	defer s.Close()
+	*now = tip.State
 	by := commands.Caller{Account: owner, Actor: actor, RequestID: "credentials-reset"}
 	_, key, err := s.CreateAPIKey(ctx, by, account.APIKey{Name: "credentials reset", Scopes: account.Scopes})
 	if err != nil {

@@ -231,7 +231,8 @@ func testNodesApplyChanges(t *testing.T, r *nodeRig) {
 }
 
 // testNodesMakeAccounts: the key of a new account works at every node after the answer. Another
-// node refuses the account's name, with advice for a cluster.
+// node refuses the account's name and says how lost credentials are replaced, and that works: the
+// new key is valid at every node after the answer.
 func testNodesMakeAccounts(t *testing.T, r *nodeRig) {
 	for i := range 5 {
 		name := fmt.Sprint("shop ", i)
@@ -243,9 +244,16 @@ func testNodesMakeAccounts(t *testing.T, r *nodeRig) {
 		atB := apptest.NewMerchant(r.b.API.URL, made.APIKey)
 		atB.Must(t, "GET", "/payments", atB.Headers(), nil)
 		status, out, stderr = apptest.Invoke(t, "account", "create", name, "--data", r.b.Options.Data)
-		if status != 1 || out != "" || !strings.Contains(stderr, string(made.AccountID)) || strings.Contains(stderr, "credentials reset") {
+		if status != 1 || out != "" || !strings.Contains(stderr, "credentials reset --data "+r.b.Options.Data+" --account "+string(made.AccountID)) {
 			t.Errorf("a second account of the name: exits %d: %s%s", status, out, stderr)
 		}
+		status, out, stderr = apptest.Invoke(t, "credentials", "reset", "--data", r.b.Options.Data, "--account", string(made.AccountID), "--json")
+		var reset accounts.Credentials
+		if err := json.Unmarshal([]byte(out), &reset); err != nil || status != 0 || reset.AccountID != made.AccountID || reset.APIKey == made.APIKey {
+			t.Fatalf("a reset exits %d: %s", status, stderr)
+		}
+		atA := apptest.NewMerchant(r.a.API.URL, reset.APIKey)
+		atA.Must(t, "GET", "/payments", atA.Headers(), nil)
 	}
 }
 
