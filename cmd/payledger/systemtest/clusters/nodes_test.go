@@ -231,8 +231,8 @@ func testNodesApplyChanges(t *testing.T, r *nodeRig) {
 }
 
 // testNodesMakeAccounts: the key of a new account works at every node after the answer. Another
-// node refuses the account's name and says how lost credentials are replaced, and that works: the
-// new key is valid at every node after the answer.
+// node refuses the account's name and names the command that replaces lost credentials. The key of
+// that command works at every node after its answer, too.
 func testNodesMakeAccounts(t *testing.T, r *nodeRig) {
 	for i := range 5 {
 		name := fmt.Sprint("shop ", i)
