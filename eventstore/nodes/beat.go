@@ -91,7 +91,7 @@ func (r *Registry) beat(ctx context.Context) (joined int, err error) {
 	if r.Settle != nil {
 		r.Settle()
 	}
-	sent := r.Clock()
+	sent, day := r.Clock(), r.Now()
 	r.mu.Lock()
 	expected := r.seq
 	record.Term = r.work.next(sent)
@@ -106,7 +106,9 @@ func (r *Registry) beat(ctx context.Context) (joined int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq, r.until = seq, sent+r.Lease
-	r.work.beat(record.Term, sent, r.Clock(), r.Tenure)
+	acked := r.Clock()
+	r.day.beat, r.day.at = seq, day.Add((acked-sent)/2)
+	r.work.beat(record.Term, sent, acked, r.Tenure)
 	if record.State != Serving {
 		joins = 0
 	}

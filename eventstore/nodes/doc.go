@@ -62,6 +62,11 @@
 // record was seen. The record was sent before it was seen, so the lease has run out by then. The
 // node cannot renew the lease: its next beat names a sequence that is not the newest one any more.
 //
+// # Time of day
+//
+// Ahead compares this node's time of day with that of the NATS servers, for operators and for what
+// is destroyed at a time of day. A difference above a second is logged once.
+//
 // # Why clocks do not matter
 //
 // No time of one machine is compared with a time of another machine. A lease is a length on the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -29,6 +30,7 @@ func (r *Registry) read(ctx context.Context) (map[string]Record, error) {
 				unreadable = errors.Join(unreadable, err)
 				return true, nil
 			}
+			record.stored, _ = time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer)) // without one it is unknown
 			all[record.Node] = record
 			return true, nil
 		})
@@ -87,6 +89,7 @@ func (r *Registry) refresh(ctx context.Context) error {
 	if all[r.Self.Node].seq < r.seq {
 		return errOld
 	}
+	r.compare(all[r.Self.Node])
 	delete(all, r.Self.Node)
 	r.ended = r.ended[:0]
 	for id, p := range r.peers { // its end was deleted, or a new beat replaced its record during the read

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // State is what a node does.
@@ -59,7 +60,8 @@ type Record struct {
 	// EndedBy is the node that ended this one; "" for a node that left by itself.
 	EndedBy string `json:"endedBy,omitempty"`
 
-	seq uint64 // of the record in the stream
+	seq    uint64    // of the record in the stream
+	stored time.Time // by the clock of the NATS server; zero: unknown
 }
 
 func decode(seq uint64, data []byte) (Record, error) {

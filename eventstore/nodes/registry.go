@@ -73,6 +73,8 @@ type Config struct {
 	CatchUp func(ctx context.Context) error
 	// Healthy returns an error once this node applies nothing any more; nil: never.
 	Healthy func() error
+	// Now is the time of day; nil: the machine's. Only Ahead uses it.
+	Now func() time.Time
 	// Clock returns a monotonic reading; nil: the machine's clock.
 	Clock                                 func() time.Duration
 	Beat, Tenure, Absence, Lease, Silence time.Duration // 0: the usual times
@@ -100,8 +102,9 @@ type Registry struct {
 
 	mu       sync.Mutex
 	state    State
-	seq      uint64           // of this node's newest record; 0: none
-	until    time.Duration    // end of the lease
+	seq      uint64        // of this node's newest record; 0: none
+	until    time.Duration // end of the lease
+	day      timeOfDay
 	work     work             // what this node owns, and what it knows of the work of others
 	open     bool             // the log was applied after the last join
 	entered  chan struct{}    // closed when open is set
@@ -138,6 +141,9 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	c.Tenure, c.Absence = cmp.Or(c.Tenure, DefaultTenure), cmp.Or(c.Absence, DefaultAbsence)
 	if c.Clock == nil {
 		c.Clock = Clock
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Healthy == nil {
 		c.Healthy = func() error { return nil }

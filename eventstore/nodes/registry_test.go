@@ -148,6 +148,7 @@ type testNode struct {
 	conn    *nats.Conn
 	link    link
 	skew    atomic.Int64  // of its clock
+	day     atomic.Int64  // how far its time of day is ahead
 	caught  chan struct{} // receives one value for each end of CatchUp
 	mu      sync.Mutex
 	failure error // of its views
@@ -258,6 +259,7 @@ func newTestNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Dura
 			}
 		},
 		Clock:  func() time.Duration { return nodes.Clock() + time.Duration(n.skew.Load()) },
+		Now:    func() time.Time { return time.Now().Add(time.Duration(n.day.Load())) },
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
 		// The leases of busy tests must not end by themselves: the tests move the clocks.
 		Beat: 100 * time.Millisecond, Lease: 9 * time.Hour, Silence: 10 * time.Hour, ReadTime: readTime,

@@ -37,9 +37,8 @@ func SigningSecretNumber(name domain.SecretID) (domain.AccountID, uint64, error)
 // CleanSigning destroys signing secrets that sign no webhook any more (§5.2 rule 3, D18): the
 // secrets older than the account's current one, except the previous secret during its overlap. It
 // never destroys the current secret or newer ones, which belong to rotations under way, however
-// old the state is that merchant returns. The overlap ends by now, the clock of this node: a clock
-// that is hours ahead ends it hours early (RUNBOOK, Configure). CleanSigning may be interrupted
-// and repeated. It returns the number of destroyed secrets.
+// old the state is that merchant returns. The overlap ends by now (recovery.Config, Over).
+// CleanSigning may be interrupted and repeated. It returns the number of destroyed secrets.
 func (v *Store) CleanSigning(ctx context.Context, now time.Time, merchant func(domain.AccountID) (account.State, bool)) (int, error) {
 	return v.destroySpent(ctx, kindSigning, func(name domain.SecretID) (bool, error) { return spentSigning(name, now, merchant) })
 }

@@ -79,7 +79,7 @@ func (a *App) adminHandler() http.Handler {
 	config := metrics.Config{
 		Store: a.Ledger.Store, Lookups: a.Commands.Waiting, Now: a.clock, Patience: a.Recoverer.Patience(),
 		Processors: a.Processors.Names(), Connection: a.Processors.Connection,
-		Intake: a.Intake.Tally, Answers: a.answers, Durations: a.durations, Events: a.Feed, Role: string(a.role()),
+		Intake: a.Intake.Tally, Answers: a.answers, Durations: a.durations, Events: a.Feed, Role: string(a.role()), Ahead: a.Nodes.Ahead,
 	}
 	if a.keepsViews() {
 		config.Operations, config.Webhooks, config.Backlog = a.Views.PendingOperations, a.notifier.Tally, a.index.Backlog

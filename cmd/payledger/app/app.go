@@ -268,7 +268,7 @@ func (a *App) openCommands(ctx context.Context) error {
 		Everywhere: a.everywhere, Customers: a.reader(), Random: rand.Reader, Logger: a.log,
 	})
 	a.Recoverer = recovery.New(recovery.Config{
-		Commands: a.Commands, Views: a.Views, Secrets: a.Ledger.Secrets, EndedCards: a.Views.EndedInstruments, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
+		Commands: a.Commands, Views: a.Views, Secrets: a.Ledger.Secrets, EndedCards: a.Views.EndedInstruments, ErasedPersons: a.erasedPersons, Now: a.clock, Over: a.over, Logger: a.log,
 		PaymentTimeout: a.Options.PaymentTimeout, ActionTimeout: a.Options.ActionTimeout, DisputeLookup: a.Options.DisputeLookup,
 		Connected: a.Processors.Connected, Lost: a.Nodes.Lost, LeftPayment: a.leftBy(eventstore.Payments.Name), LeftAttempt: a.leftBy(eventstore.Attempts.Name),
 	})

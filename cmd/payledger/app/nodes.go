@@ -37,7 +37,7 @@ func (a *App) joinNodes(ctx context.Context) error {
 		Acknowledged: a.acknowledged,
 		// Membership rests on the log itself, and on no lease of a shard's owner.
 		CatchUp: func(ctx context.Context) error { return a.Views.Barrier(eventstore.Reading(ctx, eventstore.Majority)) },
-		Clock:   a.leaseClock, Logger: a.log,
+		Now:     a.clock, Clock: a.leaseClock, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -97,6 +97,18 @@ func (a *App) applied(ctx context.Context, position []uint64) error {
 		}
 	}
 	return nil
+}
+
+// over returns a time of day that is over here and at the NATS servers. A destroyed secret is gone
+// for all nodes, so a clock that is ahead must destroy nothing early. over reports false in a
+// cluster whose time is not known yet.
+func (a *App) over() (time.Time, bool) {
+	now := a.clock()
+	if a.Nodes == nil {
+		return now, true
+	}
+	ahead, known := a.Nodes.Ahead()
+	return now.Add(-max(0, ahead)), known
 }
 
 // enterService returns when the other nodes include this node, and this node has everything that

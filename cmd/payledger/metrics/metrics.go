@@ -45,6 +45,8 @@ type Config struct {
 	Processors []processor.Name // that have an address
 	Connection func(processor.Name) processor.Connection
 	Events     *eventfeed.Feed // nil without a stream for analysts
+	// Ahead returns how far this node's time of day is ahead of that of a cluster's NATS servers.
+	Ahead func() (time.Duration, bool)
 }
 
 // Handler serves the metrics.
@@ -63,6 +65,11 @@ func (c Config) Registry() *prometheus.Registry {
 			ConstLabels: prometheus.Labels{"role": c.Role}}, func() float64 { return 1 }),
 		gauge("payledger_log_healthy", "1 while the log takes appends.", func() float64 { return oneIf(c.Store.Healthy() == nil) }),
 		gauge("payledger_shards_owned", "Shards of the log that this node of a cluster appends for; 0 without a cluster.", func() float64 { return float64(c.Store.Owned()) }),
+		gauge("payledger_clock_ahead_seconds", "How far this node's time of day is ahead of that of the NATS servers, less than 0 if it is behind; 0 without a cluster.",
+			func() float64 {
+				ahead, _ := c.Ahead()
+				return ahead.Seconds()
+			}),
 		gauge("payledger_log_events", "Events in the log.", func() float64 { return float64(c.Store.Events()) }),
 		gauge("payledger_log_damaged_shards", "Shards of the log that take no appends because they are damaged.",
 			func() float64 { return float64(len(c.Store.Damaged())) }),

@@ -65,7 +65,10 @@ type Config struct {
 	ActionTimeout  time.Duration
 	DisputeLookup  time.Duration // interval of the sweeps for lost dispute notifications
 	Now            func() time.Time
-	Logger         zerolog.Logger
+	// Over returns a time of day that is surely over at all nodes of a cluster, or false while it
+	// is unknown: what is destroyed at a time is destroyed by it. nil: Now.
+	Over   func() (time.Time, bool)
+	Logger zerolog.Logger
 }
 
 // Recoverer runs the background work.
@@ -101,13 +104,26 @@ func (r *Recoverer) Run(ctx context.Context) {
 		Every: max(100*time.Millisecond, min(every, r.ActionTimeout/10)),
 	}
 	r.running.Go(func() { scanner.Run(ctx) })
-	r.running.Go(func() { repeat(ctx, secrets.CleanInterval, func() { r.RunOnce(ctx, r.Now()) }) })
+	r.running.Go(func() {
+		repeat(ctx, secrets.CleanInterval, func() {
+			if over, known := r.over(); known {
+				r.RunOnce(ctx, over)
+			}
+		})
+	})
 	for _, name := range processor.Names {
 		if r.Connected != nil && !r.Connected(name) {
 			continue // after it has an address again, the search goes on where it ended
 		}
 		r.running.Go(func() { repeat(ctx, r.DisputeLookup, func() { r.sweepDisputes(ctx, name) }) })
 	}
+}
+
+func (r *Recoverer) over() (time.Time, bool) {
+	if r.Over == nil {
+		return r.Now(), true
+	}
+	return r.Over()
 }
 
 // Close ends the loops and waits for them.

@@ -184,6 +184,7 @@ func TestNodes(t *testing.T) {
 	t.Run("changes", func(t *testing.T) { testNodesApplyChanges(t, r) })
 	t.Run("accounts", func(t *testing.T) { testNodesMakeAccounts(t, r) })
 	t.Run("users", func(t *testing.T) { testNodesUsers(t, r) })
+	t.Run("clock ahead", func(t *testing.T) { testNodeClockAhead(t, r) })
 	t.Run("cut off", func(t *testing.T) { testNodeCutOff(t, r) })
 	t.Run("views stopped", func(t *testing.T) { testNodeViewsStopped(t, r) }) // of node b, for good
 }
@@ -254,6 +255,39 @@ func testNodesMakeAccounts(t *testing.T, r *nodeRig) {
 		}
 		atA := apptest.NewMerchant(r.a.API.URL, reset.APIKey)
 		atA.Must(t, "GET", "/payments", atA.Headers(), nil)
+	}
+}
+
+// testNodeClockAhead: a node whose clock is more than a day ahead does not destroy the previous
+// signing secret, which signs webhooks of all nodes for 24 hours after a rotation.
+func testNodeClockAhead(t *testing.T, r *nodeRig) {
+	const ahead = account.SigningOverlap + time.Hour
+	clock := func() time.Time { return time.Now().Add(ahead) }
+	o := apptest.TestOptions(t.TempDir())
+	o.NatsURL, o.MasterKey, o.ProcessorURL = r.c.URL(clustertest.User), r.made.MasterKey, r.a.Sim.URL
+	late, err := app.StartOn(context.Background(), o, zerolog.Nop(), clock, nodes.Clock, func(*accounts.Credentials) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := late.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	r.atA.Must(t, "POST", "/management/signing-secret/rotate", r.atA.Headers(), nil)
+	state, _ := late.Views.Account(r.account())
+	previous := state.Signing.Previous.Secret
+	over, known := late.Recoverer.Over()
+	if !known {
+		t.Fatal("the node does not know the time of the NATS servers")
+	}
+	late.Recoverer.RunOnce(t.Context(), over)
+	if _, err := r.a.Ledger.Secrets.Get(t.Context(), previous); err != nil {
+		t.Errorf("the previous secret is gone: %v", err)
+	}
+	late.Recoverer.RunOnce(t.Context(), clock()) // what the node's clock alone would destroy
+	if _, err := late.Ledger.Secrets.Get(t.Context(), previous); err == nil {
+		t.Error("the test shows nothing: the previous secret stands by the node's clock, too")
 	}
 }
 
