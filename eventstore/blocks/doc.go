@@ -71,7 +71,7 @@
 // A server that reads all blocks at a start cuts each file off at its first bad record, whatever
 // follows. A running server does the same when it loads a block whose lengths are wrong. When it
 // loads a block with a sequence that is too high, it enters each sequence before that one as
-// deleted, until it has no memory left. Damage must be found before that: see Misleads.
+// deleted, until it has no memory left. Damage must be found before that: see OutlineOf.
 //
 // Not checked: the counts in index.db; o.dat, a consumer's position, which has no checksum;
 // meta.inf of consumers, unless the caller calls CheckMeta for it; thw.db, sched.db and sources.db,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"strings"
 	"testing"
 
 	"payledger/eventstore/stored"
@@ -125,6 +126,67 @@ func TestLiteral(t *testing.T) {
 	} {
 		if literal([]byte(subject)) != want {
 			t.Errorf("%q: %t", subject, !want)
+		}
+	}
+}
+
+// FuzzOutline: an outline of any bytes ends, and covers only records that are whole by their
+// lengths.
+func FuzzOutline(f *testing.F) {
+	for _, b := range seeds() {
+		f.Add(b)
+	}
+	long := encode(newDigest("FUZZ", 1), 1, 5, "a.b", "", strings.Repeat("x", 2*chunk))
+	next := encode(newDigest("FUZZ", 1), 2, 5, "a.b", "", "body")
+	f.Add(append(long, next...))
+	f.Add(append(long, next[:len(next)-1]...))
+	f.Add(long[:chunk+chunk/2])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		o, err := outline(newWindow(bytes.NewReader(b), int64(len(b)), nil), "1.blk")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (o.First == 0) != (o.Last == 0) || o.First > o.Last || o.Last-o.First > uint64(len(b)/emptyLen) {
+			t.Errorf("%d bytes: %+v", len(b), o)
+		}
+		if o.Wrong == "" && !o.Torn && len(b) > 0 && len(b) < emptyLen {
+			t.Errorf("%d bytes are whole: %+v", len(b), o)
+		}
+	})
+}
+
+// TestOutline: a length that leads beyond the file or beyond what is read at a time is found, at
+// each place of a block.
+func TestOutline(t *testing.T) {
+	t.Parallel()
+	d := newDigest("S", 1)
+	var whole []byte
+	var places []int
+	for seq := range uint64(20) {
+		places = append(places, len(whole))
+		whole = append(whole, encode(d, seq+1, 5, "a.b", "", strings.Repeat("x", 50<<10))...)
+	}
+	of := func(b []byte) Outline {
+		t.Helper()
+		o, err := outline(newWindow(bytes.NewReader(b), int64(len(b)), nil), "1.blk")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	if o := of(whole); o != (Outline{First: 1, Last: 20}) {
+		t.Errorf("%+v", o)
+	}
+	for i, place := range places {
+		for bit := range 31 { // the highest one says that there is a header
+			whole[place+bit/8] ^= 1 << (bit % 8)
+			if o := of(whole); o.Wrong == "" && !o.Torn || o.Last > uint64(i+2) {
+				t.Errorf("record %d, bit %d: %+v", i+1, bit, o)
+			}
+			whole[place+bit/8] ^= 1 << (bit % 8)
+		}
+		if o := of(whole[:place+30<<10]); !o.Torn || o.Last != uint64(i) {
+			t.Errorf("cut in record %d: %+v", i+1, o)
 		}
 	}
 }

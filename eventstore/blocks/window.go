@@ -26,6 +26,9 @@ func newWindow(src io.ReaderAt, size int64, pace func(n int) error) *window {
 // next call. No later call may use a smaller offset, unless held allows it. Memory grows with the
 // bytes that were read, never with n alone.
 func (w *window) get(offset int64, n int) ([]byte, error) {
+	if offset >= w.size {
+		return nil, nil
+	}
 	for w.start+int64(len(w.bytes)) < min(offset+int64(n), w.size) {
 		if err := w.read(offset); err != nil {
 			return nil, err

@@ -12,13 +12,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
+	"payledger/eventstore/format"
 )
 
 // moment is when a damage must be found at the latest.
@@ -374,9 +377,9 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestMisledServer: a high byte of a sequence is damaged in a closed segment, which a start does
-// not read. The server would take all memory when it reads the block. The read is refused as
-// damage, and the block stays as it is. Other blocks can be read.
+// TestMisledServer: a sequence or a length is damaged in a closed segment, which a start does not
+// read. The server would take all memory when it reads the block, or cut it off. The read is
+// refused as damage of the right group, and the block stays as it is. Other blocks can be read.
 func TestMisledServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -402,33 +405,59 @@ func TestMisledServer(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
+	for written := time.Now(); time.Since(written) < time.Second; { // a start within the duplicate window, 0.1 s, reads the newest blocks
+		_, stop := open()
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	files, err := filepath.Glob(filepath.Join(streamDir(dir, 0), "msgs", "*.blk"))
 	if err != nil || len(files) != 3 {
 		t.Fatal(files, err)
 	}
-	edit(t, files[first], func(b []byte) []byte {
-		place, inBlock := 0, 0
-		for ; inBlock < 4; inBlock++ {
-			place += int(binary.LittleEndian.Uint32(b[place:]) &^ (1 << 31))
-		}
-		b[place+10] ^= 0x20
-		return b
-	})
-	before, err := os.ReadFile(files[first])
+	whole, err := os.ReadFile(files[first])
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, stop = open()
-	if _, err := s.Read(testContext(t), all[2].Shard, all[2].Seq); !errors.Is(err, eventstore.ErrUnhealthy) {
-		t.Errorf("a read from the damaged block: %v", err)
+	var places []int // of the records in the block
+	for at := 0; at < len(whole); at += int(binary.LittleEndian.Uint32(whole[at:]) &^ (1 << 31)) {
+		places = append(places, at)
 	}
-	if r, err := s.Read(testContext(t), all[15].Shard, all[15].Seq); err != nil || r.Hash != all[15].Hash {
-		t.Errorf("a read from another block: %v", err)
+	at := func(seq uint64) *eventstore.Recorded {
+		i := slices.IndexFunc(all, func(r *eventstore.Recorded) bool { return format.GroupOf(r.Seq) == seq })
+		return all[i]
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	if after, err := os.ReadFile(files[first]); err != nil || !bytes.Equal(after, before) {
-		t.Errorf("the block has changed: %v", err)
+	begins := binary.LittleEndian.Uint64(whole[4:])
+	for name, c := range map[string]struct {
+		record, place int
+		bit           byte
+	}{
+		"a high byte of a sequence":     {4, 10, 0x20},
+		"a sequence of the next groups": {4, 4, 0x10},
+		"a length in the block":         {2, 2, 0x10},
+		"a length beyond the block":     {len(places) - 2, 2, 0x80},
+		"the sequence of the first":     {0, 9, 0x01},
+	} {
+		damaged := bytes.Clone(whole)
+		damaged[places[c.record]+c.place] ^= c.bit
+		if err := os.WriteFile(files[first], damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, stop := open()
+		var place *fault.Place
+		seq := begins + uint64(c.record)
+		_, err := s.Read(testContext(t), 0, at(seq).Seq)
+		if !errors.Is(err, eventstore.ErrUnhealthy) || !errors.As(err, &place) || place.Seq != seq && place.Seq != seq+1 { // after a wrong length nothing is right
+			t.Errorf("%s: a read of %d from the damaged block: %v", name, seq, err)
+		}
+		if r, err := s.Read(testContext(t), 0, all[15].Seq); err != nil || r.Hash != all[15].Hash {
+			t.Errorf("%s: a read from another block: %v", name, err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if after, err := os.ReadFile(files[first]); err != nil || !bytes.Equal(after, damaged) {
+			t.Errorf("%s: the block has changed: %v", name, err)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
@@ -121,15 +122,21 @@ func (h *shard) reader() int {
 }
 
 // mayRead returns the damage of blocks with which an embedded server must not read groups.
-func (h *shard) mayRead(seg segment, from, through uint64) error {
+func (h *shard) mayRead(ctx context.Context, seg segment, from, through uint64) error {
 	if h.s.guard == nil {
 		return nil
 	}
-	reason := h.s.guard.Check(seg.name(h.n), from, through)
-	if reason == "" || h.dropped(from) {
-		return nil
+	h.mu.Lock()
+	stored := h.head.Seq
+	h.mu.Unlock()
+	if seg.last > 0 {
+		stored = min(stored, seg.last)
 	}
-	return h.markDamaged(from, errors.New(reason))
+	damage, err := h.s.guard.Check(ctx, folder.Span{Stream: seg.name(h.n), First: seg.first, From: from, Through: through, Stored: stored})
+	if err != nil || damage.Reason == "" || h.dropped(from) {
+		return err
+	}
+	return h.markDamaged(damage.Seq, errors.New(damage.Reason))
 }
 
 func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, error) {
@@ -137,7 +144,7 @@ func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, err
 	if !ok {
 		return nil, fault.ErrNotFound
 	}
-	if err := h.mayRead(seg, seq, seq); err != nil {
+	if err := h.mayRead(ctx, seg, seq, seq); err != nil {
 		return nil, err
 	}
 	m, err := h.s.api.Direct(ctx, h.reader(), seg.name(h.n), seq)
@@ -163,7 +170,7 @@ func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, e
 	if !ok {
 		return nil, fault.ErrNotFound
 	}
-	if err := h.mayRead(seg, seq, seq); err != nil {
+	if err := h.mayRead(ctx, seg, seq, seq); err != nil {
 		return nil, err
 	}
 	m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{Seq: seq})
@@ -189,7 +196,7 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 		}
 		return []*format.Group{g}, nil
 	}
-	if err := h.mayRead(seg, seq, seq+n-1); err != nil {
+	if err := h.mayRead(ctx, seg, seq, seq+n-1); err != nil {
 		return nil, err
 	}
 	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(found uint64, m *nats.Msg) (bool, error) {

@@ -226,7 +226,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	s.dirtyLimit = int(memory) / 8 / s.shards
 	s.api.Replicas = s.replicas
 	if s.embedded != nil && s.replicas <= 1 {
-		s.guard = folder.NewGuard(s.embedded.Folder(), streams.Account, time.Now)
+		s.guard = folder.NewGuard(s.embedded.Folder(), streams.Account, s.api.Patience(), time.Now)
 	}
 	if err := s.api.OpenReaders(s.shards+3, s.dial); err != nil {
 		return err

@@ -12,11 +12,20 @@
 // # Guard
 //
 // A look at a block of 8 MiB takes about 1 ms, and the server's own read takes more. A look counts
-// for ten seconds, because the server and the system keep a block in memory. Alternative: a start
-// reads the lengths and sequences of all blocks, which takes minutes for a large log. The guard
-// does not cover SECRETS, where the server itself reads blocks to delete messages, and it does not
-// cover the servers of a cluster. There only the scrub and the checks before a start find such
-// damage.
+// for ten seconds: the server and the system keep a block in memory for about as long. A guard that
+// reads the lengths and sequences of all blocks at a start would take minutes for a large log.
+//
+// A false alarm would stop a healthy shard. So the newest block may end anywhere after the last
+// message that was stored before the call, and no look at it counts once a newer one is there.
+//
+// The guard does not cover:
+//
+//   - SECRETS, where the server itself reads blocks to delete messages.
+//   - What the server reads for itself: the newest block of a stream, if an append finds it dropped
+//     from memory, and the newest blocks at a start within 0.1 s of the last message.
+//   - The servers of a cluster.
+//
+// There only the scrub and the checks before a start find such damage.
 //
 // The package must not know: what the messages hold. Package blocks knows the layout of the files.
 //
