@@ -20,9 +20,9 @@
 //     e-mail address, which an erasure of the person takes out of the row, whichever of the two
 //     events is applied first. secure_delete overwrites replaced data in the file. The write-ahead
 //     log keeps old pages until it is copied back, at 32 MiB or at Close.
-//   - Packages statistics, auditlog and transactions own tables of this file. Triggers keep the
-//     statistics; rows of the audit log and of transaction ids depend on single events, and a row
-//     is written in the batch that has the event.
+//   - Packages statistics, auditlog and transactions own tables of this file. The statistics depend
+//     on the rows of payments and sessions; rows of the audit log and of transaction ids depend on
+//     single events, and a row is written in the batch that has the event.
 //   - A shard's events have numbers without a gap, and addresses (Recorded.Seq) that only grow. An
 //     event without the next number is a gap. WaitFor waits for addresses.
 //

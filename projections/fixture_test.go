@@ -273,7 +273,7 @@ func dump(tb testing.TB, m *model) []string {
 		"SELECT 'dispute', * FROM disputes ORDER BY id", "SELECT 'inbox', * FROM inboxes ORDER BY reference", "SELECT 'person', * FROM persons ORDER BY id",
 		"SELECT 'naming', * FROM namings ORDER BY account, customer, session",
 		"SELECT 'instrument', * FROM instruments ORDER BY token", "SELECT 'attempt', * FROM attempts ORDER BY id", "SELECT 'run', * FROM runs ORDER BY id",
-		"SELECT 'statistics', * FROM statistics ORDER BY account, hour",
+		"SELECT 'statistics', * FROM statistics ORDER BY account, daily, at",
 		"SELECT 'audit', * FROM audit ORDER BY account, at, id",
 		"SELECT 'transaction', code, id FROM transactions JOIN payments ON payments.rowid = payment ORDER BY code, id",
 	} {

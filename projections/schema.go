@@ -11,7 +11,7 @@ import (
 
 // fileVersion has to grow with every change of the tables below or of the values in them: an older
 // file is rebuilt from the log.
-const fileVersion = 22
+const fileVersion = 23
 
 // Identity returns the identity of the read model's file: its version, the schemas of the states
 // behind the columns, and the shards.

@@ -170,10 +170,40 @@ func TestStatisticsOfAnyHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		sameByDay(t, r, m, all, each)
 		if got, want := asJSON(t, reported(all, each).values()), asJSON(t, recounted(states).values()); got != want {
 			r.Fatalf("the report has  %s\na recount has %s", got, want)
 		}
 	})
+}
+
+// sameByDay checks that a query without hours, which reads the rows of days, has the same report as
+// one that reads the rows of hours.
+func sameByDay(t *testing.T, r *rapid.T, m *model, all statistics.Report, each map[domain.Currency]statistics.Report) {
+	t.Helper()
+	check := func(q statistics.Query, byHour statistics.Report) {
+		byHour.ByHour = nil
+		byDay, err := statistics.Read(t.Context(), m.Readers(), testAccount, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := asJSON(t, byDay), asJSON(t, byHour); got != want {
+			r.Fatalf("the rows of days have  %s\nthe rows of hours have %s", got, want)
+		}
+	}
+	check(statistics.Query{From: all.From, To: all.To}, all)
+	for currency, of := range each {
+		check(statistics.Query{From: all.From, To: all.To, Currency: currency}, of)
+	}
+	for _, of := range all.ByStatus {
+		q := statistics.Query{From: all.From, To: all.To, Status: of.Status, Hourly: true}
+		byHour, err := statistics.Read(t.Context(), m.Readers(), testAccount, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Hourly = false
+		check(q, byHour)
+	}
 }
 
 func (t tally) values() []any {

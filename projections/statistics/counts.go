@@ -5,13 +5,14 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"payledger/domain/processor"
 )
 
-// The kinds of counts of an hour: the first byte of a key. The names in a key are separated by a
-// zero byte.
+// The kinds of counts: the first byte of a key. The names in a key are separated by a zero byte.
+// Only days have the last two.
 const (
 	kindGroup     = 'g' // currency, status, processor: the payments and their sums
 	kindProcessor = 'p' // processor: outcomes of authorizations
@@ -20,6 +21,14 @@ const (
 	kindReason    = 'r' // status, reason: payments
 	kindFunnel    = 'f' // the steps of client sessions
 	kindChallenge = '3' // payments by Challenge
+	kindHours     = 'h' // currency, status, part of the day: the payments of each of its hours
+	kindTries     = 't' // part of the day: outcomes of authorizations of each of its hours
+)
+
+// The hours of a part of the day.
+const (
+	hoursPart = 8 // of kindHours
+	triesPart = 3 // of kindTries
 )
 
 const separator = "\x00"
@@ -45,7 +54,7 @@ const (
 	fCaptured
 )
 
-// counts are the counts of an account in one hour. No entry has only zeros.
+// counts are the counts of an account in an hour or on a day. No entry has only zeros.
 type counts map[string]*numbers
 
 func (c counts) at(key string) *numbers {
@@ -92,6 +101,47 @@ func (c counts) add(f *Facts, by int64) {
 	}
 }
 
+// addHour counts a payment of a day for its hour; by is as for add.
+func (c counts) addHour(f *Facts, by int64) {
+	c.addPayments(f.Hour, string(f.Currency), string(f.Status), by)
+	for place := range processor.Names {
+		if to := outcomeAt(f.Tries, place); to != none {
+			c.addTries(f.Hour, to, by)
+		}
+	}
+}
+
+func (c counts) addPayments(hour Hour, currency, status string, n int64) {
+	part, place := partOf(hour, hoursPart)
+	c.at(string(kindHours) + currency + separator + status + separator + part)[place] += n
+}
+
+func (c counts) addTries(hour Hour, to outcome, n int64) {
+	part, place := partOf(hour, triesPart)
+	c.at(string(kindTries) + part)[place*outcomes+int(to-approved)] += n
+}
+
+// partOf returns the part of the day that has an hour, and the place of the hour there.
+func partOf(hour Hour, length int) (part string, place int) {
+	ofDay := int(hour % hoursPerDay)
+	return strconv.Itoa(ofDay / length), ofDay % length
+}
+
+// merge adds the counts of an hour of the day.
+func (c counts) merge(hour Hour, of counts) {
+	for key, n := range of {
+		c.at(key).add(n)
+		switch names := names(key); key[0] {
+		case kindGroup:
+			c.addPayments(hour, names[0], names[1], n[nPayments])
+		case kindProcessor:
+			for to := approved; to < approved+outcomes; to++ {
+				c.addTries(hour, to, n[to-approved])
+			}
+		}
+	}
+}
+
 func one(is bool) int64 {
 	if is {
 		return 1
@@ -122,7 +172,7 @@ func (c counts) encode() []byte {
 	return b
 }
 
-var errCounts = errors.New("the counts of an hour are unreadable")
+var errCounts = errors.New("the counts are unreadable")
 
 // each calls do with each key and its numbers, in the order of the keys. Both are valid during the
 // call only.

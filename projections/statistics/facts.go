@@ -116,7 +116,10 @@ const (
 	failed                  // the processor states that it did nothing, or its key was fenced after no answer
 )
 
-const outcomeBits = 2
+const (
+	outcomeBits = 2
+	outcomes    = 3 // of a try: those after none
+)
 
 // Tries returns the outcomes of a payment's authorizations at all processors as one number: two
 // bits for each processor, in the order of processor.Names, which only ever grows at its end. A

@@ -19,39 +19,54 @@ type Query struct {
 }
 
 const (
-	selectCounts   = `SELECT hour, counts FROM statistics WHERE account = ? AND hour >= ? AND hour < ? ORDER BY hour`
-	selectDisputes = `SELECT created_at / 3600000000, status, count(*) FROM disputes INDEXED BY disputes_created
+	selectCounts   = `SELECT at, counts FROM statistics WHERE account = ? AND daily = ? AND at >= ? AND at < ? ORDER BY at`
+	selectDisputes = `SELECT created_at / ?, status, count(*) FROM disputes INDEXED BY disputes_created
 		WHERE account = ? AND created_at >= ? AND created_at < ? GROUP BY 1, 2`
 )
 
-// Read returns the report of an account for some days.
+// Read returns the report of an account for some days. It reads one row for each day, and one for
+// each hour of an Hourly query.
 func Read(ctx context.Context, db *sql.DB, account domain.AccountID, q Query) (Report, error) {
 	t := newTally(q)
-	first, end := q.From.First(), (q.To + 1).First()
-	err := sqlitefile.Rows(db.QueryContext(ctx, selectCounts, string(account), int64(first), int64(end))).Each(func(scan sqlitefile.Scan) error {
-		var hour Hour
-		var b sql.RawBytes
-		if err := scan(&hour, &b); err != nil {
-			return err
-		}
-		return t.add(hour, b)
-	})
-	if err == nil {
-		err = sqlitefile.Rows(db.QueryContext(ctx, selectDisputes, string(account), int64(first)*microsPerHour, int64(end)*microsPerHour)).Each(func(scan sqlitefile.Scan) error {
-			var hour Hour
-			var status string
-			var n int64
-			if err := scan(&hour, &status, &n); err != nil {
-				return err
-			}
-			t.addDisputes(hour, status, n)
-			return nil
-		})
-	}
-	if err != nil {
+	if err := t.read(ctx, db, account); err != nil {
 		return Report{}, fmt.Errorf("statistics: %w", err)
 	}
 	return t.report(), nil
+}
+
+func (t *tally) read(ctx context.Context, db *sql.DB, account domain.AccountID) error {
+	first, end := t.From.First(), (t.To + 1).First()
+	hours := int64(t.hoursOfSpan())
+	rows := sqlitefile.Rows(db.QueryContext(ctx, selectCounts, string(account), !t.Hourly, int64(first)/hours, int64(end)/hours))
+	err := rows.Each(func(scan sqlitefile.Scan) error {
+		var at int64
+		var b sql.RawBytes
+		if err := scan(&at, &b); err != nil {
+			return err
+		}
+		return t.add(Hour(at*hours), b)
+	})
+	if err != nil {
+		return err
+	}
+	rows = sqlitefile.Rows(db.QueryContext(ctx, selectDisputes, hours*microsPerHour, string(account), int64(first)*microsPerHour, int64(end)*microsPerHour))
+	return rows.Each(func(scan sqlitefile.Scan) error {
+		var at, n int64
+		var status string
+		if err := scan(&at, &status, &n); err != nil {
+			return err
+		}
+		t.addDisputes(Hour(at*hours), status, n)
+		return nil
+	})
+}
+
+// hoursOfSpan returns the hours of a row that the query reads.
+func (q Query) hoursOfSpan() Hour {
+	if q.Hourly {
+		return 1
+	}
+	return hoursPerDay
 }
 
 // key is a key of counts, taken apart once for all hours that have it.
@@ -59,6 +74,7 @@ type key struct {
 	text  string
 	kind  byte
 	names []string
+	part  int  // the part of the day, of kindHours and kindTries
 	left  bool // the query leaves it out
 }
 
@@ -103,8 +119,9 @@ func (t *tally) buckets(hour Hour) []*bucket {
 	return all
 }
 
+// add adds the counts of an hour, or those of the day that begins with the hour.
 func (t *tally) add(hour Hour, counts []byte) error {
-	buckets, ofDay := t.buckets(hour), &t.ofDay[hour%hoursPerDay]
+	buckets := t.buckets(hour)
 	last := -1
 	err := each(counts, func(text []byte, n *numbers) {
 		number := t.number(text, last)
@@ -118,11 +135,10 @@ func (t *tally) add(hour Hour, counts []byte) error {
 		if k.left {
 			return
 		}
-		switch k.kind {
-		case kindGroup:
-			ofDay.Payments += n[nPayments]
-		case kindProcessor:
-			ofDay.Authorizations.add(n)
+		if t.Hourly {
+			t.addOfHour(hour, k, n)
+		} else if t.addOfDay(k, n) {
+			return
 		}
 		for _, b := range buckets {
 			b.add(number, n)
@@ -132,6 +148,33 @@ func (t *tally) add(hour Hour, counts []byte) error {
 		return fmt.Errorf("%s: %w", hour, err)
 	}
 	return nil
+}
+
+// addOfHour adds the counts of an hour to those of the hour of any day.
+func (t *tally) addOfHour(hour Hour, k *key, n *numbers) {
+	switch ofDay := &t.ofDay[hour%hoursPerDay]; k.kind {
+	case kindGroup:
+		ofDay.Payments += n[nPayments]
+	case kindProcessor:
+		ofDay.Authorizations.add(n[:])
+	}
+}
+
+// addOfDay adds the counts that a day has of its hours; false: the key has others.
+func (t *tally) addOfDay(k *key, n *numbers) bool {
+	switch k.kind {
+	case kindHours:
+		for place := range hoursPart {
+			t.ofDay[k.part*hoursPart+place].Payments += n[place]
+		}
+	case kindTries:
+		for place := range triesPart {
+			t.ofDay[k.part*triesPart+place].Authorizations.add(n[place*outcomes:])
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // number returns the number of a key, which comes after that with the number last (−1: it is the
@@ -150,8 +193,8 @@ func (t *tally) number(text []byte, last int) int {
 }
 
 func (t *tally) know(text string) int {
-	k := key{text: text, kind: text[0], names: names(text)}
-	if k.kind == kindGroup {
+	k := key{text: text, kind: text[0], names: names(text), part: int(text[len(text)-1] - '0')}
+	if k.kind == kindGroup || k.kind == kindHours {
 		k.left = t.Currency != "" && k.names[0] != string(t.Currency) || t.Status != "" && k.names[1] != string(t.Status)
 	}
 	t.keys, t.next = append(t.keys, k), append(t.next, -1)

@@ -196,7 +196,8 @@ type Tried struct {
 	Authorizations Authorizations `json:"authorizations"`
 }
 
-func (a *Authorizations) add(n *numbers) {
+// add adds numbers of outcomes, those after none in their order.
+func (a *Authorizations) add(n []int64) {
 	a.Approved += n[0]
 	a.Declined += n[declined-approved]
 	a.Failed += n[failed-approved]

@@ -1,13 +1,14 @@
 package statistics
 
-// Tables is the table of the counts: a row for each account and hour since 1970 UTC in which
-// something was counted.
+// Tables is the table of the counts: for each account a row for each hour since 1970 UTC in which
+// something was counted, and a row for each such day.
 const Tables = `
 CREATE TABLE statistics (
 	account TEXT    NOT NULL,
-	hour    INTEGER NOT NULL,
+	daily   INTEGER NOT NULL,
+	at      INTEGER NOT NULL,
 	counts  BLOB    NOT NULL,
-	PRIMARY KEY (account, hour)
+	PRIMARY KEY (account, daily, at)
 ) WITHOUT ROWID;
 `
 
@@ -17,13 +18,13 @@ const factColumns = `created_at / 3600000000, currency, status, processor, netwo
 // The statements of a Counter.
 const (
 	selectFacts = `SELECT ` + factColumns + ` FROM payments WHERE id = ?`
-	selectHour  = `SELECT counts FROM statistics WHERE account = ? AND hour = ?`
-	upsertHour  = `INSERT INTO statistics (account, hour, counts) VALUES (?, ?, ?) ON CONFLICT (account, hour) DO UPDATE SET counts = excluded.counts`
-	deleteHour  = `DELETE FROM statistics WHERE account = ? AND hour = ?`
+	selectSpan  = `SELECT counts FROM statistics WHERE account = ? AND daily = ? AND at = ?`
+	upsertSpan  = `INSERT INTO statistics (account, daily, at, counts) VALUES (?, ?, ?, ?) ON CONFLICT (account, daily, at) DO UPDATE SET counts = excluded.counts`
+	deleteSpan  = `DELETE FROM statistics WHERE account = ? AND daily = ? AND at = ?`
 )
 
 // Statements are the statements that a Counter needs prepared.
-func Statements() []string { return []string{selectFacts, selectHour, upsertHour, deleteHour} }
+func Statements() []string { return []string{selectFacts, selectSpan, upsertSpan, deleteSpan} }
 
 func (f *Facts) fields() []any {
 	return []any{

@@ -137,7 +137,7 @@ func (n *numbers) sums() Sums {
 
 func (t *tally) outcomes(b *bucket, kind byte, name string) (of Authorizations) {
 	if number, known := t.numbers[string(kind)+name]; known && number < len(b.counts) && b.counts[number] != nil {
-		of.add(b.counts[number])
+		of.add(b.counts[number][:])
 	}
 	return of.rated()
 }
@@ -146,7 +146,7 @@ func (t *tally) outcomes(b *bucket, kind byte, name string) (of Authorizations) 
 func (t *tally) tried(b *bucket) (all Authorizations) {
 	t.each(b, func(k *key, n *numbers) {
 		if k.kind == kindProcessor {
-			all.add(n)
+			all.add(n[:])
 		}
 	})
 	return all.rated()
