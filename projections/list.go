@@ -1,9 +1,9 @@
 package projections
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -310,50 +310,50 @@ func (p *Projections) TotalPayments(ctx context.Context, account domain.AccountI
 	})
 }
 
-// selectAmounts finds each payment by its id: the planner must not read the whole table.
-const selectAmounts = `SELECT currency, amount, captured, refunded FROM json_each(?) CROSS JOIN payments ON payments.id = json_each.value`
+// selectAmounts adds up rows by their currency. The upper and the lower 32 bits of amounts have
+// separate sums: thousands of the largest amount do not fit 64 bits.
+const selectAmounts = `SELECT currency, count(*), sum(amount >> 32), sum(amount & 0xffffffff), sum(captured >> 32), sum(captured & 0xffffffff),
+	sum(refunded >> 32), sum(refunded & 0xffffffff) FROM json_each(?) CROSS JOIN payments ON payments.rowid = json_each.value
+	GROUP BY currency ORDER BY count(*) DESC, currency`
 
 func (m *model) totalsOf(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, most int) (Totals, error) {
-	rows, err := m.listPayments(ctx, account, f, hashes, nil, most+1)
+	out := Totals{Currencies: []CurrencyTotal{}}
+	if len(f.WalletEmails) > 0 {
+		return out, nil
+	}
+	tx, err := m.Readers().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return Totals{}, err
+		return out, m.Noticed(err)
 	}
-	out := Totals{More: len(rows) > most, Currencies: []CurrencyTotal{}}
-	ids := make([]string, min(len(rows), most))
-	for i := range ids {
-		ids[i] = rows[i].key.ID
+	s := &search{tx: tx, sizes: m.sizes, known: &m.blocks, filter: newFilter(account, f, hashes), n: most + 1}
+	if err = s.run(ctx); err == nil {
+		out.More = len(s.found) > most
+		err = out.add(ctx, tx, s.found[:min(len(s.found), most)])
 	}
-	list, err := json.Marshal(ids)
-	if err != nil {
-		return Totals{}, err
+	return out, m.Noticed(errors.Join(err, tx.Rollback()))
+}
+
+// add adds up payments.
+func (t *Totals) add(ctx context.Context, tx *sql.Tx, found []listedPayment) error {
+	rows := make([]int64, len(found))
+	for i := range found {
+		rows[i] = found[i].row
 	}
-	all := map[domain.Currency]*CurrencyTotal{}
-	err = sqlitefile.Rows(m.Readers().QueryContext(ctx, selectAmounts, string(list))).Each(func(scan sqlitefile.Scan) error {
-		var currency domain.Currency
-		var amount, captured, refunded int64
-		if err := scan(&currency, &amount, &captured, &refunded); err != nil {
+	return sqlitefile.Rows(tx.QueryContext(ctx, selectAmounts, numbers(rows))).Each(func(scan sqlitefile.Scan) error {
+		var of CurrencyTotal
+		var sums [6]int64
+		if err := scan(&of.Currency, &of.Payments, &sums[0], &sums[1], &sums[2], &sums[3], &sums[4], &sums[5]); err != nil {
 			return err
 		}
-		t := all[currency]
-		if t == nil {
-			t = &CurrencyTotal{Currency: currency, Amount: new(big.Int), Captured: new(big.Int), Refunded: new(big.Int)}
-			all[currency] = t
-		}
-		out.Payments++
-		t.Payments++
-		t.Amount.Add(t.Amount, big.NewInt(amount))
-		t.Captured.Add(t.Captured, big.NewInt(captured))
-		t.Refunded.Add(t.Refunded, big.NewInt(refunded))
+		of.Amount, of.Captured, of.Refunded = wide(sums[0], sums[1]), wide(sums[2], sums[3]), wide(sums[4], sums[5])
+		t.Payments += of.Payments
+		t.Currencies = append(t.Currencies, of)
 		return nil
 	})
-	if err != nil {
-		return Totals{}, m.Noticed(err)
-	}
-	for _, t := range all {
-		out.Currencies = append(out.Currencies, *t)
-	}
-	slices.SortFunc(out.Currencies, func(a, b CurrencyTotal) int { // the most payments first
-		return cmp.Or(cmp.Compare(b.Payments, a.Payments), cmp.Compare(a.Currency, b.Currency))
-	})
-	return out, nil
+}
+
+// wide returns the number of which the upper and the lower 32 bits were added up.
+func wide(upper, lower int64) *big.Int {
+	n := new(big.Int).Lsh(big.NewInt(upper), 32)
+	return n.Add(n, big.NewInt(lower))
 }

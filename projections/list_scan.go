@@ -82,14 +82,14 @@ func (s *search) newestQuery(packed int64) query {
 	var w sqlitefile.Where
 	w.And("rowid > ?", packed)
 	s.fitting(&w)
-	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.SQL() + s.order() + " LIMIT ?", append(w.Args, s.n)}
+	return query{"SELECT rowid, id, revision, created_at FROM payments NOT INDEXED WHERE " + w.SQL() + s.order() + " LIMIT ?", append(w.Args, s.n)}
 }
 
 func (s *search) rowsQuery(rows []int64) query {
 	var w sqlitefile.Where
 	w.And("rowid IN (SELECT value FROM json_each(?))", numbers(rows))
 	s.fitting(&w)
-	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.SQL(), w.Args}
+	return query{"SELECT rowid, id, revision, created_at FROM payments NOT INDEXED WHERE " + w.SQL(), w.Args}
 }
 
 func (s *search) fitting(w *sqlitefile.Where) {

@@ -17,7 +17,8 @@ import (
 
 type listedPayment struct {
 	rowKey
-	at int64 // microseconds since 1970
+	row int64
+	at  int64 // microseconds since 1970
 }
 
 // listWork counts the reads of a list, except the newest payments, which are in no block.
@@ -60,11 +61,16 @@ func (m *model) findPayments(ctx context.Context, account domain.AccountID, f Pa
 		return nil, work, m.Noticed(err)
 	}
 	s := &search{tx: tx, sizes: m.sizes, known: &m.blocks, filter: newFilter(account, f, hashes), from: from, n: n}
+	err = s.run(ctx)
+	return s.found, s.work, m.Noticed(errors.Join(err, tx.Rollback()))
+}
+
+func (s *search) run(ctx context.Context) error {
 	over, err := s.walk(ctx)
 	if err == nil && !over {
 		err = s.scan(ctx)
 	}
-	return s.found, s.work, m.Noticed(errors.Join(err, tx.Rollback()))
+	return err
 }
 
 func (s *search) newer() bool { return s.from != nil && s.from.Newer }
@@ -81,7 +87,10 @@ func (s *search) arrange() {
 		if !s.newer() {
 			a, b = b, a
 		}
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key.ID, b.key.ID))
+		if a.at != b.at {
+			return cmp.Compare(a.at, b.at)
+		}
+		return cmp.Compare(a.key.ID, b.key.ID)
 	})
 	s.found = s.found[:min(len(s.found), s.n)]
 }
@@ -139,14 +148,14 @@ func (s *search) walkQuery() (q query, ordered bool) {
 	}
 	s.times(&all)
 	fits := s.conditions()
-	q.sql = "SELECT id, revision, created_at, " + fits.SQL() + " FROM payments INDEXED BY " + index + " WHERE " + all.SQL() + order + " LIMIT ?"
+	q.sql = "SELECT rowid, id, revision, created_at, " + fits.SQL() + " FROM payments INDEXED BY " + index + " WHERE " + all.SQL() + order + " LIMIT ?"
 	q.args = slices.Concat(fits.Args, all.Args, []any{s.sizes.walk})
 	return q, order != ""
 }
 
 func (s *search) read(scan sqlitefile.Scan, more ...any) (one listedPayment, err error) {
 	var id string
-	err = scan(append([]any{&id, &one.revision, &one.at}, more...)...)
+	err = scan(append([]any{&one.row, &id, &one.revision, &one.at}, more...)...)
 	one.key = eventstore.Payments.Key(domain.AccountID(s.account), id)
 	return one, err
 }

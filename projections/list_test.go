@@ -409,3 +409,25 @@ func TestListSaysWhatThePaymentSays(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeTotals: totals above 64 bits are exact, and each row of them is found by its number. The
+// rows are added up in the file: the totals of 10,000 payments read a row for each currency.
+func TestLargeTotals(t *testing.T) {
+	t.Parallel()
+	const n = 1030 // 2^53 times it is above 2^63
+	l := newLogbook(1)
+	for i := range n {
+		l.routed(i, start, "EUR", domain.MaxAmount, processor.Adyen)
+	}
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
+	defer mustClose(t, m)
+	mustApply(t, m, l.all)
+	got, err := m.totalsOf(t.Context(), testAccount, PaymentFilter{}, nil, 2*n)
+	if err != nil || len(got.Currencies) != 1 || got.Payments != n || got.Currencies[0].Amount.String() != "9277415232383220730" {
+		t.Errorf("%+v %v", got, err)
+	}
+	plan := explain(t, m, query{selectAmounts, []any{"[1,2]"}})
+	if !slices.Contains(plan, "SEARCH payments USING INTEGER PRIMARY KEY (rowid=?)") {
+		t.Errorf("%q", plan)
+	}
+}
