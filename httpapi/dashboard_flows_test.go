@@ -374,6 +374,11 @@ func TestDisputePages(t *testing.T) {
 	s.signIn()
 	s.open("/dashboard/disputes/" + first)
 	s.shows(200, "The deadline passed")
+	s.open("/dashboard/disputes")
+	s.shows(200, "All disputes", "The deadline passed")
+	if strings.Contains(s.now.text, "Answer these first") {
+		t.Error("disputes that nobody can answer any more come first")
+	}
 	s.open("/dashboard/disputes/unknown")
 	s.shows(404)
 }

@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/dispute"
 	"payledger/domain/inbox"
+	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
@@ -21,11 +22,23 @@ func disputeRow(v *view[dispute.State]) []any {
 	if !s.Exists() {
 		return nil
 	}
+	var deadline any
+	if by := deadlineOf(s); by != nil {
+		deadline = by.UnixMicro()
+	}
 	return []any{
 		v.key.ID, string(v.key.Account), int64(v.revision), s.CreatedAt.UnixMicro(),
 		string(s.Subject.Payment), s.Subject.OrderID, string(s.Subject.Processor), s.Subject.ProcessorDisputeID,
-		string(s.Current.Type), string(s.Current.Status), s.Current.ReasonCode,
+		string(s.Current.Type), string(s.Current.Status), s.Current.ReasonCode, deadline,
 	}
+}
+
+// deadlineOf returns the last time to challenge a dispute; nil if it is not open, or has none.
+func deadlineOf(s *dispute.State) *time.Time {
+	if s.Current.Status != processor.DisputeOpen {
+		return nil
+	}
+	return s.Current.ChallengeBy
 }
 
 func inboxRow(v *view[inbox.State]) []any {
@@ -48,6 +61,8 @@ type DisputeFilter struct {
 	ProcessorDisputeID string           `json:"processorDisputeId"`
 	From               *time.Time       `json:"from"` // time of creation
 	To                 *time.Time       `json:"to"`
+	ByDeadline         bool             `json:"byDeadline,omitempty"` // open ones whose deadline is not over Now, the nearest first; else the newest first
+	Now                time.Time        `json:"-"`
 	BesideRefund       bool             `json:"-"` // no parameter of D20: those that are open or lost (D22.2)
 }
 
@@ -59,7 +74,7 @@ func (p *Projections) ListDisputes(ctx context.Context, account domain.AccountID
 		if err != nil {
 			return page, fmt.Errorf("projections: disputes: %w", err)
 		}
-		return listing.PageOf(found, limit, disputePlace), nil
+		return listing.PageOf(found, limit, f.place), nil
 	})
 }
 
@@ -83,27 +98,40 @@ func (p *Projections) DisputesBesideRefund(ctx context.Context, account domain.A
 }
 
 func (p *Projections) disputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *listing.Place, n int) ([]dispute.State, error) {
-	return filled(ctx, p, eventstore.Disputes, n, func(m *model, last *dispute.State, most int) ([]rowKey, error) {
-		if last != nil {
-			from = disputePlace(*last)
-		}
+	return filled(ctx, p, eventstore.Disputes, n, func(m *model, _ *dispute.State, most int) ([]rowKey, error) {
 		query, args := disputeQuery(account, f, from, most)
-		return readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Disputes.Key(account, id) }, query, args...)
+		return readRows(ctx, m, func(scan sqlitefile.Scan) (row rowKey, err error) {
+			var id string
+			var at int64
+			err = scan(&id, &row.revision, &at)
+			row.key = eventstore.Disputes.Key(account, id)
+			from = &listing.Place{At: time.UnixMicro(at), ID: id} // of the row: the newest state may have no deadline
+			return row, err
+		}, query, args...)
 	}, func(s *dispute.State) (bool, error) { return f.holds(*s), nil })
 }
 
-func disputePlace(s dispute.State) *listing.Place {
+// place returns the place of a dispute that fits.
+func (f DisputeFilter) place(s dispute.State) *listing.Place {
+	if f.ByDeadline {
+		return &listing.Place{At: *s.Current.ChallengeBy, ID: string(s.ID)}
+	}
 	return &listing.Place{At: s.CreatedAt, ID: string(s.ID)}
 }
 
-// holds reports whether the changeable fields of a dispute fit the filter: type, status and reason
-// code.
+// holds reports whether the changeable fields of a dispute fit the filter: type, status, reason
+// code and deadline.
 func (f DisputeFilter) holds(s dispute.State) bool {
-	if f.BesideRefund && !s.BesideRefund() {
+	if f.BesideRefund && !s.BesideRefund() || f.ByDeadline && !f.inTime(&s) {
 		return false
 	}
 	oneOf := func(value string, values []string) bool { return len(values) == 0 || slices.Contains(values, value) }
 	return oneOf(string(s.Current.Type), f.Types) && oneOf(string(s.Current.Status), f.Statuses) && oneOf(s.Current.ReasonCode, f.ReasonCodes)
+}
+
+func (f DisputeFilter) inTime(s *dispute.State) bool {
+	by := deadlineOf(s)
+	return by != nil && !by.Before(f.Now)
 }
 
 // Dispute reads one dispute, linearizable as Payment. A dispute that is unknown or of another
@@ -117,7 +145,7 @@ func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id 
 }
 
 // disputeQuery returns the query of a page, along the most selective index. Several statuses are
-// read in the order of time.
+// read in the order of the page.
 func disputeQuery(account domain.AccountID, f DisputeFilter, from *listing.Place, n int) (string, []any) {
 	index, w := "disputes_created", sqlitefile.Where{}
 	w.And("account = ?", string(account))
@@ -129,7 +157,11 @@ func disputeQuery(account domain.AccountID, f DisputeFilter, from *listing.Place
 			w.And(id.column+" = ?", id.value)
 		}
 	}
-	if index == "disputes_created" && len(f.Statuses) == 1 {
+	switch {
+	case index != "disputes_created":
+	case f.ByDeadline:
+		index = "disputes_deadline"
+	case len(f.Statuses) == 1:
 		index = "disputes_status"
 	}
 	w.OneOf("status", f.Statuses)
@@ -137,7 +169,17 @@ func disputeQuery(account domain.AccountID, f DisputeFilter, from *listing.Place
 	w.OneOf("processor", f.Processors)
 	w.OneOf("reason_code", f.ReasonCodes)
 	w.Between("created_at", f.From, f.To)
-	w.After("created_at", from)
-	return "SELECT id, revision FROM disputes INDEXED BY " + index + " WHERE " + w.SQL() +
-		" ORDER BY created_at DESC, id DESC LIMIT ?", append(w.Args, n)
+	by, order := "created_at", " DESC"
+	if f.ByDeadline {
+		by, order = "deadline", ""
+		w.And("deadline >= ?", f.Now.UnixMicro())
+		if from != nil {
+			at := from.At.UnixMicro()
+			w.And("deadline >= ? AND (deadline > ? OR id > ?)", at, at, from.ID)
+		}
+	} else {
+		w.After(by, from)
+	}
+	return "SELECT id, revision, " + by + " FROM disputes INDEXED BY " + index + " WHERE " + w.SQL() +
+		" ORDER BY " + by + order + ", id" + order + " LIMIT ?", append(w.Args, n)
 }

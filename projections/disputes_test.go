@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -27,6 +28,7 @@ func (l *logbook) dispute(r *rapid.T, n int, s dispute.State) dispute.State {
 		At: l.tick(), ID: id, Account: testAccount, Subject: dispute.Subject{Payment: paymentID(n), Processor: "ADYEN"}, Fact: dispute.Fact{
 			EventID: fmt.Sprint(len(l.all)), At: start.Add(time.Duration(rapid.IntRange(0, 99).Draw(r, "at")) * time.Second),
 			Type: rapid.SampledFrom(processor.DisputeTypes).Draw(r, "type"), Status: rapid.SampledFrom(processor.DisputeStatuses).Draw(r, "status"),
+			ChallengeBy: &start,
 		},
 	})
 	return record(l, eventstore.Disputes, s, eventstore.Disputes.Key(testAccount, string(id)), e, err)
@@ -69,6 +71,9 @@ func TestListDisputes(t *testing.T) {
 			Payment: domain.PaymentID(pick("01a", "01b", "01c")), OrderID: pick("order-1", "order-2"), Processor: processor.Name(pick("ADYEN", "STRIPE")), ProcessorDisputeID: fmt.Sprint("dp_", i),
 		}
 		f := dispute.Fact{EventID: fmt.Sprint(i), At: start, Type: processor.DisputeType(pick("RETRIEVAL", "DISPUTE")), Status: "OPEN", ReasonCode: pick("10.4", "13.1")}
+		if i%5 > 0 {
+			f.ChallengeBy = new(start.Add(time.Duration(random.IntN(10)) * time.Hour)) // several have the same
+		}
 		tellDispute(t, store, testAccount, about, f)
 		if i%3 == 0 {
 			f.EventID, f.At, f.Status = fmt.Sprint(i, " later"), start.Add(time.Second), "CHALLENGED"
@@ -87,23 +92,18 @@ func TestListDisputes(t *testing.T) {
 		{Statuses: []string{"CHALLENGED", "OPEN"}}, {Statuses: []string{"WON"}}, {Processors: []string{"STRIPE"}}, {ReasonCodes: []string{"13.1", "nothing"}}, {Payment: "01b"},
 		{Payment: "01b", Statuses: []string{"OPEN"}, Types: []string{"DISPUTE"}}, {OrderID: "order-2", Processors: []string{"ADYEN"}}, {ProcessorDisputeID: "dp_7"},
 		{From: &middle}, {To: &middle}, {From: &middle, To: &middle}, {Payment: "01nobody"},
+		{ByDeadline: true, Now: start}, {ByDeadline: true, Now: start.Add(5 * time.Hour)}, {ByDeadline: true, Now: start.Add(5*time.Hour + 1)},
+		{ByDeadline: true, Now: start, Payment: "01b"}, {ByDeadline: true, Now: start, Statuses: []string{"OPEN"}, Types: []string{"DISPUTE"}},
+		{ByDeadline: true, Now: start, Statuses: []string{"CHALLENGED"}},
 	}
 	for _, when := range []string{"at once", "after a restart", "after a rebuild"} {
 		for _, f := range filters {
-			var want []domain.DisputeID
-			for _, d := range all {
-				if fitsDispute(f, d) {
-					want = append(want, d.ID)
-				}
-			}
+			want := idsOf(all, f)
 			for _, limit := range []int{1, 7, 100} {
 				if limit == 1 && when != "at once" {
 					continue // a query for each dispute
 				}
-				var got []domain.DisputeID
-				for _, d := range pages(t, n, f, limit) {
-					got = append(got, d.ID)
-				}
+				got := idsOf(pages(t, n, f, limit), DisputeFilter{})
 				if !slices.Equal(got, want) {
 					t.Errorf("%s, %+v in pages of %d: %d of %d", when, f, limit, len(got), len(want))
 				}
@@ -117,6 +117,24 @@ func TestListDisputes(t *testing.T) {
 		}
 		n = startNode(t, store, dir)
 	}
+}
+
+// idsOf returns the ids of the disputes that fit, in the order of the filter.
+func idsOf(all []dispute.State, f DisputeFilter) (ids []domain.DisputeID) {
+	if f.ByDeadline {
+		all = slices.DeleteFunc(slices.Clone(all), func(d dispute.State) bool {
+			return d.Current.Status != "OPEN" || d.Current.ChallengeBy == nil || d.Current.ChallengeBy.Before(f.Now)
+		})
+		slices.SortFunc(all, func(a, b dispute.State) int {
+			return cmp.Or(a.Current.ChallengeBy.Compare(*b.Current.ChallengeBy), cmp.Compare(a.ID, b.ID))
+		})
+	}
+	for _, d := range all {
+		if fitsDispute(f, d) {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
 }
 
 // fitsDispute is the filter as a loop has it.

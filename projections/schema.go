@@ -50,7 +50,8 @@ const FileName = "views.sqlite"
 //   - attempts: those without a decision, also after their expiry, and those with work left.
 //     decided_at is NULL without a decision.
 //   - inboxes: those with a waiting notification, with the processor of the oldest one.
-//   - disputes: those that were opened; foreign_id is the processor's id.
+//   - disputes: those that were opened; foreign_id is the processor's id. deadline is the last time
+//     to challenge an open one, or NULL.
 const Tables = `
 CREATE TABLE positions (
 	shard  INTEGER PRIMARY KEY,
@@ -139,13 +140,15 @@ CREATE TABLE disputes (
 	foreign_id  TEXT    NOT NULL,
 	type        TEXT    NOT NULL,
 	status      TEXT    NOT NULL,
-	reason_code TEXT    NOT NULL
+	reason_code TEXT    NOT NULL,
+	deadline    INTEGER
 );
 CREATE INDEX disputes_created ON disputes (account, created_at);
 CREATE INDEX disputes_status ON disputes (account, status, created_at);
 CREATE INDEX disputes_payment ON disputes (account, payment_id, created_at);
 CREATE INDEX disputes_order ON disputes (account, order_id, created_at);
 CREATE INDEX disputes_foreign ON disputes (account, foreign_id, created_at);
+CREATE INDEX disputes_deadline ON disputes (account, deadline, id) WHERE deadline IS NOT NULL;
 CREATE TABLE inboxes (
 	reference TEXT    NOT NULL PRIMARY KEY,
 	processor TEXT    NOT NULL,
@@ -184,9 +187,9 @@ const (
 		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, decided_at = excluded.decided_at`
 	deleteAttempt = `DELETE FROM attempts WHERE id = ?`
 	upsertDispute = `INSERT INTO disputes (id, account, revision, created_at, payment_id, order_id, processor, foreign_id, type,
-		status, reason_code) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		status, reason_code, deadline) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, type = excluded.type, status = excluded.status,
-		reason_code = excluded.reason_code`
+		reason_code = excluded.reason_code, deadline = excluded.deadline`
 	upsertInbox = `INSERT INTO inboxes (reference, processor, since) VALUES (?, ?, ?)
 		ON CONFLICT (reference) DO UPDATE SET processor = excluded.processor, since = excluded.since`
 	deleteInbox = `DELETE FROM inboxes WHERE reference = ?`

@@ -79,6 +79,9 @@ func (h *Handlers) ListDisputes(c *request.Call) (any, error) {
 	}
 	filter := disputeFilter(reading.Query)
 	cursors := c.Cursors("disputes", filter)
+	if filter.ByDeadline {
+		filter.Now = h.Now()
+	}
 	found, err := h.Reader.ListDisputes(c.Ctx, c.Merchant.ID, filter, c.From, request.Limit(c.Query))
 	return disputeList{request.List[disputeAnswer]{Data: request.Map(found.Data, renderDispute), NextCursor: cursors.Text(found.Next)}, reading.Warnings()}, err
 }
@@ -127,6 +130,7 @@ func disputeFilter(query url.Values) projections.DisputeFilter {
 		Types: several("type"), Statuses: several("status"), Processors: several("processor"), ReasonCodes: several("reasonCode"),
 		Payment: domain.PaymentID(query.Get("paymentId")), OrderID: query.Get("orderId"),
 		ProcessorDisputeID: query.Get("processorDisputeId"), From: request.Read(query, "from", validation.ParseTime), To: request.Read(query, "to", validation.ParseTime),
+		ByDeadline: query.Get("sort") == "deadline",
 	}
 }
 

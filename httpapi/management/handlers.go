@@ -57,7 +57,8 @@ type Commands interface {
 // Reader reads what these calls show.
 type Reader interface {
 	request.Lagging
-	// ListDisputes reads a page of an account's disputes, newest first; nil is the newest end.
+	// ListDisputes reads a page of an account's disputes, newest first or by deadline; nil is the
+	// beginning.
 	ListDisputes(ctx context.Context, account domain.AccountID, f projections.DisputeFilter, from *listing.Place, limit int) (listing.Page[dispute.State], error)
 	// Dispute returns the newest state of an account's dispute; EntityNotFound when the account has
 	// no such dispute.

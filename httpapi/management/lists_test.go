@@ -72,11 +72,11 @@ func TestListDisputes(t *testing.T) {
 	r := newRig(t)
 	r.disputeList.Data = []dispute.State{lost()}
 	r.answered(`{"data":[{` + disputeFields + `}]}`)(r.h.ListDisputes(r.query(
-		"type=RETRIEVAL,DISPUTE&status=WON&status=LOST,WON&processor=ADYEN&reasonCode=13.1&paymentId=p-1&orderId=o-1&processorDisputeId=d-1&from=2026-03-13T12:00:00&to=2026-03-14T12:00:00Z&limit=7")))
+		"type=RETRIEVAL,DISPUTE&status=WON&status=LOST,WON&processor=ADYEN&reasonCode=13.1&sort=deadline&paymentId=p-1&orderId=o-1&processorDisputeId=d-1&from=2026-03-13T12:00:00&to=2026-03-14T12:00:00Z&limit=7")))
 	from, to := noon.AddDate(0, 0, -1), noon
 	r.made(call("Lag"), call("ListDisputes", domain.AccountID("shop"), projections.DisputeFilter{
 		Types: []string{"DISPUTE", "RETRIEVAL"}, Statuses: []string{"LOST", "WON"}, Processors: []string{"ADYEN"}, ReasonCodes: []string{"13.1"},
-		Payment: "p-1", OrderID: "o-1", ProcessorDisputeID: "d-1", From: &from, To: &to,
+		Payment: "p-1", OrderID: "o-1", ProcessorDisputeID: "d-1", From: &from, To: &to, ByDeadline: true, Now: noon,
 	}, (*listing.Place)(nil), 7))
 	r.disputeList.Data = nil
 	r.answered(`{"data":[]}`)(r.h.ListDisputes(r.with()))

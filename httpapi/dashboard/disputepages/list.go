@@ -1,8 +1,8 @@
 package disputepages
 
 import (
-	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"payledger/domain"
@@ -90,31 +90,39 @@ func list(v *frame.Visit) error {
 	return v.Show(frame.Page{Name: "disputes", Title: "Disputes", Nav: pathDisputes, Status: form.Status(), Live: first, Data: out})
 }
 
-const (
-	// mostOpen bounds the open disputes whose deadlines are compared, in pages of 100; mostUrgent
-	// those that are shown.
-	mostOpen   = 5
-	mostUrgent = 20
-)
+// mostUrgent is the greatest number of disputes that are shown by their deadlines.
+const mostUrgent = 20
 
 // Open returns at most a number of open disputes: those whose deadlines end first, and after them
-// those without a deadline. more reports whether there are others.
+// the newest others: their deadline is over, or they have none. more reports whether there are
+// others.
 func Open(v *frame.Visit, most int) (open []Dispute, more bool, err error) {
-	open, more, err = frame.Some[Dispute](v, apiDisputes, frame.Query("status", string(processor.DisputeOpen), "limit", "100"), mostOpen)
-	never := time.Unix(1<<40, 0)
-	slices.SortStableFunc(open, func(a, b Dispute) int {
-		return cmp.Or(a.ChallengeRequiredBy, &never).Compare(*cmp.Or(b.ChallengeRequiredBy, &never))
-	})
-	if len(open) > most {
-		open, more = open[:most], true
+	open, more, err = frame.Some[Dispute](v, apiDisputes, frame.Query("sort", "deadline", "limit", strconv.Itoa(most)), 1)
+	if err != nil || more {
+		return open, more, err
+	}
+	newest, more, err := frame.Some[Dispute](v, apiDisputes, frame.Query("status", string(processor.DisputeOpen), "limit", "100"), 1)
+	for _, d := range newest {
+		switch {
+		case d.inTime(v.Now()): // it is in open
+		case len(open) < most:
+			open = append(open, d)
+		default:
+			more = true
+		}
 	}
 	return open, more, err
+}
+
+// inTime reports whether the dispute has a deadline that is not over.
+func (d *Dispute) inTime(now time.Time) bool {
+	return d.ChallengeRequiredBy != nil && !d.ChallengeRequiredBy.Before(now)
 }
 
 func (l *listView) urgent(v *frame.Visit) error {
 	open, more, err := Open(v, mostUrgent)
 	l.MoreOpen = more
-	l.Urgent = rows(slices.DeleteFunc(open, func(d Dispute) bool { return d.ChallengeRequiredBy == nil }), v.Now())
+	l.Urgent = rows(slices.DeleteFunc(open, func(d Dispute) bool { return !d.inTime(v.Now()) }), v.Now())
 	return err
 }
 

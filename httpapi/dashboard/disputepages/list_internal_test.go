@@ -12,41 +12,55 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// TestOpenOfManyPages: the dispute with the nearest deadline comes first wherever it stands in the
-// list of the API, and those without a deadline come last.
-func TestOpenOfManyPages(t *testing.T) {
+// TestOpenOfManyDisputes: the disputes with the nearest deadlines come first, of any number of open
+// ones, and then the newest others, whose deadline is over or that have none. Two calls of the API
+// are enough.
+func TestOpenOfManyDisputes(t *testing.T) {
 	t.Parallel()
-	began := time.Date(2026, 3, 14, 14, 0, 0, 0, time.UTC)
-	const pages = 3
+	const answerable, others = 30, 1000
+	now := time.Date(2026, 3, 14, 14, 0, 0, 0, time.UTC)
+	var byDeadline, newest []Dispute
+	for i := range others + answerable {
+		d := Dispute{ID: fmt.Sprint(i)}
+		switch {
+		case i >= others: // the oldest
+			d.ChallengeRequiredBy = new(now.Add(time.Duration(i) * time.Hour))
+			byDeadline = append(byDeadline, d)
+		case i%2 == 0:
+			d.ChallengeRequiredBy = new(now.Add(-time.Duration(i+1) * time.Hour))
+		}
+		newest = append(newest, d)
+	}
+	calls := 0
 	api := func(_ context.Context, _ frame.Identity, r frame.Request) frame.Answer {
+		calls++
 		var page frame.List[Dispute]
-		n := 0
-		_, _ = fmt.Sscan(r.Query.Get("cursor"), &n) // the first page has none
-		for i := range 100 {
-			d := Dispute{ID: fmt.Sprint(n*100 + i)}
-			if i > 0 {
-				by := began.Add(-time.Duration(n*100+i) * time.Hour)
-				d.ChallengeRequiredBy = &by
-			}
-			page.Data = append(page.Data, d)
+		limit, all := 0, newest
+		if r.Query.Get("sort") == "deadline" {
+			all = byDeadline
+		} else if r.Query.Get("status") != "OPEN" {
+			t.Errorf("disputes of any status are read: %v", r.Query)
 		}
-		if n+1 < pages {
-			page.NextCursor = fmt.Sprint(n + 1)
+		_, err := fmt.Sscan(r.Query.Get("limit"), &limit)
+		if page.Data = all[:min(limit, len(all))]; limit < len(all) {
+			page.NextCursor = "more"
 		}
-		body, err := json.Marshal(page)
-		if err != nil {
-			t.Error(err)
+		body, unfit := json.Marshal(page)
+		if err != nil || unfit != nil {
+			t.Error(err, unfit)
 		}
 		return frame.Answer{Status: http.StatusOK, Body: body}
 	}
-	v := (&frame.Frame{Config: frame.Config{API: api}}).Visit(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), frame.Identity{})
-	for most, wantMore := range map[int]bool{5: true, 100 * pages: false} {
+	v := (&frame.Frame{Config: frame.Config{API: api, Now: func() time.Time { return now }}}).Visit(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), frame.Identity{})
+	for most, want := range map[int][]string{5: {"1000", "1004"}, 40: {"1000", "9"}} {
+		calls = 0
 		open, more, err := Open(v, most)
-		if err != nil || len(open) != most || more != wantMore || open[0].ID != "299" || open[4].ID != "295" {
-			t.Fatalf("%d: %d, more %t, %v: %+v", most, len(open), more, err, open[:min(5, len(open))])
+		if err != nil || len(open) != most || !more || open[0].ID != want[0] || open[most-1].ID != want[1] || calls > 2 {
+			t.Errorf("%d: %d, more %t, %v, %d calls: %+v", most, len(open), more, err, calls, open)
 		}
-		if last := open[most-1]; most > 5 && last.ChallengeRequiredBy != nil {
-			t.Errorf("the last one has a deadline: %+v", last)
-		}
+	}
+	byDeadline, newest = byDeadline[:2], newest[others:others+2]
+	if open, more, err := Open(v, 2); err != nil || len(open) != 2 || more {
+		t.Errorf("%+v, more %t, %v", open, more, err)
 	}
 }
