@@ -326,5 +326,15 @@ func (f *figure) change(by float64, unit string, upIsGood bool) {
 	if (by > 0) == upIsGood {
 		f.Tone = "good"
 	}
-	f.Change = arrow + strconv.FormatFloat(math.Abs(by), 'f', 1, 64) + unit
+	f.Change = arrow + changeText(math.Abs(by)) + unit
+}
+
+// wholeChange is the change from which on it has no decimals.
+const wholeChange = 1000
+
+func changeText(by float64) string {
+	if by >= wholeChange {
+		return frame.Number(int64(math.Round(min(by, 1e15))))
+	}
+	return strconv.FormatFloat(by, 'f', 1, 64)
 }
