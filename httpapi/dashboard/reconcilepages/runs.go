@@ -26,7 +26,7 @@ type run struct {
 	Summary     *counts
 	Failure     string
 	Differences []difference
-	LeftOut     int
+	LeftOut     int64
 }
 
 type counts struct{ Payments, Operations, Records, Open, Fresh, Disputes, Differences int64 }
