@@ -64,8 +64,8 @@ func (w *tab) accessible(name string) {
 func (w *tab) inSight(name string) {
 	w.t.Helper()
 	var page struct {
-		Window, Page   int64
-		Wide, Unhinted []string
+		Window, Page             int64
+		Wide, Unhinted, Captions []string
 	}
 	text := eval[string](w, `(() => {
 		const wide = [...document.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth)
@@ -73,13 +73,14 @@ func (w *tab) inSight(name string) {
 		return JSON.stringify({
 			window: innerWidth, page: document.documentElement.scrollWidth,
 			wide: names(wide.filter((box) => box.matches(".list .scroll"))),
+			captions: [...document.querySelectorAll(".scroll caption")].filter((caption) => caption.offsetWidth > caption.closest(".scroll").clientWidth).map((caption) => caption.textContent),
 			unhinted: names(wide.filter((box) => !getComputedStyle(box).backgroundImage.includes("gradient"))),
 		})
 	})()`)
 	if err := json.Unmarshal([]byte(text), &page); err != nil {
 		w.t.Fatal(err)
 	}
-	if page.Page > page.Window || len(page.Wide)+len(page.Unhinted) > 0 {
+	if page.Page > page.Window || len(page.Wide)+len(page.Unhinted)+len(page.Captions) > 0 {
 		w.t.Errorf("%s: %+v", name, page)
 	}
 }

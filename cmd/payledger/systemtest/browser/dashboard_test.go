@@ -62,6 +62,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("brand", o.testBrand)
 	t.Run("travel", o.testTravel)
 	t.Run("room", o.testRoom)
+	t.Run("long words", o.testLongWords)
 	t.Run("live", o.testLive)
 	t.Run("session over", o.testSessionOver)
 }
@@ -142,6 +143,23 @@ func (o *office) signIn(w *tab, path string) {
 	w.click("main button")
 	w.until(`document.body.className === "inside"`)
 	eval[string](w, `sessionStorage.setItem("paused", "yes"); ""`) // from the next page on: no refresh takes a link away under a click
+}
+
+// testLongWords: on a telephone, the longest texts of badges and of rates stay in sight, and their
+// tables do not scroll.
+func (o *office) testLongWords(t *testing.T) {
+	w := o.browser.tab(t, 390, expected...)
+	o.signIn(w, "/dashboard/api-keys")
+	eval[string](w, `const badge = document.createElement("span"); badge.className = "badge bad"; badge.textContent = "The deadline passed 1,193 days ago";
+		document.querySelector(".list .cards td[data-label]").replaceChildren(badge); ""`)
+	w.inSight("a long badge")
+	w.load(o.app.Ready().API + "/dashboard/statistics")
+	eval[string](w, `for (const cell of document.querySelectorAll(".thirds .bars td.amount[title]")) cell.textContent = "1,334,014 / 159,983 / 16,068"; ""`)
+	w.inSight("large numbers of authorizations")
+	if wide := eval[int](w, `[...document.querySelectorAll(".thirds .scroll")].filter((box) => box.scrollWidth > box.clientWidth).length`); wide != 0 {
+		t.Errorf("%d tables of rates scroll", wide)
+	}
+	w.picture("statistics-long")
 }
 
 // unsigned is the browser's message about the page for signing in.
