@@ -183,9 +183,8 @@ type (
 	Voided struct{ Answer }
 	// VoidPending says that the processor accepted the void and confirms it later.
 	VoidPending struct{ Answer }
-	// VoidFailed says that the processor refused the void. With capture, the authorization was
-	// approved while the void was open, and the event requests the capture of captureMode AUTOMATIC
-	// (D5.8).
+	// VoidFailed says that the processor refused the void. With capture, the capture of captureMode
+	// AUTOMATIC waited for the void, and the event requests it (D5.8).
 	VoidFailed struct {
 		FailedAnswer
 		Capture bool `json:"capture,omitempty"` // requests the automatic capture

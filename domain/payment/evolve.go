@@ -74,7 +74,7 @@ func (s State) evolveAnswer(e Event) State {
 	case VoidFailed:
 		s = s.withAnswer(e.Answer, StateFailed, e.Failure)
 		if e.Capture {
-			s = s.requestFollowUp(e.At)
+			s = s.requestAutoCapture(e.At)
 		}
 		return s.at(e.At)
 	case AuthorizationFailed, CaptureFailed, RefundFailed, AdjustmentFailed:
@@ -98,20 +98,27 @@ func (s State) requestFollowUp(at time.Time) State {
 		return s.request(Operation{
 			Kind: processor.Void, Amount: s.Capturable(), Parent: held.Revision, RequestedAt: at, Reason: s.Intent.Reason,
 		})
-	case s.AutoCapture && held.State == StateSucceeded && s.Amount > 0:
-		return s.request(Operation{
-			Kind: processor.Capture, Amount: s.Amount, Final: true, Parent: held.Revision, RequestedAt: at,
-		})
 	}
-	return s
+	return s.requestAutoCapture(at)
+}
+
+// requestAutoCapture requests the capture of captureMode AUTOMATIC if the authorization is approved
+// (D5.8).
+func (s State) requestAutoCapture(at time.Time) State {
+	held := s.newestAuthorization()
+	if !s.AutoCapture || held.State != StateSucceeded || s.Amount == 0 {
+		return s
+	}
+	return s.request(Operation{
+		Kind: processor.Capture, Amount: s.Amount, Final: true, Parent: held.Revision, RequestedAt: at,
+	})
 }
 
 // owesCapture reports whether the failure of a void leaves the capture of captureMode AUTOMATIC to
-// be requested: the authorization was approved while the void was open, so nothing followed the
-// approval. If a cancellation is intended, the merchant decides.
+// be requested: the capture waited for the void (D5.8).
 func (s State) owesCapture(void Operation) bool {
 	held := s.newestAuthorization()
-	return s.AutoCapture && s.Intent == nil && held.State == StateSucceeded && s.Amount > 0 && !s.some(func(op *Operation) bool {
+	return s.AutoCapture && held.State == StateSucceeded && s.Amount > 0 && !s.some(func(op *Operation) bool {
 		return op.Kind == processor.Capture && !op.Refused || op.Kind == processor.Void && op.Revision != void.Revision && op.State.counts()
 	})
 }

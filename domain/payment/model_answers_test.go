@@ -98,8 +98,9 @@ func (b *book) decided(c payment.RecordAnswer) string {
 	if i.kind == processor.Void && to.stage == "yes" && b.sale.stage != "yes" && !(b.sale.stage == "no" && b.end == "DECLINED") {
 		b.settleSale("gone", "")
 	}
-	if i.kind == processor.Void && to.stage == "no" && !b.wish && !b.asked(processor.Capture) {
-		b.follow() // the approval came while the void was open
+	refused := i.kind == processor.Void && to.stage == "no"
+	if refused && !b.released && b.alive(processor.Void) == 0 && !b.asked(processor.Capture) {
+		b.take() // the capture waited for the void
 	}
 	return names[i.kind][to.name]
 }

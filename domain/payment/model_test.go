@@ -212,7 +212,14 @@ func (b *book) follow() {
 	switch {
 	case b.wish && slices.Contains([]string{"yes", "waits", "acts"}, b.sale.stage):
 		b.ask(item{kind: processor.Void, amount: b.total})
-	case b.automatic && b.sale.stage == "yes" && b.total > 0:
+	default:
+		b.take()
+	}
+}
+
+// take starts the automatic capture of an approved payment.
+func (b *book) take() {
+	if b.automatic && b.sale.stage == "yes" && b.total > 0 {
 		b.ask(item{kind: processor.Capture, amount: b.total, final: true})
 	}
 }
