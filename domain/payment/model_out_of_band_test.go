@@ -35,7 +35,7 @@ func (b *book) found(c payment.RecordOutOfBand) string {
 		return foreign
 	}
 	b.recorded("", "")
-	i := item{kind: r.Kind, amount: r.Amount, final: r.Final, theirs: r.ID, stage: "elsewhere"}
+	i := item{kind: r.Kind, amount: r.Amount, final: r.Final, theirs: r.ID, before: c.Overtaken, stage: "elsewhere"}
 	for _, capture := range b.items {
 		if r.Kind == processor.Refund && capture.kind == processor.Capture && capture.theirs != "" && "t-"+capture.theirs == r.ParentID {
 			i.of = capture.revision

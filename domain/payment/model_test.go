@@ -19,6 +19,7 @@ type item struct {
 	stage       string   // asked, lost (timed out), waits (pending), acts (customer), yes, no, gone (voided)
 	ids         []string // of its answers
 	theirs      string   // the processor's id of an operation that we did not request
+	before      bool     // an adjustment of theirs that was made before another one
 	failedAt    time.Time
 	transaction string // the processor's, of the newest answer that names one
 	given       bool   // given up: fenced, or an action that was not completed; the processor may have done it

@@ -165,7 +165,7 @@ func (s State) evolveOutOfBand(e Event) State {
 	case AdjustedOutOfBand:
 		s = s.addOutOfBand(processor.Adjust, e.OutOfBand, false, 0)
 		if e.Overtaken {
-			return s.at(e.At)
+			return s.withOperation(s.Revision, func(op *Operation) { op.Overtaken = true }).at(e.At)
 		}
 		return s.adjusted(s.Revision).at(e.At)
 	}

@@ -119,13 +119,14 @@ type Operation struct {
 	CardTokenType     processor.CardTokenType `json:"cardTokenType,omitempty"` // authorizations, as the processor says; absent: CARD_PAN
 	Answers           []OperationAnswer       `json:"answers,omitempty"`       // oldest first: pending, then the result
 
-	Parent      uint64            `json:"parent,omitempty"`  // revision of the operation acted upon
-	Final       bool              `json:"final,omitempty"`   // captures
-	Outcome     processor.Outcome `json:"outcome,omitempty"` // completions
-	Refused     bool              `json:"refused,omitempty"` // by our own rules, without a processor (D7)
-	OutOfBandID string            `json:"foundId,omitempty"` // the processor's id of an out-of-band operation
-	OrderID     string            `json:"orderId,omitempty"` // refunds
-	Reason      string            `json:"reason,omitempty"`  // refunds and voids: the merchant's words
+	Parent      uint64            `json:"parent,omitempty"`    // revision of the operation acted upon
+	Final       bool              `json:"final,omitempty"`     // captures
+	Outcome     processor.Outcome `json:"outcome,omitempty"`   // completions
+	Refused     bool              `json:"refused,omitempty"`   // by our own rules, without a processor (D7)
+	OutOfBandID string            `json:"foundId,omitempty"`   // the processor's id of an out-of-band operation
+	Overtaken   bool              `json:"overtaken,omitempty"` // an out-of-band adjustment before a recorded one: it did not give the total
+	OrderID     string            `json:"orderId,omitempty"`   // refunds
+	Reason      string            `json:"reason,omitempty"`    // refunds and voids: the merchant's words
 }
 
 // OperationAnswer is one answer of the processor: a transaction event of D6.
