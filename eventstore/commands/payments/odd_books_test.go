@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/commandstest"
 	"payledger/processorsim/adapter"
@@ -260,5 +262,72 @@ func TestOvertakenAdjustment(t *testing.T) {
 	}
 	if p.Amount != 3000 || adjusted != 2 {
 		t.Errorf("the total is %d after %d adjustments", p.Amount, adjusted)
+	}
+}
+
+// TestOvertakenMeanwhile: the authorization was adjusted twice at the processor. Another node
+// records the second adjustment after this node has read the payment, before or after this node
+// lists the operations. The first adjustment does not replace its total (§6.3).
+func TestOvertakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, listed := range map[string]bool{"before the list": true, "after the list": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRigFor(t, false)
+			known, meanwhile := &atomic.Bool{}, &sync.Once{}
+			known.Store(true)
+			s := r.InboxService(known, func(c *commands.Config) {
+				c.Processors = oddBooks{r.Sim, func(all []processor.Record) ([]processor.Record, error) {
+					first, second := adjustedElsewhere(all[0], 1, 2700), adjustedElsewhere(all[0], 2, 3000)
+					list := append(slices.Clone(all), first, second)
+					meanwhile.Do(func() {
+						r.found(second)
+						if !listed {
+							list = list[:len(list)-1]
+						}
+					})
+					return list, nil
+				}}
+			})
+			p := r.Pay(s, "4000000000005159") // cancels fail
+			p, err := s.Cancel(background, r.By, p.ID, payment.Cancel{})
+			if err != nil || !p.VoidRefused() {
+				t.Fatalf("%+v %v", p, err)
+			}
+			found := 0
+			for _, op := range p.Operations {
+				if op.OutOfBandID != "" {
+					found++
+				}
+			}
+			if p.Amount != 3000 || found != 2 {
+				t.Errorf("the total is %d after %d adjustments", p.Amount, found)
+			}
+		})
+	}
+}
+
+// adjustedElsewhere is the record of an adjustment that was made at the processor, with a number.
+func adjustedElsewhere(of processor.Record, number int, total domain.Amount) processor.Record {
+	return processor.Record{
+		ID: fmt.Sprintf("op-elsewhere-%d", number), Processor: of.Processor, MerchantID: of.MerchantID, Reference: of.Reference, Kind: processor.Adjust,
+		Key: domain.OperationKey(fmt.Sprintf("elsewhere.%d", number)), Amount: total, Currency: of.Currency, State: processor.Succeeded,
+		CreatedAt: of.CreatedAt, UpdatedAt: of.UpdatedAt, Answer: processor.Answer{State: processor.Succeeded, At: of.UpdatedAt},
+	}
+}
+
+// found records an out-of-band operation as another node does.
+func (r *rig) found(record processor.Record) {
+	r.T.Helper()
+	meta, err := r.Store.NewMeta("test", "request")
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	_, err = eventstore.NewRepositories(r.Store).Payments.Execute(background, r.By.Account, record.Reference, meta,
+		func(s payment.State) (payment.Event, error) {
+			return payment.DecideOutOfBand(s, payment.RecordOutOfBand{At: meta.At, EventID: meta.EventID, Record: record})
+		})
+	if err != nil {
+		r.T.Error(err)
 	}
 }

@@ -58,10 +58,25 @@ func underKey(op processor.Operation, records []processor.Record) error {
 	return other
 }
 
+// errOldBooks means that the payment got an event after its operations were listed: an adjustment
+// in the list may have been overtaken since.
+var errOldBooks = errors.New("the payment has events that are newer than the list of its operations")
+
 // recordBooks records the operations in the processor's books that are missing here, but for the
 // outcome of the operation at except; 0: of each one. The operation at revision names the
 // processor. The error is an otherInBooks if another operation stands under the key of except.
 func (s *Payments) recordBooks(ctx context.Context, tip eventstore.Tip[payment.State], revision, except uint64) (eventstore.Tip[payment.State], error) {
+	for {
+		next, err := s.recordList(ctx, tip, revision, except)
+		if !errors.Is(err, errOldBooks) {
+			return next, err
+		}
+		tip = next
+	}
+}
+
+// recordList is recordBooks with one list of the operations.
+func (s *Payments) recordList(ctx context.Context, tip eventstore.Tip[payment.State], revision, except uint64) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	asking, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -134,6 +149,9 @@ func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[pay
 		return tip, nil //nolint:nilerr // known already, or ignored
 	}
 	return s.appendEvent(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
+		if r.Kind == processor.Adjust && state.Revision != tip.State.Revision {
+			return nil, errOldBooks
+		}
 		found.At, found.EventID = meta.At, meta.EventID
 		return payment.DecideOutOfBand(state, found)
 	})
