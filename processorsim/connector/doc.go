@@ -36,7 +36,8 @@
 // (Vendor.Events), or from Vendor.Find if a look-up comes and no message has come. A complete or a
 // void ends the authorization that waits for its customer. A vendor that tells a failure after a
 // success sets Event.Overturns: the ledger gets a notification, look-ups and lists say FAILED until
-// the vendor tells a later success, and a repeat has the first answer.
+// the vendor tells a later success, and a repeat has the first answer. The vendor's times of the
+// results count, and not the order of the messages.
 //
 // # Vendors that answer by messages
 //

@@ -140,6 +140,9 @@ func (k *Connector) takeNothing(ctx context.Context, o *book.Operation, e Event)
 // of an operation that the vendor said it did not do counts: without it, a repeat would be a second
 // one.
 func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) error {
+	if again := confirmed(o, *e.Result); again != nil {
+		return k.book.Record(ctx, k.now(), book.Change{Operation: o, Ended: again}) // the ledger has the success
+	}
 	key := o.Key
 	answer := e.Result.Answer
 	if answer.At.IsZero() {
@@ -194,18 +197,35 @@ func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) 
 // replaced reports whether a result replaces the last answer of an operation: a failure that
 // overturns a success, or a success after such a failure, as of a capture that the vendor does
 // again. Repeats of older messages count as neither: the vendor's time of the result tells them.
+// Without a time a failure is new, and a success is old: the operator looks at the payment.
 func replaced(o *book.Operation, e Event) bool {
-	if o.Phase != book.Done || o.Answer.State == processor.Succeeded && o.Ended != nil && !e.Result.Answer.At.After(o.Ended.At) {
+	if o.Phase != book.Done {
 		return false
 	}
-	switch e.Result.Answer.State {
+	told := e.Result.Answer
+	older := o.Answer.State == processor.Succeeded && o.Ended != nil && !told.At.After(o.Ended.At)
+	switch told.State {
 	case processor.Failed:
-		return e.Overturns && o.Newest().State == processor.Succeeded
+		return e.Overturns && o.Newest().State == processor.Succeeded && (!older || told.At.IsZero())
 	case processor.Succeeded:
-		return o.Answer.State == processor.Succeeded && o.Ended != nil && o.Ended.State == processor.Failed
+		return o.Answer.State == processor.Succeeded && o.Ended != nil && o.Ended.State == processor.Failed && !older
 	default:
 		return false
 	}
+}
+
+// confirmed returns a recorded success with the later time at which the vendor had it again; nil if
+// the result is not that. A message about a failure between the two may come after both.
+func confirmed(o *book.Operation, r Result) *processor.Answer {
+	if o.Phase != book.Done || o.Answer.State != processor.Succeeded || r.Answer.State != processor.Succeeded {
+		return nil
+	}
+	again := *o.Newest()
+	if again.State != processor.Succeeded || !r.Answer.At.After(again.At) || fits(o, nil, r) != nil {
+		return nil
+	}
+	again.At = r.Answer.At
+	return &again
 }
 
 // eventOperation returns the operation that an event is about, or nil. While an operation of the

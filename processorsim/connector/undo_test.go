@@ -2,6 +2,7 @@ package connector
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -290,35 +291,51 @@ func TestOverturned(t *testing.T) {
 }
 
 // TestDoneAgain: a success after a failure that overturned a success counts. Repeats of the
-// messages before it, in any order, change nothing.
+// messages before it change nothing. The vendor's times decide, in whatever order the messages
+// come, also after a restart. Without a time (0) a failure counts, and a success does not end it.
 func TestDoneAgain(t *testing.T) {
-	r := newRig(t, time.Hour)
-	op := following(processor.Capture, "01p.1", "tx_0", 100)
-	r.sent(op)
-	_, first := r.vendor.count(op.Key)
-	first.Answer.At = r.now
-	failure, again := first, first
-	failure.Answer.State, failure.Answer.Code, failure.Answer.At = processor.Failed, "returned", r.now.Add(time.Hour)
-	again.Answer.At = r.now.Add(2 * time.Hour)
-	told := func(id string, result *Result) Event {
-		return Event{ID: id, Key: op.Key, Kind: processor.Capture, Result: result, Overturns: result == &failure}
+	const succeeded, failed = processor.Succeeded, processor.Failed
+	type step struct {
+		told  processor.State
+		hours int // the vendor's time
+		want  processor.State
 	}
-	for i, step := range []struct {
-		e    Event
-		want processor.State
-	}{
-		{told("e1", &first), processor.Succeeded}, {told("e2", &failure), processor.Failed}, {told("e1", &first), processor.Failed},
-		{told("e3", &again), processor.Succeeded}, {told("e2", &failure), processor.Succeeded}, {told("e1", &first), processor.Succeeded},
+	for name, steps := range map[string][]step{
+		"in order":                    {{succeeded, 1, succeeded}, {failed, 2, failed}, {succeeded, 1, failed}, {succeeded, 3, succeeded}, {failed, 2, succeeded}, {succeeded, 1, succeeded}, {failed, 4, failed}},
+		"the failure last":            {{succeeded, 1, succeeded}, {succeeded, 3, succeeded}, {failed, 2, succeeded}, {succeeded, 1, succeeded}, {failed, 2, succeeded}, {failed, 4, failed}},
+		"twice, the failures last":    {{succeeded, 1, succeeded}, {failed, 2, failed}, {succeeded, 3, succeeded}, {succeeded, 5, succeeded}, {failed, 4, succeeded}, {failed, 6, failed}},
+		"without times":               {{succeeded, 0, succeeded}, {failed, 0, failed}, {succeeded, 0, failed}},
+		"a failure without a time":    {{succeeded, 1, succeeded}, {succeeded, 3, succeeded}, {failed, 0, failed}, {succeeded, 3, failed}},
+		"a repeat without a time":     {{succeeded, 1, succeeded}, {succeeded, 0, succeeded}, {failed, 2, failed}},
+		"a success of another amount": {{succeeded, 1, succeeded}, {"other", 3, succeeded}, {failed, 2, failed}},
 	} {
-		r.event(200, step.e)
-		if l := r.lookup(op.Key); l.Answer == nil || l.Answer.State != step.want {
-			t.Errorf("step %d: %+v, want %s", i, l.Answer, step.want)
-		}
-	}
-	failure.Answer.At = r.now.Add(3 * time.Hour)
-	r.event(200, told("e4", &failure))
-	if l := r.lookup(op.Key); l.Answer.State != processor.Failed {
-		t.Errorf("a second failure: %+v", l.Answer)
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, time.Hour)
+			op := following(processor.Capture, "01p.1", "tx_0", 100)
+			r.sent(op)
+			_, made := r.vendor.count(op.Key)
+			made.Answer.At = time.Time{}
+			begun := r.now
+			r.now = begun.Add(10 * time.Hour)
+			for i, step := range steps {
+				result := made
+				switch step.told {
+				case failed:
+					result.Answer.State, result.Answer.Code = failed, "returned"
+				case "other":
+					result.Amount++
+				}
+				if step.hours > 0 {
+					result.Answer.At = begun.Add(time.Duration(step.hours) * time.Hour)
+				}
+				r.event(200, Event{ID: fmt.Sprintf("e%d", i), Key: op.Key, Kind: processor.Capture, Result: &result, Overturns: step.told == failed})
+				r.close()
+				r.open()
+				if l := r.lookup(op.Key); l.Answer == nil || l.Answer.State != step.want {
+					t.Errorf("step %d: %+v, want %s", i, l.Answer, step.want)
+				}
+			}
+		})
 	}
 }
 

@@ -132,7 +132,10 @@ type Event struct {
 	Tag           string // Order.Tag
 	TransactionID string
 	Result        *Result
-	Overturns     bool // Result is a failure after the success that the vendor told before: a capture that the bank returns
-	Nothing       bool // as Finding.Nothing
-	Dispute       *processor.DisputeUpdate
+	// Overturns states that Result is a failure after the success that the vendor told before: a
+	// capture that the bank returns. Such results, and a success after one, need the vendor's time:
+	// a success without it does not end the failure.
+	Overturns bool
+	Nothing   bool // as Finding.Nothing
+	Dispute   *processor.DisputeUpdate
 }

@@ -35,7 +35,9 @@ type Operation struct {
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
 	Answer              *processor.Answer // under its own key; nil until Done. With Undo: a success that came too late.
-	Ended               *processor.Answer // the end of an authorization that waited for its customer, or of a success
+	// Ended is the end of an authorization that waited for its customer; or the failure that
+	// overturned a success, or the newest time of a success.
+	Ended *processor.Answer
 }
 
 // Newest is the newest answer; nil until Done.
