@@ -222,11 +222,13 @@ func unanswered(op payment.Operation) bool {
 // expected reports whether the processor must have an operation. The processor may lack an
 // operation that our own rules refused (D7), that has no answer yet, or that failed: its key was
 // fenced before it arrived (D14.1), or the processor refused it, and PROTOCOL.md lets its list
-// leave that out. A declined authorization must be there. It may lack a completion: if a message
-// had the result of the authorization first, the completion ended here without being sent. The
+// leave that out. An authorization that was voided here before it had a result may be such a
+// failure there. A declined authorization must be there. It may lack a completion: if a message had
+// the result of the authorization first, the completion ended here without being sent. The
 // authorization is compared by itself.
 func expected(op payment.Operation) bool {
-	return !op.Refused && !unanswered(op) && op.Kind != processor.Complete && op.State != payment.StateFailed
+	failed := op.State == payment.StateFailed || op.State == payment.StateVoided
+	return !op.Refused && !unanswered(op) && op.Kind != processor.Complete && !failed
 }
 
 // endedBefore reports whether the processor refused a completion because the customer's action had

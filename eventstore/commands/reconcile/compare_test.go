@@ -129,6 +129,9 @@ func TestCompare(t *testing.T) {
 		{"failed here, done there", func(p *payment.State, b *[]processor.Record) {
 			p.Operations[3].State, (*b)[2].State = payment.StateFailed, processor.Succeeded
 		}, []string{"OTHER_STATE 01p.4"}},
+		{"voided here, left out there", func(p *payment.State, b *[]processor.Record) {
+			p.Operations[1].State, *b = payment.StateVoided, slices.Delete(*b, 0, 1)
+		}, nil},
 		{"declined here, left out there", func(p *payment.State, b *[]processor.Record) {
 			p.Operations[1].State, *b = payment.StateDeclined, slices.Delete(*b, 0, 1)
 		}, []string{"MISSING_THERE 01p.2"}},
