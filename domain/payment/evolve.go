@@ -114,13 +114,18 @@ func (s State) requestAutoCapture(at time.Time) State {
 	})
 }
 
-// owesCapture reports whether the failure of a void leaves the capture of captureMode AUTOMATIC to
-// be requested: the capture waited for the void (D5.8).
-func (s State) owesCapture(void Operation) bool {
-	held := s.newestAuthorization()
-	return s.AutoCapture && held.State == StateSucceeded && s.Amount > 0 && !s.some(func(op *Operation) bool {
+// DelaysCapture reports whether the capture of captureMode AUTOMATIC waits for a void, or will wait
+// for it once the authorization is approved (D5.8).
+func (s State) DelaysCapture(void Operation) bool {
+	return void.Kind == processor.Void && s.AutoCapture && s.Amount > 0 && !s.some(func(op *Operation) bool {
 		return op.Kind == processor.Capture && !op.Refused || op.Kind == processor.Void && op.Revision != void.Revision && op.State.counts()
 	})
+}
+
+// owesCapture reports whether the failure of a void requests the capture that waited for it. The
+// processor did not refuse a void whose key was fenced: the merchant decides.
+func (s State) owesCapture(void Operation, a processor.Answer) bool {
+	return s.newestAuthorization().State == StateSucceeded && a.Code != processor.CodeFenced && s.DelaysCapture(void)
 }
 
 // FollowsAnswer reports whether a void or a capture was requested by an answer to its

@@ -105,7 +105,9 @@ func LookupsWithin(age time.Duration) (n int) {
 // not received it (D8). After the payment timeout no client waits for the operation: the caller
 // fences its key and records a failure. It does the same if the request is that far in the future:
 // the clock was set back, and the age of the request is unknown. An operation that an answer
-// requested was promised, and is sent at any age: nobody else would request it again (D5.8, D7).
+// requested was promised, and is sent at any age: nobody else would request it again (D5.8, D7). So
+// is a void that delays an automatic capture: with a fence, a cancel that the processor never saw
+// would end as a capture.
 func MayResend(s payment.State, op payment.Operation, now time.Time, paymentTimeout time.Duration) bool {
-	return s.FollowsAnswer(op) || now.Sub(op.RequestedAt).Abs() < paymentTimeout
+	return s.FollowsAnswer(op) || s.DelaysCapture(op) || now.Sub(op.RequestedAt).Abs() < paymentTimeout
 }

@@ -166,7 +166,8 @@ func TestAsked(t *testing.T) {
 
 // TestMayResend: sent again only while the payment timeout runs, and not when that is not known,
 // because the clock was set back. The void of an intended cancellation and an automatic capture are
-// sent again at any age (D8), also a capture that the failure of a void requested.
+// sent again at any age (D8), also a capture that the failure of a void requested, and a void that
+// delays an automatic capture.
 func TestMayResend(t *testing.T) {
 	const timeout = 90 * time.Second
 	rows := map[time.Duration]bool{-25 * time.Hour: false, -timeout: false, -time.Second: true, 0: true, timeout - 1: true, timeout: false, time.Hour: false}
@@ -188,6 +189,14 @@ func TestMayResend(t *testing.T) {
 			op.RequestedAt = noon.Add(time.Microsecond) // by a caller
 			if got := process.MayResend(s, op, op.RequestedAt.Add(after), timeout); got != want {
 				t.Errorf("%s %s after the request: %v", kind, after, got)
+			}
+			s.Operations, s.AutoCapture, s.Amount = []payment.Operation{held, op}, true, 1000
+			if got := process.MayResend(s, op, op.RequestedAt.Add(after), timeout); got != (want || kind == processor.Void) {
+				t.Errorf("%s of a payment to be captured, %s after the request: %v", kind, after, got)
+			}
+			s.Operations = append(s.Operations, payment.Operation{Revision: 2, Kind: processor.Capture, Parent: 1, State: payment.StateFailed})
+			if got := process.MayResend(s, op, op.RequestedAt.Add(after), timeout); got != want {
+				t.Errorf("%s after an automatic capture, %s after the request: %v", kind, after, got)
 			}
 		}
 	}

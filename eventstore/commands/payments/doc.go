@@ -23,10 +23,12 @@
 // looking up the key at the processor. The service never guesses an unknown outcome: it looks the
 // operation up at growing intervals, sends the request again under the same key, or fences the key.
 // The void of an intended cancellation and the capture of captureMode AUTOMATIC are sent again at
-// any age: with a fence the money would stay held, or never be taken, and nobody would notice. A
-// second send does nothing twice: a processor that answers "unseen" has no record of the key, and
-// the key is its protection against a first request that is still on its way. The fence bounds the
-// age of a caller's request alone: its caller got its answer, and may decide anew.
+// any age: with a fence the money would stay held, or never be taken, and nobody would notice. So
+// is a void for which that capture waits: with a fence it would be taken from a customer whose
+// payment the merchant cancelled. A second send does nothing twice: a processor that answers
+// "unseen" has no record of the key, and the key is its protection against a first request that is
+// still on its way. The fence bounds the age of the other requests of callers: a caller got its
+// answer, and may decide anew.
 //
 // Before a refusal of a capture, a void, a refund or an adjustment is recorded, the processor's
 // operations for the payment are listed, and out-of-band operations are recorded first (§6.3). The

@@ -294,6 +294,48 @@ func TestPromisedOperation(t *testing.T) {
 	}
 }
 
+// once is a way to the processors that answers one look-up and loses the others.
+type once struct {
+	processor.Port
+	asked atomic.Bool
+}
+
+func (o *once) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	if o.asked.Swap(true) {
+		return processor.Lookup{}, commandstest.ErrLost
+	}
+	return o.Port.Lookup(ctx, name, key)
+}
+
+// TestCancelNotSent: captureMode AUTOMATIC. A node ends after it has recorded the cancel of a
+// pending payment, and before it sends the void. The processor approves the payment meanwhile.
+// After the payment timeout another node sends the void: no cancel that the processor has not
+// refused becomes a capture (D5.8, D8).
+func TestCancelNotSent(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	s := r.Service(&once{Port: r.Sim}) // it does not learn of the approval
+	id := r.leftAs(s, "4000000000003220", true, processor.Adyen)
+	if err := s.Recover(background, r.By.Account, id); err != nil || r.Payment(id).Authorization().State != payment.StatePending {
+		t.Fatal(err, r.Payment(id))
+	}
+	s.Close()
+	r.Dies("payment.void_requested", commandstest.CrashAfter, func(n *commandstest.Node) error {
+		_, err := n.Cancel(n.Ctx, r.By, id, payment.Cancel{})
+		return err
+	})
+	r.Settle()
+	r.Ahead.Store(int64(2 * time.Minute))
+	n := r.NewNode(t, time.Minute, nil)
+	if err := n.Recover(background, r.By.Account, id); err != nil {
+		t.Fatal(err)
+	}
+	if p := r.Until(id, "its end", commandstest.Finished); p.Status() != payment.StatusCancelled || r.Operations(id) != 2 {
+		t.Errorf("ended %s: %+v", p.Status(), p.Operations)
+	}
+	r.Audit(id)
+}
+
 // TestDoubtAboutAnAction: an abandoned action of a payment that could not be read when it was to be
 // recovered ends as soon as the log can be read, without another call of Recover (D7).
 func TestDoubtAboutAnAction(t *testing.T) {
