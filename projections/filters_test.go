@@ -207,7 +207,7 @@ func (q *question) ask(t *testing.T, m *model, facts []manyFact) timing {
 	}
 	block := int(m.sizes.block)
 	columns := (q.fields + 1) * (len(facts) / block) // one more: the account's
-	if work.walked > m.sizes.walk || work.columns > columns || work.checked > pageLength+2*block {
+	if work.walked > m.sizes.walk || work.columns > columns || work.checked > pageLength+2*block || work.sorts > 1 {
 		t.Errorf("%s: reads %+v, of %d payments", q.name, work, len(facts))
 	}
 	return timing{q.name, took, work, len(got)}

@@ -157,7 +157,7 @@ func (s *search) ahead(blocks []blockTimes) (steps []step) {
 }
 
 // complete reports whether the page is full and no block ahead has a payment that comes before its
-// last one.
+// last one: it counts those that come before all blocks ahead, and sorts nothing.
 func (s *search) complete(ahead []step) bool {
 	if len(s.found) < s.n {
 		return false
@@ -165,9 +165,13 @@ func (s *search) complete(ahead []step) bool {
 	if len(ahead) == 0 {
 		return true
 	}
-	s.arrange()
-	last := s.found[s.n-1].at
-	return s.newer() && last < ahead[0].bound || !s.newer() && last > ahead[0].bound
+	first := 0
+	for i := range s.found {
+		if at := s.found[i].at; s.newer() && at < ahead[0].bound || !s.newer() && at > ahead[0].bound {
+			first++
+		}
+	}
+	return first >= s.n
 }
 
 func (s *search) scanChunk(ctx context.Context, chunk []step, tests []*codeTest) error {

@@ -26,6 +26,7 @@ type listWork struct {
 	walked  int // rows along an index
 	columns int // columns of blocks
 	checked int // rows whose codes fit
+	sorts   int // of the rows that were found
 }
 
 type search struct {
@@ -83,6 +84,7 @@ func (s *search) order() string {
 }
 
 func (s *search) arrange() {
+	s.work.sorts++
 	slices.SortFunc(s.found, func(a, b listedPayment) int {
 		if !s.newer() {
 			a, b = b, a
