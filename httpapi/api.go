@@ -67,8 +67,8 @@ type Reader interface {
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// Config has the parts behind the API; all but FrameAncestors, RateLimit, OtherCounts, Users,
-// KeyUses, Notifications, Connection, Timed and Intake are required.
+// Config has the parts behind the API; all but FrameAncestors, RateLimit, OtherCounts,
+// OtherRequests, Users, KeyUses, Notifications, Connection, Timed and Intake are required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -109,6 +109,8 @@ type Config struct {
 	// returns their answers (API.CountsFor), and the number of nodes without one; nil: there is no
 	// other node.
 	OtherCounts func(ctx context.Context, question []byte) (answers [][]byte, silent int)
+	// OtherRequests is the same for questions about single requests (API.RequestsFor).
+	OtherRequests func(ctx context.Context, question []byte) (answers [][]byte, silent int)
 	// KeyUses has the last uses of API keys (D20); nil: in memory.
 	KeyUses *keyuse.Uses
 	// Events has the events for analysts (I2).
@@ -201,6 +203,10 @@ func New(c Config) (*API, error) {
 // question cannot be read.
 func (a *API) CountsFor(question []byte) []byte { return a.traffic.Answer(question, a.Now()) }
 
+// RequestsFor answers another node's question about the single requests that this node answered;
+// nil if the question cannot be read.
+func (a *API) RequestsFor(question []byte) []byte { return a.requests.Answer(question) }
+
 func (a *API) connect() {
 	c := a.Config
 	a.tokens = &clienttoken.Tokens{Key: c.ClientTokenKey, Environment: c.Environment, PublicURL: c.PublicURL, Now: c.Now}
@@ -220,7 +226,7 @@ func (a *API) connect() {
 	a.events = events.Handlers{Source: c.Events}
 	a.requests = live.NewRequestLog()
 	a.live = live.Handlers{
-		Commands: c.Commands, Listeners: c.Listeners, Log: a.requests, Timeout: c.WebhookTimeout, Expiry: c.ListenerExpiry,
+		Commands: c.Commands, Listeners: c.Listeners, Log: a.requests, Requests: &live.Nodes{Own: a.requests, Others: c.OtherRequests}, Timeout: c.WebhookTimeout, Expiry: c.ListenerExpiry,
 	}
 	if c.Reader != nil {
 		a.live.CaughtUp, a.live.Account = c.Reader.CaughtUp, c.Reader.Account

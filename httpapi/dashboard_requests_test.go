@@ -6,10 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
+	"payledger/httpapi/live"
 	counts "payledger/httpapi/traffic"
+	"payledger/projections/paymentjson"
 )
 
 // TestRequestPages checks that the page has the API's requests with their bodies, that its filters
@@ -47,6 +50,35 @@ func TestRequestPages(t *testing.T) {
 	if list := s.want(s.manage("GET", "/request-log?limit=1&status=4xx", ""), 200, ""); strings.Count(list.text, "requestId") != 1 {
 		t.Error(list.text)
 	}
+}
+
+// TestSingleRequestsOfNodes: the list of requests has those of all nodes, the newest first, and the
+// page the number of nodes that did not answer.
+func TestSingleRequestsOfNodes(t *testing.T) {
+	t.Parallel()
+	other := live.NewRequestLog()
+	answers := func(_ context.Context, question []byte) ([][]byte, int) { return [][]byte{other.Answer(question)}, 1 }
+	r := newRig(t, func(c *httpapi.Config) { c.OtherRequests = answers })
+	add := func(owner domain.AccountID, path string, at time.Time) {
+		other.Add(owner, 503, at, func() live.Request {
+			return live.Request{Time: paymentjson.Time{Time: at}, Method: "GET", Path: path, Status: 503, RequestID: "3b897fbc-a971-404d-9c7e-f017a90ca1c3", Caller: "api_key", KeyName: "init"}
+		}, func() (any, []byte) { return nil, []byte(`{"amount":712}`) })
+	}
+	add(r.account.AccountID, "/payments/earlier", r.now().Add(-time.Hour))
+	s := siteOf(t, r)
+	s.signIn()
+	s.want(s.get("/payments/unknown"), 400, "PaymentError")
+	add(r.account.AccountID, "/payments/later", r.now().Add(time.Hour))
+	add("another", "/payments/foreign", r.now())
+	s.open("/dashboard/requests")
+	s.shows(200, "1 node does not answer: its requests are missing here.", "2 nodes keep in memory", "/payments/later", "PaymentError", "/payments/earlier", `"amount": 712`)
+	s.lacks("/payments/foreign")
+	if text := s.now.text; strings.Index(text, "/payments/later") > strings.Index(text, "PaymentError") || strings.Index(text, "PaymentError") > strings.Index(text, "/payments/earlier") {
+		t.Error("the newest request does not come first")
+	}
+	s.open("/dashboard/requests?status=5xx&path=/payments/e")
+	s.shows(200, "/payments/earlier")
+	s.lacks("PaymentError", "/payments/later")
 }
 
 // TestRequestsOfNodes: the statistics have the requests of all nodes, added up, and their page has

@@ -2,11 +2,9 @@ package live
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"payledger/domain"
-	"payledger/httpapi/request"
 )
 
 // Limits of the requests that a node keeps in memory.
@@ -130,11 +128,4 @@ func (l *RequestLog) newest(account domain.AccountID, fits func(*Exchange) bool,
 		}
 	}
 	return found
-}
-
-// ListRequests serves GET /management/request-log: the newest requests that this node answered.
-func (h *Handlers) ListRequests(c *request.Call) (any, error) {
-	wants, key := requestFilter(request.Several(c.Query, "status"), c.Query.Get("path")), c.Query.Get("keyName")
-	found := h.Log.newest(c.Merchant.ID, func(e *Exchange) bool { return wants(&e.Request) && (key == "" || strings.EqualFold(e.KeyName, key)) }, request.Limit(c.Query))
-	return request.List[*Exchange]{Data: found}, nil
 }

@@ -54,7 +54,8 @@ type Answer struct {
 type Handlers struct {
 	Commands  Commands
 	Listeners Listeners
-	Log       *RequestLog
+	Log       *RequestLog // of this node
+	Requests  *Nodes      // of all nodes
 	// CaughtUp returns when the reads show everything that was recorded before the call.
 	CaughtUp func(ctx context.Context) error
 	// Account returns the newest state of an account that this node has applied.

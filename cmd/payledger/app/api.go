@@ -38,7 +38,7 @@ func (a *App) apiConfig() httpapi.Config {
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.Ledger.Derive("client tokens"), PublicURL: a.Options.PublicURL,
 		Environment: a.Options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
 		Users: a.Users, KeyUses: a.KeyUses, Intake: a.Intake,
-		Lease: a.Nodes.Valid, Nodes: a.Nodes.Serving, Ready: a.publicReason, RateLimit: a.Options.RateLimit, OtherCounts: a.otherCounts,
+		Lease: a.Nodes.Valid, Nodes: a.Nodes.Serving, Ready: a.publicReason, RateLimit: a.Options.RateLimit, OtherCounts: a.otherCounts, OtherRequests: a.otherRequests,
 		CheckURL: a.NotifierConfig().Guard().CheckURL, Notifications: a.readNotification, Connection: a.Processors.Connection,
 		Listeners: readers{a.Listeners}, WebhookTimeout: a.Options.WebhookTimeout, ListenerExpiry: listener.Expiry,
 		TestEndpoint: a.testEndpoint, FrameAncestors: a.Options.FrameAncestors,

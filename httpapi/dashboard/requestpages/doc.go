@@ -1,5 +1,5 @@
 // Package requestpages has the dashboard's page of the API's requests (D20): the newest requests
-// that this node answered, with status, path, key, and their bodies as the log may show them.
+// that the nodes answered, with status, path, key, and their bodies as the log may show them.
 //
 // The package must not know: which texts of a body are secret or personal. The API leaves them out.
 package requestpages
@@ -54,21 +54,25 @@ var labels = []frame.Field{{Name: "status", Label: "Status"}, {Name: "path", Lab
 
 type listView struct {
 	frame.Form
-	Requests []exchange
+	found
 	Links    frame.Choices
 	Statuses []string
 	Filtered bool
+}
+
+type found struct {
+	frame.List[exchange]
+	Nodes, SilentNodes int
 }
 
 func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := form.Filters(map[string]string{"status": "status", "path": "path", "key": "keyName"})
 	out := listView{Filtered: len(q) > 0, Statuses: []string{"2xx", "4xx", "5xx"}}
-	var found frame.List[exchange]
-	if err := v.Filtered(&form, apiRequests, q, &found, "status", "path"); err != nil {
+	if err := v.Filtered(&form, apiRequests, q, &out.found, "status", "path"); err != nil {
 		return err
 	}
-	out.Form, out.Requests = form, found.Data
+	out.Form = form
 	out.Links = form.Choices(pathRequests, labels, frame.View{Name: "Refused", Query: "?status=4xx"}, frame.View{Name: "Failed", Query: "?status=5xx"})
 	return v.Show(frame.Page{Name: "requests", Title: "API requests", Nav: pathRequests, Status: form.Status(), Live: form.Sound(), Data: out})
 }

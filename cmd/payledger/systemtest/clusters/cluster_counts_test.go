@@ -10,7 +10,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestClusterCounts: each node has the counts of the requests that all nodes answered.
+// TestClusterCounts: each node has the counts of the requests that all nodes answered, and the list
+// of these requests.
 func TestClusterCounts(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -43,6 +44,16 @@ func TestClusterCounts(t *testing.T) {
 		got, was := after.Requests, before.Requests
 		if got.Nodes != 2 || got.SilentNodes != 0 || got.ClientErrors-was.ClientErrors != 5 || got.Requests-was.Requests != 6+n {
 			t.Errorf("node %d has %+v, before %+v", n, got, was)
+		}
+	}
+	for n, m := range nodes {
+		var list struct {
+			Data               []struct{ Path string }
+			Nodes, SilentNodes int
+		}
+		m.Must(t, "GET", "/management/request-log?status=4xx&path=/payments&limit=5", m.Headers(), nil).Decode(t, &list)
+		if len(list.Data) != 5 || list.Nodes != 2 || list.SilentNodes != 0 {
+			t.Errorf("node %d lists %+v", n, list)
 		}
 	}
 }
