@@ -112,8 +112,22 @@ func TestEvents(t *testing.T) {
 			t.Errorf("pages of %d differ from the whole", limit)
 		}
 	}
+	newest := r.want(r.get("/events?limit=1"), 200, "")
+	if size := fmt.Sprint(r.events()); newest.header.Get("Payledger-Newest") != size {
+		t.Errorf("the newest position is %q of %s", newest.header.Get("Payledger-Newest"), size)
+	}
+	middle := all[len(all)/2]["time"].(string)
+	r.want(r.get("/events?from="+middle+"&to=2020-01-01T00:00:00Z"), 422, "RequestValidationError")
 	selected := func(holds func(map[string]any) bool) string {
 		return fmt.Sprint(slices.DeleteFunc(slices.Clone(all), func(e map[string]any) bool { return !holds(e) }))
+	}
+	for query, holds := range map[string]func(at string) bool{
+		"&from=" + middle: func(at string) bool { return at >= middle }, "&to=" + middle: func(at string) bool { return at <= middle },
+		"&from=" + middle + "&to=" + middle: func(at string) bool { return at == middle },
+	} {
+		if got, want := fmt.Sprint(r.eventPages("&limit=3"+query)), selected(func(e map[string]any) bool { return holds(e["time"].(string)) }); got != want || want == "[]" {
+			t.Errorf("%s\n%s, want\n%s", query, got, want)
+		}
 	}
 	if got, want := fmt.Sprint(r.eventPages("&paymentId="+id)), selected(func(e map[string]any) bool { return e["aggregateId"] == id }); got != want || want == "[]" {
 		t.Errorf("of the payment\n%s, want\n%s", got, want)

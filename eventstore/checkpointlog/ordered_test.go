@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,6 +199,53 @@ func TestOrderedSeek(t *testing.T) {
 		if rest := collect(t, ordered.New(s), uint64(after)); len(rest) != len(events)-after || rest[0].Hash != events[after].Hash {
 			t.Fatalf("after %d: %d events, want %d", after, len(rest), len(events)-after)
 		}
+	}
+}
+
+// TestOrderedNear: a reader of a window gets all its events, and few others, whatever the number of
+// events before and behind it.
+func TestOrderedNear(t *testing.T) {
+	t.Parallel()
+	first := time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
+	var now atomic.Pointer[time.Time]
+	now.Store(&first)
+	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+	c.Shards, c.SoleWriter, c.Now = 2, true, func() time.Time { return *now.Load() }
+	s := eventstoretest.OpenOn(t, c)
+	checkpoints(t, s, often)
+	const hours = 20
+	for n := range uint64(hours) {
+		now.Store(new(first.Add(time.Duration(n) * time.Hour)))
+		appendTo(t, s)
+		appendTo(t, s)
+		awaitSize(t, s, 2*n+2)
+	}
+	l := ordered.New(s)
+	all := collect(t, l, 0)
+	for _, w := range []ordered.Window{
+		{}, {From: first.Add(17 * time.Hour)}, {To: first.Add(2 * time.Hour)}, {From: first.Add(5 * time.Hour), To: first.Add(6 * time.Hour)},
+		{From: first.Add(-time.Hour), To: first}, {From: first.Add(hours * time.Hour)}, {To: first.Add(-time.Hour)}, {From: first.Add(90 * time.Minute), To: first.Add(100 * time.Minute)},
+	} {
+		for _, after := range []uint64{0, 1, 11, 2 * hours} {
+			want, got, read := "", "", 0
+			for _, e := range all[after:] {
+				if w.Holds(e.Time) {
+					want += fmt.Sprintln(e.Position, e.Time)
+				}
+			}
+			through, err := l.ReadNear(t.Context(), w, after, func(e ordered.Event) error {
+				if read++; w.Holds(e.Time) {
+					got += fmt.Sprintln(e.Position, e.Time)
+				}
+				return nil
+			})
+			if err != nil || got != want || through < after || read > strings.Count(want, "\n")+4 {
+				t.Errorf("%v after %d: %d events are read, of them\n%swant\n%s through %d, %v", w, after, read, got, want, through, err)
+			}
+		}
+	}
+	if _, err := l.ReadNear(t.Context(), ordered.Window{From: first}, 2*hours+1, nil); !errors.Is(err, ordered.ErrBeyond) {
+		t.Errorf("an unknown position: %v", err)
 	}
 }
 

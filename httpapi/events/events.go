@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"payledger/domain"
 	"payledger/eventstore/ordered"
@@ -18,6 +19,8 @@ type Source interface {
 	// Page calls emit with at most limit selected events after a position. If more may follow, next
 	// is the position that it reached.
 	Page(ctx context.Context, filter eventjson.Filter, after uint64, limit int, emit func(eventjson.Event) error) (next uint64, err error)
+	// Newest returns the newest position of the log.
+	Newest(ctx context.Context) (uint64, error)
 	// Follow calls emit with the selected events after a position and waits for further ones, and
 	// passed with each position it reached.
 	Follow(ctx context.Context, filter eventjson.Filter, after uint64, emit func(eventjson.Event) error, passed func(uint64) error) error
@@ -35,12 +38,17 @@ type Handlers struct {
 
 // Rules returns the rules that openapi.yaml cannot express, by operation.
 func (h *Handlers) Rules() map[string]request.Rule {
-	return map[string]request.Rule{"listEvents": typeRules, "streamEvents": streamRules}
+	return map[string]request.Rule{"listEvents": listRules, "streamEvents": streamRules}
 }
 
 // lastEventID is the header in which a client that connects again sends the id of the last event
 // that it received.
 const lastEventID = "Last-Event-ID"
+
+func listRules(v *validation.Violations, c *request.Call) {
+	typeRules(v, c)
+	v.Range(times(c))
+}
 
 func typeRules(v *validation.Violations, c *request.Call) {
 	known := eventjson.Types()
@@ -60,9 +68,24 @@ func streamRules(v *validation.Violations, c *request.Call) {
 	}
 }
 
+// headerNewest is the header with the newest position of the log.
+const headerNewest = "Payledger-Newest"
+
 // ListEvents serves GET /events.
 func (h *Handlers) ListEvents(c *request.Call) (any, error) {
+	newest, err := h.Source.Newest(c.Ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.AnswerHeader.Set(headerNewest, strconv.FormatUint(newest, 10))
 	filter, after := selection(c)
+	from, to := times(c)
+	if from != nil {
+		filter.Times.From = *from
+	}
+	if to != nil {
+		filter.Times.To = *to
+	}
 	limit := request.Limit(c.Query)
 	return request.Listing(func(element func(any) error) (uint64, error) {
 		next, err := h.Source.Page(c.Ctx, filter, after, limit, func(e eventjson.Event) error { return element(e) })
@@ -94,6 +117,11 @@ func selection(c *request.Call) (eventjson.Filter, uint64) {
 	return eventjson.Filter{
 		Account: c.Merchant.ID, Types: request.Several(c.Query, "types"), Payment: domain.PaymentID(c.Query.Get("paymentId")),
 	}, uint64(request.Integer(c.Query, "after", 0))
+}
+
+// times returns the bounds of the events' times; nil for none.
+func times(c *request.Call) (from, to *time.Time) {
+	return request.Read(c.Query, "from", validation.ParseTime), request.Read(c.Query, "to", validation.ParseTime)
 }
 
 func shownError(err error) error {

@@ -17,10 +17,11 @@ type Filter struct {
 	Account domain.AccountID // "" selects every account
 	Types   []string         // none selects all
 	Payment domain.PaymentID // "" selects every aggregate; else only events of this payment of Account, which must be set
+	Times   ordered.Window   // of the events; the zero value selects all
 }
 
 func (f Filter) holds(e ordered.Event) bool {
-	return (f.Account == "" || e.Account == f.Account) && (len(f.Types) == 0 || slices.Contains(f.Types, e.Type))
+	return f.Times.Holds(e.Time) && (f.Account == "" || e.Account == f.Account) && (len(f.Types) == 0 || slices.Contains(f.Types, e.Type))
 }
 
 // Feed reads the events of a log for analysts.
@@ -61,6 +62,9 @@ func (f *Feed) Page(ctx context.Context, filter Filter, after uint64, limit int,
 	}
 	return 0, err
 }
+
+// Newest returns the newest position of the log; 0 for a log without events.
+func (f *Feed) Newest(ctx context.Context) (uint64, error) { return f.Log.Size(ctx) }
 
 // passedEvery is the number of events that are not selected after which Follow calls passed: a
 // reader whose connection breaks often goes on near the place where it was.
@@ -119,7 +123,7 @@ func (f *Feed) At(ctx context.Context, account domain.AccountID, position uint64
 // returns the position where it ended.
 func (f *Feed) read(ctx context.Context, filter Filter, after uint64, handle func(ordered.Event) error) (uint64, error) {
 	if filter.Payment == "" {
-		return f.Log.Read(ctx, after, handle)
+		return f.Log.ReadNear(ctx, filter.Times, after, handle)
 	}
 	size, err := f.Log.Size(ctx)
 	if err == nil {

@@ -1,0 +1,114 @@
+package ordered
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"payledger/eventstore/checkpoint"
+)
+
+// Window selects events by their times; a zero time does not limit.
+type Window struct{ From, To time.Time } // both included
+
+// Holds reports whether a time is in the window.
+func (w Window) Holds(at time.Time) bool {
+	return (w.From.IsZero() || !at.Before(w.From)) && (w.To.IsZero() || !at.After(w.To))
+}
+
+// slack is more than the times of events go back from one checkpoint to the next one: the clocks of
+// the nodes may differ, and an event gets its time before the log has it.
+const slack = 10 * time.Minute
+
+// ReadNear is Read that leaves out the checkpoints before and behind a window. So handle is called
+// with every event of the window, and with some around it.
+func (l *Log) ReadNear(ctx context.Context, w Window, after uint64, handle func(Event) error) (uint64, error) {
+	newest, err := l.newest(ctx, after)
+	if err != nil {
+		return after, err
+	}
+	begin, err := l.lastBefore(ctx, w.From, after, newest)
+	if err != nil {
+		return after, err
+	}
+	end, err := l.firstBehind(ctx, w.To, newest)
+	if err != nil || end.Size <= begin {
+		return after, err
+	}
+	through, err := l.readTo(ctx, begin, end, handle)
+	return max(after, through), err
+}
+
+// lastBefore returns the position up to which all events are before a time, or the position after,
+// if that is greater. The event behind a checkpoint is not older than the checkpoint: if that event
+// is before the time, so is all that the checkpoint covers.
+func (l *Log) lastBefore(ctx context.Context, at time.Time, after uint64, newest checkpoint.Checkpoint) (uint64, error) {
+	if at.IsZero() || after == newest.Size {
+		return after, nil
+	}
+	at = at.Add(-slack)
+	next, err := l.timeOf(ctx, after+1, newest)
+	if err != nil || !next.Before(at) {
+		return after, err
+	}
+	last, err := l.search(ctx, newest, func(c checkpoint.Checkpoint) (bool, error) {
+		if c.Size >= newest.Size {
+			return false, nil
+		}
+		next, err := l.timeOf(ctx, c.Size+1, newest)
+		return next.Before(at), err
+	})
+	return max(after, last.Size), err
+}
+
+// firstBehind returns the first checkpoint that all events up to a time are in, or the newest one.
+// The last event that a checkpoint covers is not newer than the checkpoint: if that event is behind
+// the time, so is all that follows.
+func (l *Log) firstBehind(ctx context.Context, at time.Time, newest checkpoint.Checkpoint) (checkpoint.Checkpoint, error) {
+	if at.IsZero() || newest.Size == 0 {
+		return newest, nil
+	}
+	at = at.Add(slack)
+	if last, err := l.timeOf(ctx, newest.Size, newest); err != nil || !last.After(at) {
+		return newest, err
+	}
+	before, err := l.search(ctx, newest, func(c checkpoint.Checkpoint) (bool, error) {
+		if c.Size == 0 {
+			return true, nil
+		}
+		last, err := l.timeOf(ctx, c.Size, newest)
+		return !last.After(at), err
+	})
+	if err != nil || before.Number == newest.Number {
+		return newest, err
+	}
+	return l.checkpoint(ctx, before.Number+1)
+}
+
+// search returns the last checkpoint for which before returns true; the zero value if there is
+// none.
+func (l *Log) search(ctx context.Context, newest checkpoint.Checkpoint, before func(checkpoint.Checkpoint) (bool, error)) (checkpoint.Checkpoint, error) {
+	var failed error
+	last, err := checkpoint.Search(newest.Number, func(number uint64) (checkpoint.Checkpoint, error) {
+		return l.checkpoint(ctx, number)
+	}, func(c checkpoint.Checkpoint) bool {
+		is, err := before(c)
+		failed = errors.Join(failed, err)
+		return is
+	})
+	return last, errors.Join(err, failed)
+}
+
+var errFound = errors.New("ordered: the event is found")
+
+// timeOf returns the time of the event at a position up to the newest one.
+func (l *Log) timeOf(ctx context.Context, position uint64, newest checkpoint.Checkpoint) (at time.Time, err error) {
+	_, err = l.readTo(ctx, position-1, newest, func(e Event) error {
+		at = e.Time
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return at, err
+}
