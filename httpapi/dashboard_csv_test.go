@@ -65,7 +65,7 @@ func TestCSVInParts(t *testing.T) {
 		req.Header.Set("X-Dashboard-Part", "2")
 		part := s.load(req)
 		next = part.header.Get("X-Next-Cursor")
-		if want := []string{"2", "1", ""}[n]; part.status != 200 || part.header.Get("X-Payments") != want || strings.Contains(part.header.Get("Content-Disposition"), "-first-2.csv") != (n == 0) {
+		if want := []string{"2", "1", ""}[n]; part.status != 200 || part.header.Get("X-Rows") != want || strings.Contains(part.header.Get("Content-Disposition"), "-first-2.csv") != (n == 0) {
 			t.Fatalf("part %d: %d %v", n, part.status, part.header)
 		}
 		parts.WriteString(part.text)

@@ -12,33 +12,23 @@ import (
 )
 
 const (
-	// csvMost is the greatest number of payments in one answer, csvPart that in a part.
+	// csvMost is the greatest number of rows in one answer, csvPart that in a part.
 	csvMost, csvPart = 20_000, 2000
 	// csvBytes is the size at which an answer ends with the next page of payments.
 	csvBytes = 8 << 20
 )
 
 const (
-	headerPart     = "X-Dashboard-Part" // the number of payments that the script requests
-	headerNext     = "X-Next-Cursor"    // the cursor of the next part, if there is one
-	headerPayments = "X-Payments"       // the number of payments in the answer
-	headerRows     = "X-Rows"           // the number of their rows
+	headerPart  = "X-Dashboard-Part" // the number of rows that the script requests
+	headerNext  = "X-Next-Cursor"    // the cursor of the next part, if there is one
+	headerRows  = "X-Rows"           // the number of rows in the answer
+	headerShare = "X-Share"          // the part of the whole file until the end of the answer, 0 to 1
 )
 
-// file is a file for spreadsheets about filtered payments.
-type file struct {
-	name    string // without the time and the ending
-	columns []string
-	rows    func(v *frame.Visit, p summary) ([][]string, error) // of a payment
-}
-
-var paymentFile = file{"payments", []string{
+var paymentColumns = []string{
 	"id", "created_utc", "updated_utc", "status", "reason", "order_id", "customer_id", "customer_email", "currency", "amount", "captured", "refunded",
 	"payment_method", "card", "processor", "processor_merchant_id",
-}, func(v *frame.Visit, p summary) ([][]string, error) {
-	email, err := emailOf(v, p.ID)
-	return [][]string{row(p, email)}, err
-}}
+}
 
 // csvMark is the byte order mark, without which spreadsheets read UTF-8 as another encoding.
 const csvMark = "\ufeff"
@@ -53,29 +43,69 @@ func units(a domain.Amount, c domain.Currency) string {
 	return strings.TrimSuffix(a.Format(c), " "+string(c))
 }
 
-// export serves the file of the filtered list, from the cursor on: a part for the script of the
-// page, which reads on at the cursor in the header and makes one file of all parts; for a browser
-// without it csvMost payments at most. Both end earlier at csvBytes. The name of a file that is not
-// whole says so.
-func (f file) export(v *frame.Visit) error {
+// part is a part of a file for spreadsheets: for the script of the page, which reads on at the
+// cursor in the header and makes one file of all parts, or for a browser without it, which gets
+// csvMost rows at most. The name of a file that is not whole says so.
+type part struct {
+	*frame.Visit
+	name string
+	most int // rows
+	text bytes.Buffer
+	csv  *csv.Writer
+	rows int
+}
+
+// newPart begins a part. The first one has the names of the columns.
+func newPart(v *frame.Visit, name string, columns []string, first bool) *part {
+	p := &part{Visit: v, name: name + "-" + v.Now().UTC().Format("20060102-150405"), most: csvMost}
+	if n, err := strconv.Atoi(v.Request.Header.Get(headerPart)); err == nil {
+		p.most = max(1, min(n, csvPart))
+	}
+	p.csv = csv.NewWriter(&p.text)
+	if first {
+		p.text.WriteString(csvMark)
+		_ = p.csv.Write(columns) // a buffer takes everything
+	}
+	return p
+}
+
+func (p *part) add(row []string) {
+	_ = p.csv.Write(row)
+	p.rows++
+}
+
+// large reports whether the part has reached csvBytes.
+func (p *part) large() bool {
+	p.csv.Flush()
+	return p.text.Len() >= csvBytes
+}
+
+// cut says that the file goes on at a cursor, after the rows of the part.
+func (p *part) cut(cursor string) {
+	p.Writer.Header().Set(headerNext, cursor)
+	p.name += "-first-" + strconv.Itoa(p.rows)
+}
+
+func (p *part) send() error {
+	p.csv.Flush()
+	p.Writer.Header().Set(headerRows, strconv.Itoa(p.rows))
+	p.Download(p.name+".csv", "text/csv; charset=utf-8")
+	if _, err := p.Writer.Write(p.text.Bytes()); err != nil {
+		return frame.Gone{Err: err}
+	}
+	return nil
+}
+
+// exportPayments serves the file of the filtered list, from the cursor on.
+func exportPayments(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)
 	if !form.Sound() {
 		return v.Redirect(frame.Address(pathPayments, frame.Without(form.Values, "done")), "")
 	}
-	name, most := f.name+"-"+v.Now().UTC().Format("20060102-150405"), csvMost
-	if n, err := strconv.Atoi(v.Request.Header.Get(headerPart)); err == nil {
-		most = max(1, min(n, csvPart))
-	}
-	q.Set("limit", strconv.Itoa(min(most, 100)))
-	var text bytes.Buffer
-	w := csv.NewWriter(&text)
 	cursor := v.Value("cursor")
-	if cursor == "" {
-		text.WriteString(csvMark)
-		_ = w.Write(f.columns) // a buffer takes everything
-	}
-	payments, rows := 0, 0
+	out := newPart(v, "payments", paymentColumns, cursor == "")
+	q.Set("limit", strconv.Itoa(min(out.most, 100)))
 	for {
 		if cursor != "" {
 			q.Set("cursor", cursor)
@@ -85,31 +115,21 @@ func (f file) export(v *frame.Visit) error {
 			return err
 		}
 		for _, p := range found.Data {
-			of, err := f.rows(v, p)
+			email, err := emailOf(v, p.ID)
 			if err != nil {
 				return err
 			}
-			_ = w.WriteAll(of)
-			rows += len(of)
+			out.add(row(p, email))
 		}
-		payments += len(found.Data)
 		if cursor = found.NextCursor; cursor == "" {
 			break
 		}
-		if w.Flush(); payments >= most || text.Len() >= csvBytes {
-			v.Writer.Header().Set(headerNext, cursor)
-			name += "-first-" + strconv.Itoa(payments)
+		if out.rows >= out.most || out.large() {
+			out.cut(cursor)
 			break
 		}
 	}
-	w.Flush()
-	v.Writer.Header().Set(headerPayments, strconv.Itoa(payments))
-	v.Writer.Header().Set(headerRows, strconv.Itoa(rows))
-	v.Download(name+".csv", "text/csv; charset=utf-8")
-	if _, err := v.Writer.Write(text.Bytes()); err != nil {
-		return frame.Gone{Err: err}
-	}
-	return nil
+	return out.send()
 }
 
 // emailOf returns the e-mail address of a payment's customer; "" for none, and after an erasure. No

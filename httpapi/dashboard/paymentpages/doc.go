@@ -2,9 +2,9 @@
 // of payments and of movements of money, one payment with its timeline and time travel, and the
 // forms that capture, refund, cancel and erase.
 //
-// The file of movements has the movements of the payments that the filters find, so the sums of a
-// month's file are those of the statistics of that month: both take a payment for the day of its
-// creation. Each row has its own date, which may be later.
+// The file of movements has the captures, refunds and steps of disputes of some days, by their own
+// dates, whenever their payments were created: it is read from the events of the log. The file of
+// payments, as the statistics, takes a payment for the day of its creation.
 //
 // The form of an operation carries the revision of the payment that it showed. The operation is
 // refused if the payment has another one, and the form comes back with the new amounts: two tabs do
@@ -38,8 +38,8 @@ const (
 // Routes are the pages and forms.
 var Routes = map[string]frame.Screen{
 	"GET /dashboard/payments":                   list,
-	"GET /dashboard/payments.csv":               paymentFile.export,
-	"GET /dashboard/movements.csv":              movementFile.export,
+	"GET /dashboard/payments.csv":               exportPayments,
+	"GET /dashboard/movements.csv":              exportMovements,
 	"GET /dashboard/payments/{id}":              show,
 	"GET /dashboard/payments/{id}/proof":        proof,
 	"GET /dashboard/bulk/refund":                frame.Operators(askBulk),

@@ -108,8 +108,8 @@ type listView struct {
 	Payments   []summary
 	Newer      string
 	Older      string
-	CSV        string // the address of the file of payments, and Movements of their money
-	Movements  string
+	CSV        string // the address of the file of payments
+	Movements  string // that of the file of movements; "" if a filter is none of movements
 	Bulk       string // the address of the form that refunds the filtered payments; "" for none
 	Filtered   bool
 	Statuses   []payment.Status
@@ -221,6 +221,7 @@ func list(v *frame.Visit) error {
 	if err := view.total(v, &form, frame.Without(q, "sort")); err != nil {
 		return err
 	}
+	moved := movedOnly(q)
 	var found page
 	if err := v.Filtered(&form, apiPayments, q, &found); err != nil {
 		return err
@@ -237,7 +238,10 @@ func list(v *frame.Visit) error {
 			view.Bulk = frame.Address(pathBulk, frame.Without(form.Values, "cursor", "done"))
 		}
 		filters := frame.Without(form.Values, "cursor", "done")
-		view.CSV, view.Movements = frame.Address(pathPayments+".csv", filters), frame.Address("/dashboard/movements.csv", filters)
+		view.CSV = frame.Address(pathPayments+".csv", filters)
+		if moved {
+			view.Movements = frame.Address("/dashboard/movements.csv", filters)
+		}
 	}
 	view.Filters, view.Choices = form, form.Choices(pathPayments, labels, views(v.Now())...)
 	return v.Show(frame.Page{Name: "payments", Title: "Payments", Nav: pathPayments, Status: form.Status(), Live: v.Value("cursor") == "", Parts: true, Data: view})

@@ -1,28 +1,13 @@
 package paymentpages
 
 import (
-	"net/url"
-	"slices"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/dispute"
 	"payledger/domain/processor"
-	"payledger/httpapi/dashboard/frame"
 	"payledger/projections/csvtext"
 )
-
-// movementFile has a row for each capture and refund of the filtered payments that moved money, and
-// for each step of a dispute that moved money or lost it.
-var movementFile = file{"movements", []string{
-	"date_utc", "type", "currency", "amount", "payment_id", "order_id", "operation_id", "processor_operation_id", "processor", "processor_merchant_id", "payment_created_utc",
-}, func(v *frame.Visit, p summary) (rows [][]string, err error) {
-	all, err := movements(v, p)
-	for _, m := range all {
-		rows = append(rows, m.row(p))
-	}
-	return rows, err
-}}
 
 // movement is a change of the money that a processor owes the merchant.
 type movement struct {
@@ -33,6 +18,7 @@ type movement struct {
 	operation, processorOperation string
 	processor                     processor.Name
 	merchantID                    string
+	step                          int // of a dispute's history
 }
 
 func (m movement) row(p summary) []string {
@@ -49,72 +35,40 @@ func (m movement) row(p summary) []string {
 	return cells
 }
 
-// movements returns the movements of a payment, oldest first.
-func movements(v *frame.Visit, p summary) ([]movement, error) {
-	if p.Processor == nil {
-		return nil, nil
-	}
-	all, err := operationsOf(v, p)
-	if err != nil {
-		return nil, err
-	}
-	disputes, err := disputesOf(v, p.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range disputes {
-		var of disputed
-		if err := v.Get(frame.Path("management", "disputes", d.ID), nil, &of); err != nil {
-			return nil, err
-		}
-		all = append(all, of.movements()...)
-	}
-	slices.SortStableFunc(all, func(a, b movement) int { return a.at.Compare(b.at) })
-	return all, nil
+// sale is one of a payment's transactions, with its events.
+type sale struct {
+	ProcessorName       processor.Name
+	ProcessorMerchantID string
+	Events              []operation
 }
 
-// operationsOf returns the captures and refunds of a payment that succeeded.
-func operationsOf(v *frame.Visit, p summary) (all []movement, err error) {
-	if p.Captured() == 0 {
-		return nil, nil
+type operation struct {
+	ID, Type, ProcessorEventID string
+	Date                       time.Time
+	Amount                     domain.Amount
+}
+
+// movement returns the movement of a capture or a refund that succeeded; another event of a
+// transaction has no kind.
+func (t sale) movement(o operation, c domain.Currency) movement {
+	m := movement{
+		at: o.Date, amount: o.Amount, currency: c, operation: o.ID, processorOperation: o.ProcessorEventID,
+		processor: t.ProcessorName, merchantID: t.ProcessorMerchantID,
 	}
-	var of struct {
-		Transactions []struct {
-			ProcessorName       processor.Name
-			ProcessorMerchantID string
-			Events              []struct {
-				ID, Type, ProcessorEventID string
-				Date                       time.Time
-				Amount                     domain.Amount
-			}
-		}
+	switch o.Type {
+	case "CAPTURE_SUCCEEDED":
+		m.kind = "CAPTURE"
+	case "REFUND_SUCCEEDED":
+		m.kind, m.amount = "REFUND", -o.Amount
 	}
-	if err := v.Get(frame.Path("management", "payments", p.ID), url.Values{"expand": {"transactions.events"}}, &of); err != nil {
-		return nil, err
-	}
-	for _, t := range of.Transactions {
-		for _, e := range t.Events {
-			m := movement{
-				at: e.Date, kind: "CAPTURE", amount: e.Amount, currency: p.CurrencyCode, operation: e.ID, processorOperation: e.ProcessorEventID,
-				processor: t.ProcessorName, merchantID: t.ProcessorMerchantID,
-			}
-			switch e.Type {
-			case "CAPTURE_SUCCEEDED":
-				all = append(all, m)
-			case "REFUND_SUCCEEDED":
-				m.kind, m.amount = "REFUND", -e.Amount
-				all = append(all, m)
-			}
-		}
-	}
-	return all, nil
+	return m
 }
 
 // disputed is a dispute with its history.
 type disputed struct {
-	ID, MerchantID, ProcessorDisputeID string
-	Processor                          processor.Name
-	History                            []step
+	ID, PaymentID, MerchantID, ProcessorDisputeID string
+	Processor                                     processor.Name
+	History                                       []step
 }
 
 // step is a notification of a dispute.
@@ -146,11 +100,11 @@ func (s step) follows(other step) bool {
 // one moves nothing more, and has a row of 0.
 func (d disputed) movements() (all []movement) {
 	var now step
-	for _, s := range d.History {
+	for i, s := range d.History {
 		if s.Verdict == dispute.DispositionRejected || s.At.Before(now.At) || s.At.Equal(now.At) && !s.follows(now) {
 			continue // a fact that was only noted may change the amount
 		}
-		m := movement{at: s.RecordedAt, kind: "DISPUTE_" + string(s.Status), currency: s.Currency, operation: d.ID, processorOperation: d.ProcessorDisputeID, processor: d.Processor, merchantID: d.MerchantID}
+		m := movement{step: i, at: s.RecordedAt, kind: "DISPUTE_" + string(s.Status), currency: s.Currency, operation: d.ID, processorOperation: d.ProcessorDisputeID, processor: d.Processor, merchantID: d.MerchantID}
 		if m.amount = now.withheld() - s.withheld(); now.Currency != s.Currency && now.withheld() > 0 {
 			back := m
 			back.amount, back.currency = now.withheld(), now.Currency

@@ -94,7 +94,7 @@ func (o *office) testDownload(t *testing.T) {
 		t.Errorf("the file has %d payments of %d", rows, shown)
 	}
 	w.click("[data-rows=movements]")
-	w.untilText("#parts", "movements of ")
+	w.untilText("#parts", " movements.")
 	if head := eval[string](w, `saved.text().then((text) => text.trim().split("\n")[0])`); !strings.Contains(head, "date_utc,type,currency,amount") {
 		t.Errorf("the file of movements begins with %s", head)
 	}

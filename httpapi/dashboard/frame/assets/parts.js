@@ -5,7 +5,7 @@ const links = document.querySelectorAll('[data-parts]')
 const box = document.getElementById('parts')
 const [said, count, bar, go, stop] = ['[role=status]', '[data-count]', 'progress', '[data-go]', '[data-stop]'].map((part) => box.querySelector(part))
 const number = new Intl.NumberFormat('en-US')
-const atOnce = '2000' // payments in a part
+const atOnce = '2000' // rows in a part
 let file = null // that is being downloaded
 
 function show(text, waits) {
@@ -15,13 +15,14 @@ function show(text, waits) {
 }
 
 function progress() {
-  const { payments, total, took } = file
-  const pace = took ? (payments / took) * 1000 : 0
-  const rest = pace && total > payments ? (total - payments) / pace : 0
-  count.textContent = `${number.format(payments)}${total ? ` of ${number.format(total)}` : ''} payments` +
+  const { link, rows, total, took } = file
+  const share = total ? Math.min(rows / total, 1) : file.share
+  const pace = took ? (rows / took) * 1000 : 0
+  const rest = share ? took / 1000 * (1 - share) / share : 0
+  count.textContent = `${number.format(rows)}${total ? ` of ${number.format(total)}` : ''} ${link.dataset.rows || 'payments'}` +
     (pace ? `, ${number.format(Math.round(pace))} a second` : '') +
     (rest ? `, ${rest < 90 ? `${Math.ceil(rest)} seconds` : `${Math.round(rest / 60)} minutes`} left` : '')
-  if (total) { bar.max = total; bar.value = Math.min(payments, total) }
+  if (share) bar.value = share // of 1
 }
 
 function end(text) {
@@ -53,8 +54,8 @@ async function read() {
       if (!answer.ok || !answer.headers.get('Content-Type').startsWith('text/csv')) { show('The service could not make the next part. Go on in a moment: nothing is lost.', true); return }
       mine.parts.push(await answer.blob()) // the browser may keep it on its disk
       mine.name ||= answer.headers.get('Content-Disposition').match(/filename="([^"]*?)(-first-\d+)?\.csv"/)[1] + '.csv'
-      mine.payments += Number(answer.headers.get('X-Payments'))
       mine.rows += Number(answer.headers.get('X-Rows'))
+      mine.share = Number(answer.headers.get('X-Share')) || mine.share // of movements, whose number is not known before
       mine.next = answer.headers.get('X-Next-Cursor')
       mine.took += performance.now() - began
     } catch {
@@ -63,14 +64,14 @@ async function read() {
     }
   }
   save(mine)
-  const payments = `${number.format(mine.payments)} ${mine.payments === 1 ? 'payment' : 'payments'}`
-  end(`${mine.name} is saved. It has ${mine.link.dataset.rows ? `${number.format(mine.rows)} ${mine.link.dataset.rows} of ` : ''}${payments}.`)
+  const unit = mine.link.dataset.rows || 'payments'
+  end(`${mine.name} is saved. It has ${number.format(mine.rows)} ${mine.rows === 1 ? unit.slice(0, -1) : unit}.`)
 }
 
 for (const link of links) link.addEventListener('click', (e) => {
   e.preventDefault()
   if (file) return
-  file = { link, parts: [], next: '', name: '', payments: 0, rows: 0, took: 0, total: Number(link.dataset.parts), stopped: new AbortController() }
+  file = { link, parts: [], next: '', name: '', rows: 0, took: 0, share: 0, total: Number(link.dataset.parts), stopped: new AbortController() }
   for (const part of [count, bar, stop.parentElement]) part.hidden = false
   bar.removeAttribute('value')
   read()
