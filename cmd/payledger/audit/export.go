@@ -182,7 +182,12 @@ type serverFeed struct{ Source }
 const exportPage = "1000"
 
 func (f serverFeed) Events(ctx context.Context, after uint64, handle func(e export.Event, newest uint64) error) error {
-	err := eachPage(ctx, f.Source, "/events", after, func(e export.Event) error { return handle(e, 0) })
+	err := eachPage(ctx, f.Source, "/events", after, func(e export.Event, newest uint64) error {
+		if newest > 0 {
+			newest = max(newest, e.Position) // the event was recorded while the answer was written
+		}
+		return handle(e, newest)
+	})
 	if refused, is := errors.AsType[*client.Error](err); is && refused.Status == http.StatusNotFound && after > 0 {
 		return beyond{err}
 	}
@@ -192,32 +197,37 @@ func (f serverFeed) Events(ctx context.Context, after uint64, handle func(e expo
 var errRestored = errors.New("the ledger has fewer records of webhook deliveries than the export: was an older back-up restored? Choose another --out")
 
 func (f serverFeed) Deliveries(ctx context.Context, after uint64, handle func(deliveries.Recorded) error) error {
-	err := eachPage(ctx, f.Source, "/webhook-deliveries", after, handle)
+	err := eachPage(ctx, f.Source, "/webhook-deliveries", after, func(d deliveries.Recorded, _ uint64) error { return handle(d) })
 	if refused, is := errors.AsType[*client.Error](err); is && refused.Status == http.StatusNotFound && after > 0 {
 		return errRestored
 	}
 	return err
 }
 
-// eachPage calls handle with the elements of all pages behind a position or place.
-func eachPage[T any](ctx context.Context, from Source, path string, after uint64, handle func(T) error) error {
+// headerNewest is the header of GET /events with the newest position of the log. Older servers do
+// not send it.
+const headerNewest = "Payledger-Newest"
+
+// eachPage calls handle with the elements of all pages behind a position or place, each with the
+// newest position of the log when its page was requested; 0: unknown.
+func eachPage[T any](ctx context.Context, from Source, path string, after uint64, handle func(e T, newest uint64) error) error {
 	for {
 		var page struct {
 			Data []T    `json:"data"`
 			Next uint64 `json:"nextAfter"`
 		}
 		query := url.Values{"after": {strconv.FormatUint(after, 10)}, "limit": {exportPage}}
-		err := from.read(ctx, path+"?"+query.Encode(), func(body io.Reader) error {
-			if err := whole(body, &page); err != nil {
-				return fmt.Errorf("export: the server's answer broke off or is no JSON: %w; try again", err)
-			}
-			return nil
-		})
+		answer, err := from.get(ctx, path+"?"+query.Encode(), nil)
 		if err != nil {
 			return err
 		}
+		err = whole(answer.Body, &page)
+		if err := errors.Join(err, answer.Body.Close()); err != nil {
+			return fmt.Errorf("export: the server's answer broke off or is no JSON: %w; try again", err)
+		}
+		newest, _ := strconv.ParseUint(answer.Header.Get(headerNewest), 10, 64)
 		for _, e := range page.Data {
-			if err := handle(e); err != nil {
+			if err := handle(e, newest); err != nil {
 				return err
 			}
 		}

@@ -145,3 +145,33 @@ func TestBeyond(t *testing.T) {
 		t.Errorf("a folder: %v", err)
 	}
 }
+
+// TestExportTotal: an export from a server has the total for its progress: the newest position of
+// the log at each page, which is never below the event's own. An older server gives none.
+func TestExportTotal(t *testing.T) {
+	t.Parallel()
+	for newest, want := range map[string]string{"1": "1/1 2/2 3/5 ", "": "1/0 2/0 3/0 "} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			page := `{"data":[{"position":1},{"position":2}],"nextAfter":2}`
+			if newest != "" {
+				w.Header().Set("Payledger-Newest", newest)
+			}
+			if r.URL.Query().Get("after") == "2" {
+				page = `{"data":[{"position":3}]}`
+				if newest != "" {
+					w.Header().Set("Payledger-Newest", "5")
+				}
+			}
+			_, _ = io.WriteString(w, page)
+		}))
+		defer server.Close()
+		got := ""
+		there := serverFeed{Source{URL: server.URL, APIKey: "plk_sandbox_x"}}
+		if err := there.Events(t.Context(), 0, func(e export.Event, newest uint64) error {
+			got += fmt.Sprintf("%d/%d ", e.Position, newest)
+			return nil
+		}); err != nil || got != want {
+			t.Errorf("with %q: %q, want %q, %v", newest, got, want, err)
+		}
+	}
+}
