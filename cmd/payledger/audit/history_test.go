@@ -135,6 +135,18 @@ func checkChain(t *testing.T, text string, events int) {
 	}
 }
 
+// TestHistoryDiffLetters: --diff prints letters of any script, and no code points, also if the
+// server's JSON has them escaped.
+func TestHistoryDiffLetters(t *testing.T) {
+	t.Parallel()
+	const entry = `{"revision":2,"time":"2026-03-14T09:26:53Z","type":"payment.captured","actor":"cli:init","event":{},"payment":{"status":"SETTLED","currencyCode":"EUR"},
+		"moved":{},"changed":[{"path":"$.orderId","from":"\u05e9\u05dc\u05d5\u05dd","to":"שלום 注文 é \u003cb\u003e"}]}`
+	text := printed(t, History{Diff: true}, entry)
+	if !strings.Contains(text, " 注文 é <b>") || strings.Count(text, "שלום") != 2 || strings.Contains(text, `\u0`) {
+		t.Errorf("prints %s", text)
+	}
+}
+
 // TestHistoryWords: every type of a payment's events has a description. Its line is not too wide
 // with large amounts, the longest status and hostile texts.
 func TestHistoryWords(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/exactjson"
 	"payledger/projections/history"
+	"payledger/projections/jsontext"
 	"payledger/projections/paymentjson"
 )
 
@@ -195,14 +196,24 @@ func (e historyEntry) diff() (lines []string) {
 	for _, c := range e.Changed {
 		switch {
 		case c.From == nil:
-			lines = append(lines, fmt.Sprintf("     + %s: %s", c.Path, c.To))
+			lines = append(lines, fmt.Sprintf("     + %s: %s", c.Path, letters(c.To)))
 		case c.To == nil:
-			lines = append(lines, fmt.Sprintf("     - %s: %s", c.Path, c.From))
+			lines = append(lines, fmt.Sprintf("     - %s: %s", c.Path, letters(c.From)))
 		default:
-			lines = append(lines, fmt.Sprintf("     ~ %s: %s -> %s", c.Path, c.From, c.To))
+			lines = append(lines, fmt.Sprintf("     ~ %s: %s -> %s", c.Path, letters(c.From), letters(c.To)))
 		}
 	}
 	return lines
+}
+
+// letters returns a JSON value; the letters of a text are not escaped. The output shows which of
+// them are harmful.
+func letters(value json.RawMessage) string {
+	var text string
+	if exactjson.Unmarshal(value, &text) != nil {
+		return string(value)
+	}
+	return string(jsontext.Append(nil, text, false))
 }
 
 func prefixed(prefix, text string) string {
