@@ -26,6 +26,11 @@ func TestHome(t *testing.T) {
 	if has := strings.Contains(a.text, `href="/dashboard"`); has != (r.config.Users != nil) {
 		t.Errorf("the page leads to the dashboard: %v", has)
 	}
+	s := siteOf(t, r)
+	s.client.Transport = http.DefaultTransport
+	if a := r.send("GET", "/", browser, nil); !strings.Contains(a.text, `href="/dashboard"`) {
+		t.Errorf("the page does not lead to the dashboard: %s", a.text)
+	}
 	r.want(r.send("GET", "/", http.Header{"Accept": {"*/*"}}, nil), 401, "Unauthorized")
 	r.want(r.get("/"), 404, "NotFound")
 	r.want(r.send("POST", "/", browser, nil), 401, "Unauthorized")

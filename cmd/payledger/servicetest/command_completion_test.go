@@ -70,4 +70,9 @@ func TestCompletionScript(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "'payledger completion candidates' payledger") {
 		t.Errorf("%v: %s", err, out)
 	}
+	for shell, binds := range map[string]string{"zsh": "complete -o default -C 'payledger completion candidates' payledger", "fish": "complete --command payledger --arguments '(__payledger_candidates)'"} {
+		if status, script, errs := runCommand([]string{"completion", shell}); status != 0 || !strings.Contains(script, binds) {
+			t.Errorf("%s: %d %s%s", shell, status, script, errs)
+		}
+	}
 }

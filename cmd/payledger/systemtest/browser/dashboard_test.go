@@ -64,6 +64,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("room", o.testRoom)
 	t.Run("long words", o.testLongWords)
 	t.Run("live", o.testLive)
+	t.Run("short", o.testShort)
 	t.Run("session over", o.testSessionOver)
 }
 

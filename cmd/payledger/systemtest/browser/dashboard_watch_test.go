@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,6 +150,38 @@ func (o *office) testRoom(t *testing.T) {
 		w.click("[data-zone-toggle]")
 		w.untilText("td time", "UTC")
 	}
+}
+
+// testShort: the timeline of ten events with five endpoints, and the list on a telephone, are no
+// longer than a reader wants to scroll.
+func (o *office) testShort(t *testing.T) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(receiver.Close)
+	m := o.merchant
+	for n := range 4 {
+		m.Must(t, "POST", "/management/webhook-endpoints", m.Headers(), map[string]any{"url": receiver.URL, "description": fmt.Sprint("Receiver ", n)})
+	}
+	id := o.pay(t, approvedCard)
+	for _, part := range []int{100, 200} {
+		m.Must(t, "POST", "/payments/"+id+"/capture", m.Headers(), map[string]any{"amount": part, "final": false})
+		m.Must(t, "POST", "/payments/"+id+"/refund", m.Headers(), map[string]any{"amount": part})
+	}
+	w := o.browser.tab(t, 1280, expected...)
+	o.signIn(w, "/dashboard/payments/"+id)
+	w.load(o.app.Ready().API + "/dashboard/payments/" + id)
+	w.until(`document.querySelectorAll(".timeline > li").length >= 10`)
+	if high := eval[int](w, `document.querySelector(".timeline").offsetHeight`); high > 2400 {
+		t.Errorf("the timeline has %d pixels", high)
+	}
+	w.picture("dashboard-short-timeline")
+	phone := o.browser.tab(t, 390, expected...)
+	o.signIn(phone, "/dashboard/payments")
+	phone.load(o.app.Ready().API + "/dashboard/payments")
+	phone.until(`document.querySelector("main tbody tr") !== null`)
+	if high := eval[int](phone, `Math.round(document.querySelector("main tbody").offsetHeight / document.querySelectorAll("main tbody tr").length)`); high > 130 {
+		t.Errorf("a payment of the list has %d pixels on a telephone", high)
+	}
+	phone.picture("dashboard-short-list")
 }
 
 // testBrand: a logo is chosen as a file and shown once it is saved.
