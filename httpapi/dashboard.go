@@ -106,9 +106,12 @@ const (
 	// maxFields bounds the fields of a form before it is parsed: the largest form, of routing
 	// rules, has some hundreds (D22.14).
 	maxFields = 4000
-	// pageSize and exportSize are the memory of a page, and of an exported list, while it is made
-	// and written, about, in bytes.
-	pageSize, exportSize = 2 << 20, 32 << 20
+	// pageSize is the memory of a page while it is made and written, about, in bytes.
+	pageSize = 2 << 20
+	// LargestAnswer is the most memory that one request reserves in Config's Intake.Answers, about,
+	// in bytes: an exported list takes it while it is made and written. A budget must have twice as
+	// much, or every export is refused.
+	LargestAnswer = 16 << 20
 )
 
 // dashboardPage answers a request for a page of the dashboard. It takes one place in the gate for
@@ -121,7 +124,7 @@ func (c *call) dashboardPage() outcome {
 	}
 	size := int64(pageSize)
 	if strings.HasSuffix(c.r.URL.Path, ".csv") {
-		size = exportSize
+		size = LargestAnswer
 	}
 	if err := c.reserve(c.api.Intake.Answers, size); err != nil {
 		return c.failPage(err)

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"fmt"
 	"time"
 
 	"payledger/domain"
@@ -24,6 +25,12 @@ type PreviousSecret struct {
 	Secret     domain.SecretID `json:"secret"`     // names the secret in the stream of secrets
 	ValidUntil time.Time       `json:"validUntil"` // webhooks have its signature until then, UTC
 	Hint       string          `json:"hint"`       // its last characters
+}
+
+// Warning returns the warning for an overlap that a rotation ended early (D18).
+func (p PreviousSecret) Warning() string {
+	return fmt.Sprintf("Webhooks are no longer signed with the secret that ends in %s, which was valid until %s: receivers that hold no newer one refuse them.",
+		p.Hint, p.ValidUntil.UTC().Format(time.RFC3339))
 }
 
 // Overlap returns the previous secret while webhooks also have its signature (§5.2 rules 2 and 3).

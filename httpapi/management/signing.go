@@ -1,10 +1,8 @@
 package management
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -36,9 +34,7 @@ func (h *Handlers) RotateSigningSecret(c *request.Call) (any, error) {
 	rotated, err := h.Commands.RotateSigningSecret(c.Ctx, c.Caller())
 	a := rotateAnswer{SigningSecret: rotated.Text, signingAnswer: h.renderSigning(rotated.Signing)}
 	if ended := rotated.Ended; ended != nil {
-		a.Warnings = []string{fmt.Sprintf(
-			"Webhooks are no longer signed with the secret that ends in %s, which was valid until %s: receivers that hold no newer one refuse them.",
-			ended.Hint, ended.ValidUntil.UTC().Format(time.RFC3339))}
+		a.Warnings = []string{ended.Warning()}
 	}
 	if rotated.Elsewhere != nil {
 		h.Logger.Warn().Err(rotated.Elsewhere).Msg("a rotation of a signing secret is not confirmed by every node")

@@ -54,7 +54,11 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	if err := showCredentials(std.Out, made, c.JSON); err != nil || c.JSON {
 		return err
 	}
-	_, err = fmt.Fprint(std.Out, "API keys that were there still work: revoke a lost one with DELETE /management/api-keys/{id}.\nWebhooks are signed with the previous secret too for 24 hours.\n")
+	text := "API keys that were there still work: revoke a lost one with DELETE /management/api-keys/{id}.\nWebhooks are signed with the secret before this one too for 24 hours.\n"
+	for _, warning := range made.Warnings {
+		text += warning + "\n"
+	}
+	_, err = fmt.Fprint(std.Out, text)
 	return err
 }
 

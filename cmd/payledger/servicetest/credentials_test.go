@@ -74,7 +74,8 @@ func TestCredentialsReset(t *testing.T) {
 		made.APIKey == "" || made.SigningSecret == "" || made.DashboardPassword == "" {
 		t.Error("the credentials are the old ones, or missing")
 	}
-	if status, text, _ := apptest.Invoke(t, "credentials", "reset", "--data", dir); status != 0 || !strings.Contains(text, "shown once") || strings.Contains(text, made.APIKey) {
+	if status, text, _ := apptest.Invoke(t, "credentials", "reset", "--data", dir); status != 0 || !strings.Contains(text, "shown once") || strings.Contains(text, made.APIKey) ||
+		!strings.Contains(text, "no longer signed with the secret that ends in "+old.SigningSecret[len(old.SigningSecret)-4:]) {
 		t.Errorf("a second reset exits %d and says %q", status, text)
 	}
 	app := apptest.StartApp(t, apptest.TestOptions(dir))

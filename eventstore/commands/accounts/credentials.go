@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -70,6 +71,9 @@ func (s *Accounts) resetCredentials(ctx context.Context, owner domain.AccountID,
 		return Credentials{}, err
 	}
 	made := Credentials{AccountID: owner, Environment: state.Environment, APIKey: key, SigningSecret: rotated.Text}
+	if ended := rotated.Ended; ended != nil {
+		made.Warnings = append(made.Warnings, ended.Warning())
+	}
 	first := slices.IndexFunc(tip.State.Users, account.User.Admin)
 	if first < 0 {
 		return made, nil
@@ -79,6 +83,8 @@ func (s *Accounts) resetCredentials(ctx context.Context, owner domain.AccountID,
 	if made.DashboardPassword, err = s.ResetUserPassword(ctx, by, user); err != nil {
 		return Credentials{}, err
 	}
-	_, err = s.DisableUserTOTP(ctx, by, user.ID)
-	return made, err
+	if _, err = s.DisableUserTOTP(ctx, by, user.ID); err != nil { // the rest is recorded, and must be shown
+		made.Warnings = append(made.Warnings, fmt.Sprintf("The second factor of %s may still be on (%v): reset the credentials again if the sign-in asks for a code.", user.Name, err))
+	}
+	return made, nil
 }

@@ -21,6 +21,7 @@ type Credentials struct {
 	SigningSecret     string           `json:"signingSecret"`
 	DashboardUser     string           `json:"dashboardUser"`
 	DashboardPassword string           `json:"dashboardPassword"`
+	Warnings          []string         `json:"warnings,omitempty"` // of a reset
 }
 
 // ErrInitialized means that the log already has its first account.

@@ -15,7 +15,7 @@ const (
 	// csvMost is the greatest number of rows in one answer, csvPart that in a part.
 	csvMost, csvPart = 20_000, 2000
 	// csvBytes is the size at which an answer ends with the next page of payments.
-	csvBytes = 8 << 20
+	csvBytes = 4 << 20
 )
 
 const (
