@@ -115,6 +115,9 @@ func (s State) Waiting() bool {
 	return op != nil && (op.State.Open() || s.open(processor.Complete))
 }
 
+// Voiding reports whether a void has no answer yet.
+func (s State) Voiding() bool { return s.open(processor.Void) }
+
 func (s State) open(kind processor.Kind) bool {
 	return slices.ContainsFunc(s.Operations, func(op Operation) bool { return op.Kind == kind && op.State.Open() })
 }

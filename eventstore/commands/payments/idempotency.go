@@ -67,7 +67,7 @@ func (s *Payments) usedByResume(ctx context.Context, by commands.Caller, in Resu
 	if !needed {
 		return refusal
 	}
-	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Applied)
+	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Latest) // another node may have claimed it
 	if err != nil {
 		return err
 	}

@@ -159,6 +159,12 @@ func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in Resu
 	if found.Answer.State == processor.ActionRequired {
 		return tip.State, !s.isAbandoned(tip.State, overdue), nil
 	}
+	if found.Answer.Code == processor.CodeVoided {
+		now, err := s.Log.Payments.Load(ctx, by.Account, in.Payment, eventstore.Latest)
+		if err != nil || now.State.Voiding() { // a cancel decides that came meanwhile: the key stays unused
+			return now.State, false, err
+		}
+	}
 	return s.recordActionResult(ctx, by, tip, o, *found.Answer)
 }
 

@@ -229,6 +229,62 @@ func (l lookedUp) Lookup(ctx context.Context, name processor.Name, key domain.Op
 	return found, err
 }
 
+// voiding are processors whose first look-up returns when a void that cancel requests has reached
+// the processor. The answer to the void waits until the test lets it go.
+type voiding struct {
+	*adapter.Adapter
+	once            *sync.Once
+	cancel          func()
+	voided, answers chan struct{}
+}
+
+func (v voiding) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	v.once.Do(func() {
+		go v.cancel()
+		<-v.voided
+	})
+	found, err := v.Adapter.Lookup(ctx, name, key)
+	if err == nil && found.Answer.State == processor.ActionRequired { // the protocol allows the result of the void, too
+		found.Answer.State, found.Answer.Code = processor.Failed, processor.CodeVoided
+	}
+	return found, err
+}
+
+func (v voiding) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	answer, err := v.Adapter.Send(ctx, op)
+	if op.Kind == processor.Void {
+		close(v.voided)
+		<-v.answers
+	}
+	return answer, err
+}
+
+// TestKeyOfAResumeThatACancelOvertook: a cancel voids the payment while a resume looks the result
+// of the action up. The resume does not use its key: its repeat is refused by the status (D9).
+func TestKeyOfAResumeThatACancelOvertook(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.Pay(r.Service(nil), commandstest.ChallengeCard)
+	cancelled := make(chan error, 1)
+	v := voiding{Adapter: r.Sim, once: &sync.Once{}, voided: make(chan struct{}), answers: make(chan struct{})}
+	var s *service.Service
+	v.cancel = func() {
+		_, err := s.Cancel(background, r.By, p.ID, payment.Cancel{})
+		cancelled <- err
+	}
+	s = r.InboxService(&atomic.Bool{}, func(c *commands.Config) { c.Processors, c.PaymentTimeout = v, 200*time.Millisecond })
+	resume := func() error {
+		_, err := s.Resume(background, r.By, payments.ResumeInput{Payment: p.ID, Action: p.RequiredAction().Revision, IdempotencyKey: "key"})
+		return err
+	}
+	_ = resume() // it waits for the void, or until the payment timeout
+	close(v.answers)
+	<-cancelled // with or without its answer in time
+	r.Until(p.ID, "cancelled", func(s payment.State) bool { return s.Status() == payment.StatusCancelled })
+	commandstest.Refused(t, resume(), domain.ReasonInvalidPaymentStatus)
+	r.Audit(p.ID)
+}
+
 // TestKeyOfAResumeThatANotificationOvertook: a notification records the result of the action while
 // a resume looks it up. The resume is answered with the result, and its key is used (D9).
 func TestKeyOfAResumeThatANotificationOvertook(t *testing.T) {
