@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/terminal"
+	"payledger/domain/processor"
 	"payledger/eventstore/commands/reconcile"
 )
 
@@ -27,6 +28,28 @@ func TestSheetKeepsNothing(t *testing.T) {
 	}
 	if err := s.end(reconcile.Counts{Differences: 3}); err != nil || !json.Valid([]byte(out.String())) {
 		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// TestOneProgress: the comparisons with all processors have one progress, from nothing to the whole.
+// It never goes back, has one total, and names the processor whose turn it is.
+func TestOneProgress(t *testing.T) {
+	t.Parallel()
+	s, last := &Sheets{Of: 3}, uint64(0)
+	for _, processor := range []processor.Name{processor.Adyen, processor.Stripe, processor.Worldpay} {
+		s.begun++
+		for _, p := range []reconcile.Progress{
+			{Counts: reconcile.Counts{Payments: 4}, Total: 10}, {Counts: reconcile.Counts{Payments: 10}, Total: 10}, {Counts: reconcile.Counts{Payments: 10, Records: 7, Disputes: 1}, Books: true},
+		} {
+			text, done, of := s.progress(reconcile.Scope{Processor: processor}, p)
+			if done < last || of != 30 || !strings.HasPrefix(text, string(processor)) || strings.Contains(text, "8 entries of its books") != p.Books {
+				t.Errorf("%q: %d after %d of %d", text, done, last, of)
+			}
+			last = done
+		}
+	}
+	if last != 30 {
+		t.Errorf("it ends at %d of 30", last)
 	}
 }
 

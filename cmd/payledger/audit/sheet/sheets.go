@@ -93,14 +93,21 @@ func (s *Sheets) End() (err error) {
 	return err
 }
 
-// show draws the progress over all processors: each comparison looks at every payment of the ledger
-// first, and then at the processor's books, whose length is unknown.
+// show draws the progress over all processors.
 func (s *Sheets) show(q reconcile.Scope, p reconcile.Progress) {
-	before, text := uint64(s.begun-1), string(q.Processor)
-	payments, each := uint64(p.Payments), p.Total
+	text, done, of := s.progress(q, p)
+	s.Bar.Step(text, "payments", done, of)
+}
+
+// progress returns the step that goes on, and the payments that were looked at of those of all
+// comparisons: each comparison looks at every payment of the ledger first, and then at the
+// processor's books, whose length is unknown.
+func (s *Sheets) progress(q reconcile.Scope, p reconcile.Progress) (text string, done, of uint64) {
+	before, payments, each := uint64(s.begun-1), uint64(p.Payments), p.Total
+	text = string(q.Processor)
 	if p.Books {
 		each = payments
 		text += fmt.Sprintf(": %s of its books", terminal.Count(p.Records+p.Disputes, "entry"))
 	}
-	s.Bar.Step(text, "payments", before*each+payments, uint64(s.Of)*each)
+	return text, before*each + payments, uint64(s.Of) * each
 }
