@@ -31,8 +31,8 @@ func TestSheetKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestOneProgress: the comparisons with all processors have one progress, from nothing to the whole.
-// It never goes back, has one total, and names the processor whose turn it is.
+// TestOneProgress: the comparisons with all processors have one progress, from nothing to the
+// whole. It never goes back, has one total, and names the processor whose turn it is.
 func TestOneProgress(t *testing.T) {
 	t.Parallel()
 	s, last := &Sheets{Of: 3}, uint64(0)
