@@ -14,6 +14,8 @@
 //   - There is no index from positions to addresses. A checkpoint has the number of events that it
 //     covers, in all and in each shard. A binary search over the checkpoints, and over the groups
 //     of one checkpoint, finds a position with some 40 reads.
+//   - There is no index from times to positions either: a binary search over the checkpoints finds
+//     the ends of a window by the times of single events. A reader of many pages searches once.
 //   - Every event is checked against the counts of its checkpoint: a missing or surplus event is
 //     ErrUnhealthy, and no gap.
 //   - Readers share a cache of checkpoints. At the end of the log all readers read the same new
@@ -28,5 +30,5 @@
 //	log         ► ordered
 //	log           eventstore
 //	streams       checkpointlog, jetapi
-//	bytes         checkpoint, format
+//	bytes         cache, checkpoint, format
 package ordered

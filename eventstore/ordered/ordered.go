@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"payledger/eventstore"
+	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/jetapi"
@@ -29,6 +30,7 @@ type Log struct {
 	store Store
 	last  func(context.Context) (checkpoint.Checkpoint, error) // the newest durable checkpoint
 	await func(ctx context.Context, after uint64) error        // a checkpoint with a number above after
+	edges *cache.Cache[edge, uint64]                           // of windows
 }
 
 // New returns the log of a store.
@@ -37,6 +39,7 @@ func New(store Store) *Log {
 		store: store,
 		last:  func(ctx context.Context) (checkpoint.Checkpoint, error) { return store.Checkpoints().Last(ctx) },
 		await: func(ctx context.Context, after uint64) error { return store.Checkpoints().Await(ctx, after) },
+		edges: cache.New[edge](edgesKept, func(uint64) int { return 1 }, nil),
 	}
 }
 

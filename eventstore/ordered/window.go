@@ -20,6 +20,15 @@ func (w Window) Holds(at time.Time) bool {
 // the nodes may differ, and an event gets its time before the log has it.
 const slack = 10 * time.Minute
 
+// edge is the beginning or the end of a window. Its place never changes once the log is past it: a
+// reader of many pages searches once.
+type edge struct {
+	end bool
+	at  int64 // microseconds since 1970
+}
+
+const edgesKept = 64
+
 // ReadNear is Read that leaves out the checkpoints before and behind a window. So handle is called
 // with every event of the window, and with some around it.
 func (l *Log) ReadNear(ctx context.Context, w Window, after uint64, handle func(Event) error) (uint64, error) {
@@ -46,6 +55,10 @@ func (l *Log) lastBefore(ctx context.Context, at time.Time, after uint64, newest
 	if at.IsZero() || after == newest.Size {
 		return after, nil
 	}
+	key := edge{false, at.UnixMicro()}
+	if begin, known := l.edges.Get(key); known {
+		return max(after, begin), nil
+	}
 	at = at.Add(-slack)
 	next, err := l.timeOf(ctx, after+1, newest)
 	if err != nil || !next.Before(at) {
@@ -58,6 +71,9 @@ func (l *Log) lastBefore(ctx context.Context, at time.Time, after uint64, newest
 		next, err := l.timeOf(ctx, c.Size+1, newest)
 		return next.Before(at), err
 	})
+	if err == nil && last.Number+2 <= newest.Number { // the next one is not before the time
+		l.edges.Put(key, last.Size)
+	}
 	return max(after, last.Size), err
 }
 
@@ -67,6 +83,10 @@ func (l *Log) lastBefore(ctx context.Context, at time.Time, after uint64, newest
 func (l *Log) firstBehind(ctx context.Context, at time.Time, newest checkpoint.Checkpoint) (checkpoint.Checkpoint, error) {
 	if at.IsZero() || newest.Size == 0 {
 		return newest, nil
+	}
+	key := edge{true, at.UnixMicro()}
+	if number, known := l.edges.Get(key); known && number < newest.Number {
+		return l.checkpoint(ctx, number)
 	}
 	at = at.Add(slack)
 	if last, err := l.timeOf(ctx, newest.Size, newest); err != nil || !last.After(at) {
@@ -82,6 +102,7 @@ func (l *Log) firstBehind(ctx context.Context, at time.Time, newest checkpoint.C
 	if err != nil || before.Number == newest.Number {
 		return newest, err
 	}
+	l.edges.Put(key, before.Number+1)
 	return l.checkpoint(ctx, before.Number+1)
 }
 
