@@ -41,11 +41,11 @@ func TestOneProgress(t *testing.T) {
 		for _, p := range []reconcile.Progress{
 			{Counts: reconcile.Counts{Payments: 4}, Total: 10}, {Counts: reconcile.Counts{Payments: 10}, Total: 10}, {Counts: reconcile.Counts{Payments: 10, Records: 7, Disputes: 1}, Books: true},
 		} {
-			text, done, of := s.progress(reconcile.Scope{Processor: processor}, p)
-			if done < last || of != 30 || !strings.HasPrefix(text, string(processor)) || strings.Contains(text, "8 entries of its books") != p.Books {
-				t.Errorf("%q: %d after %d of %d", text, done, last, of)
+			now := s.progress(reconcile.Scope{Processor: processor}, p)
+			if now.done < last || now.of != 30 || !strings.HasPrefix(now.text, string(processor)) || strings.Contains(now.text, "8 entries of its books") != p.Books {
+				t.Errorf("%+v after %d", now, last)
 			}
-			last = done
+			last = now.done
 		}
 	}
 	if last != 30 {

@@ -95,19 +95,25 @@ func (s *Sheets) End() (err error) {
 
 // show draws the progress over all processors.
 func (s *Sheets) show(q reconcile.Scope, p reconcile.Progress) {
-	text, done, of := s.progress(q, p)
-	s.Bar.Step(text, "payments", done, of)
+	now := s.progress(q, p)
+	s.Bar.Step(now.text, "payments", now.done, now.of)
 }
 
-// progress returns the step that goes on, and the payments that were looked at of those of all
-// comparisons: each comparison looks at every payment of the ledger first, and then at the
-// processor's books, whose length is unknown.
-func (s *Sheets) progress(q reconcile.Scope, p reconcile.Progress) (text string, done, of uint64) {
+// progress is the step that goes on, and the number of the payments that were looked at, of those
+// of all comparisons.
+type progress struct {
+	text     string
+	done, of uint64
+}
+
+// progress returns the place over all processors: each comparison looks at every payment of the
+// ledger first, and then at the processor's books, whose length is unknown.
+func (s *Sheets) progress(q reconcile.Scope, p reconcile.Progress) progress {
 	before, payments, each := uint64(s.begun-1), uint64(p.Payments), p.Total
-	text = string(q.Processor)
+	text := string(q.Processor)
 	if p.Books {
 		each = payments
 		text += fmt.Sprintf(": %s of its books", terminal.Count(p.Records+p.Disputes, "entry"))
 	}
-	return text, before*each + payments, uint64(s.Of) * each
+	return progress{text, before*each + payments, uint64(s.Of) * each}
 }
