@@ -12,7 +12,7 @@
 // # Place
 //
 //	application   commands/workflows
-//	log           engine, verify
+//	log           engine, ordered, verify
 //	streams       checkpointlog
 //	bytes       ► cache
 package cache
