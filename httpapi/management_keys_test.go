@@ -20,7 +20,7 @@ import (
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/service"
-	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
@@ -161,13 +161,11 @@ type lateNode struct {
 	stop func() // ends the projector of the views
 }
 
-// newLateNode starts a node on a server; its views show the log as it is now until stop.
-func newLateNode(t *testing.T, server *embedded.Server, made accounts.Credentials) *lateNode {
+// newLateNode starts a node on a cluster; its views show the log as it is now until stop.
+func newLateNode(t *testing.T, config engine.Config, made accounts.Credentials) *lateNode {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), log: &safeBuffer{}, answers: &safeBuffer{}, account: made}
 	ctx, stop := context.WithCancel(context.Background())
-	config := eventstoretest.Config(server)
-	config.Lags = true
 	r.store = eventstoretest.OpenOn(t, config)
 	vault := eventstoretest.Secrets(t, r.store)
 	fanout := eventstore.NewFanout(r.store)
@@ -205,12 +203,12 @@ func newLateNode(t *testing.T, server *embedded.Server, made accounts.Credential
 // refused, although that node's views are older (D20).
 func TestRevokedOnOtherNodes(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	made := accountstest.Initialized(t, dir)
-	server := eventstoretest.Server(t, dir)
-	here := newLateNode(t, server, made)
+	config := eventstoretest.Cluster(t)
+	maker := eventstoretest.OpenOn(t, config)
+	made := accountstest.Initialize(t, maker, eventstoretest.Secrets(t, maker))
+	here := newLateNode(t, config, made)
 	id, key := here.newKey(`"account:read"`)
-	other := newLateNode(t, server, made)
+	other := newLateNode(t, config, made)
 	other.stop()
 	for range 3 {
 		other.want(other.with(key, "GET", "/settings", ""), 200, "")

@@ -137,7 +137,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 		r.account = accountstest.Initialized(t, events)
 	}
 	stored := eventstoretest.Config(eventstoretest.Server(t, events))
-	stored.Now, stored.Logger, stored.SoleWriter = r.now, logger, true
+	stored.Now, stored.Logger = r.now, logger
 	r.store = eventstoretest.OpenOn(t, stored)
 	vault := eventstoretest.Secrets(t, r.store)
 	r.simulate(logger)

@@ -94,7 +94,6 @@ func TestAccountAfterStart(t *testing.T) {
 	t.Parallel()
 	old, inbox := newReceiver(t, nil), newReceiver(t, nil)
 	r := newRig(t)
-	r.sole = true
 	r.views = func(v message.Views) message.Views { return held{v, true} } // nothing is sent yet
 	r.start()
 	id := r.endpoint(old.url)
@@ -139,7 +138,6 @@ func TestAccountAfterWait(t *testing.T) {
 	old, inbox := newReceiver(t, nil), newReceiver(t, nil)
 	gate := gated{open: make(chan struct{}), asked: make(chan struct{}, 1)}
 	r := newRig(t)
-	r.sole = true
 	r.views = func(v message.Views) message.Views { gate.Views = v; return gate }
 	r.start()
 	id := r.endpoint(old.url)
@@ -165,7 +163,6 @@ func TestViewsBehind(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
-	r.sole = true
 	var reader *projections.Projections
 	r.views = func(v message.Views) message.Views {
 		reader, _ = v.(*projections.Projections)

@@ -224,6 +224,6 @@ func percentile(all []time.Duration, p float64) time.Duration {
 
 func newBenchRig(b *testing.B) *rig {
 	r := newRig(b)
-	r.shards, r.sole, r.eager = engine.DefaultShards, true, false
+	r.shards, r.eager = engine.DefaultShards, false
 	return r
 }

@@ -85,7 +85,7 @@ func (r *rig) answered() {
 	r.t.Helper()
 	ctx := context.Background()
 	for shard := range r.shards {
-		if r.sole { // the log's only writer has its own events at once
+		if !r.cluster { // the log's only writer has its own events at once
 			break
 		}
 		last, err := r.store.LastSeq(ctx, shard)
@@ -130,11 +130,11 @@ func TestChangeWhileConnecting(t *testing.T) {
 	}
 	for i, name := range slices.Sorted(maps.Keys(cases)) {
 		c := cases[name]
-		for _, sole := range []bool{true, false} {
-			if seedtest.Sampled() && sole != (i%2 == 0) { // each change once, alone and by the views in turn
+		for _, alone := range []bool{true, false} {
+			if seedtest.Sampled() && alone != (i%2 == 0) { // each change once, alone and by the views in turn
 				continue
 			}
-			t.Run(name+map[bool]string{true: ", alone", false: ", by the views"}[sole], func(t *testing.T) {
+			t.Run(name+map[bool]string{true: ", alone", false: ", by the views"}[alone], func(t *testing.T) {
 				t.Parallel()
 				inbox := newReceiver(t, nil)
 				_, port, err := net.SplitHostPort(inbox.url[len("http://"):])
@@ -145,7 +145,7 @@ func TestChangeWhileConnecting(t *testing.T) {
 				release := sync.OnceFunc(func() { close(names.release) })
 				defer release()
 				r := newRig(t)
-				r.sole = sole
+				r.cluster = !alone
 				r.config.Resolver = names.resolver()
 				r.start()
 				id := r.endpoint("http://hooks.example:"+port+"/", "PAYMENT.STATUS")

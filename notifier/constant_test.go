@@ -39,7 +39,7 @@ func startWith(t testing.TB, n, at int) (s started) {
 			t.Fatal(err)
 		}
 		store, err := engine.Open(ctx, engine.Config{
-			Server: server, Shards: 1, SoleWriter: true, Memory: 1 << 20, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
+			Server: server, Shards: 1, Memory: 1 << 20, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
 		})
 		if err != nil {
 			t.Fatal(err)

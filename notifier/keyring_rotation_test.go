@@ -33,7 +33,6 @@ func TestDestroyedPrevious(t *testing.T) {
 	inbox := newReceiver(t, nil)
 	inbox.secrets = []string{secondText}
 	r := newRig(t)
-	r.sole = true // as in one process: the account is never behind
 	r.start()
 	r.endpoint(inbox.url)
 	r.rotate()

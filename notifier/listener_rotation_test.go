@@ -18,7 +18,6 @@ import (
 func TestListenerSignatures(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.sole = true // as in one process: the account is never behind
 	hub := &listener.Hub{Key: []byte("a key")}
 	r.config.Listeners = hub
 	r.start()

@@ -286,7 +286,6 @@ func TestRotation(t *testing.T) {
 		signatures <- seen{r.Header.Get(signature.HeaderPrimary), r.Header.Get(signature.HeaderSecondary)}
 	}})
 	r := newRig(t)
-	r.sole = true // as in one process: the account is never behind
 	r.start()
 	r.endpoint(inbox.url + "/")
 	r.pay(processor.Succeeded)

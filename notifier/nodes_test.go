@@ -83,11 +83,9 @@ func (c *citizen) renamed(name string) {
 func (r *rig) node(n int, nodes delivery.Nodes, views func(message.Views) message.Views) *rig {
 	r.t.Helper()
 	ctx := context.Background()
-	other := &rig{t: r.t, dir: r.dir, config: r.config, shards: r.shards, server: r.server}
+	other := &rig{t: r.t, dir: r.dir, config: r.config, shards: r.shards, cluster: true, log: r.log}
 	var err error
-	other.store, err = engine.Open(ctx, engine.Config{
-		Server: r.server, Shards: r.shards, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: patience,
-	})
+	other.store, err = engine.Open(ctx, r.log)
 	r.must(err)
 	other.vault, err = secrets.Open(ctx, other.store, secrets.Key{1, 2, 3}, rand.Reader)
 	r.must(err)
@@ -109,9 +107,10 @@ func (r *rig) node(n int, nodes delivery.Nodes, views func(message.Views) messag
 
 func asTheyAre(v message.Views) message.Views { return v }
 
-// base starts the rig's server and account, and nothing that sends.
+// base starts a cluster and the account, and nothing that sends.
 func (r *rig) base() {
 	r.t.Helper()
+	r.cluster = true
 	r.start()
 	r.cancel()
 	r.running.Wait()

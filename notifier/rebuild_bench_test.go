@@ -32,7 +32,6 @@ var benchDeliveries = flag.Int("rebuilddeliveries", 5000, "number of deliveries 
 func BenchmarkRebuildIndex(b *testing.B) {
 	ctx := context.Background()
 	c := eventstoretest.Config(eventstoretest.Server(b, b.TempDir()))
-	c.SoleWriter = true
 	stream := eventstoretest.OpenOn(b, c).Deliveries()
 	putDeliveries(b, stream, *benchDeliveries)
 	end, err := stream.End(ctx)

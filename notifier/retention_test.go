@@ -28,7 +28,6 @@ func newOldRig(t *testing.T) *logRig {
 	r := newLogRig(t)
 	r.config.RetryDelays = []time.Duration{time.Hour}
 	r.slow = later
-	r.sole = true
 	r.start()
 	return r
 }

@@ -56,11 +56,11 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 // rig is a ledger with views and a notifier on a folder; it can be stopped, or crash, and come
 // back.
 type rig struct {
-	t      testing.TB
-	dir    string
-	config Config
-	shards int
-	sole   bool // the store is its log's only writer, and remembers its appended events
+	t       testing.TB
+	dir     string
+	config  Config
+	shards  int
+	cluster bool // the log is on a cluster, where other nodes may join
 	// wrap and views, if set, wrap the real parts for the notifier.
 	wrap  func(stream) stream
 	views func(message.Views) message.Views
@@ -68,7 +68,8 @@ type rig struct {
 	ahead atomic.Int64  // how far the log's clock is ahead
 	eager bool          // the position is saved every quarter of a second, so a crash finds it as new as it can be
 
-	server   *embedded.Server
+	server   *embedded.Server // nil in a cluster
+	log      engine.Config    // of stores
 	store    *engine.Store
 	vault    *secrets.Store
 	notifier *Notifier
@@ -111,12 +112,9 @@ func (r *rig) must(err error) {
 func (r *rig) start() {
 	r.t.Helper()
 	ctx := context.Background()
+	r.startServers()
 	var err error
-	r.server, err = embedded.Start(embedded.Config{Dir: r.dir + "/events", Name: "test"})
-	r.must(err)
-	r.store, err = engine.Open(ctx, engine.Config{
-		Server: r.server, Shards: r.shards, Now: r.now, Random: rand.Reader, Logger: zerolog.Nop(), SoleWriter: r.sole, ReadTimeout: patience,
-	})
+	r.store, err = engine.Open(ctx, r.log)
 	r.must(err)
 	r.vault, err = secrets.Open(ctx, r.store, secrets.Key{1, 2, 3}, rand.Reader)
 	r.must(err)
@@ -126,7 +124,12 @@ func (r *rig) start() {
 		Dir: r.dir + "/views", Store: r.store, Fanout: fanout, Secrets: r.vault, Logger: zerolog.Nop(), Now: time.Now,
 	})
 	r.must(err)
-	r.close = []func() error{views.Close, r.store.Close, r.server.Close}
+	r.close = []func() error{views.Close}
+	if r.cluster { // the next node need not wait until this one is gone
+		r.close = append(r.close, func() error { return r.store.Leave(ctx) }, r.store.Close)
+	} else {
+		r.close = append(r.close, r.store.Close, r.server.Close)
+	}
 	c := r.config
 	c.Store, c.Fanout, c.Secrets, c.Views, c.Now, c.Random = r.store, fanout, r.vault, views, time.Now, rand.Reader
 	if r.views != nil {
@@ -152,6 +155,22 @@ func (r *rig) start() {
 		}
 		return fanout.Run(ctx)
 	})
+}
+
+// startServers starts the server of the log, or the cluster before the first start.
+func (r *rig) startServers() {
+	r.t.Helper()
+	switch {
+	case !r.cluster:
+		var err error
+		r.server, err = embedded.Start(embedded.Config{Dir: r.dir + "/events", Name: "test"})
+		r.must(err)
+		r.log = eventstoretest.Config(r.server)
+	case r.log.External.URL == "":
+		r.log = eventstoretest.Cluster(r.t)
+		r.t.Cleanup(r.stop) // before the servers stop
+	}
+	r.log.Shards, r.log.Now, r.log.ReadTimeout = r.shards, r.now, patience
 }
 
 func (r *rig) run(loops ...func(context.Context) error) {

@@ -59,7 +59,7 @@ func (r *rig) start(t testing.TB) {
 		t.Fatal(err)
 	}
 	c := eventstoretest.Config(r.server)
-	c.Shards, c.SoleWriter, c.SegmentBytes, c.SideBytes = 3, true, 100<<10, 8<<10
+	c.Shards, c.SegmentBytes, c.SideBytes = 3, 100<<10, 8<<10
 	if r.large {
 		c.Shards, c.SegmentBytes, c.SideBytes = 0, 0, 0
 	}

@@ -61,9 +61,7 @@ func Dir(b *testing.B, n int) (dir string) {
 // Open opens the log of Dir for the benchmark's life, as the service opens its own.
 func Open(b *testing.B, n int) *engine.Store {
 	b.Helper()
-	c := eventstoretest.Config(eventstoretest.Server(b, Dir(b, n)))
-	c.SoleWriter = true
-	return eventstoretest.OpenOn(b, c)
+	return eventstoretest.Open(b, Dir(b, n))
 }
 
 func makeLog(ctx context.Context, dir string, n int) error {
@@ -71,9 +69,7 @@ func makeLog(ctx context.Context, dir string, n int) error {
 	if err != nil {
 		return err
 	}
-	c := eventstoretest.Config(server)
-	c.SoleWriter = true
-	store, err := engine.Open(ctx, c)
+	store, err := engine.Open(ctx, eventstoretest.Config(server))
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}

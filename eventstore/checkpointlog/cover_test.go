@@ -5,15 +5,13 @@ import (
 	"errors"
 	"testing"
 	"time"
-
-	"payledger/eventstore/eventstoretest"
 )
 
 // TestCover: a stop waits until the newest event has its position, however long the interval of
 // checkpoints is; without a writer, until its time is over.
 func TestCover(t *testing.T) {
 	t.Parallel()
-	s := open(t, eventstoretest.Server(t, t.TempDir()), 2, true)
+	s := open(t, 2)
 	log := s.Checkpoints()
 	if err := log.Cover(t.Context(), s.Events); err != nil {
 		t.Errorf("of a log without events: %v", err)

@@ -51,7 +51,7 @@ func grow(t *testing.T, s *engine.Store) checkpoint.Checkpoint {
 func TestKeptEdge(t *testing.T) {
 	t.Parallel()
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-	config.Shards, config.SoleWriter = 2, true
+	config.Shards = 2
 	s := eventstoretest.OpenOn(t, config)
 	signer, _, err := eventstoretest.Secrets(t, s).CheckpointSigner(t.Context())
 	if err != nil {

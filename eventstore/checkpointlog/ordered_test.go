@@ -14,7 +14,6 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
-	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
@@ -46,11 +45,15 @@ func appendTo(t testing.TB, s *engine.Store) *eventstore.Recorded {
 	return tip.Recorded
 }
 
-// open opens a store of so many shards in dir: its server's only writer, or one of two.
-func open(t testing.TB, server *embedded.Server, shards int, sole bool) *engine.Store {
+// open opens a store of so many shards on an embedded server.
+func open(t testing.TB, shards int) *engine.Store {
 	t.Helper()
-	c := eventstoretest.Config(server)
-	c.Shards, c.SoleWriter = shards, sole
+	return openOn(t, eventstoretest.Config(eventstoretest.Server(t, t.TempDir())), shards)
+}
+
+func openOn(t testing.TB, c engine.Config, shards int) *engine.Store {
+	t.Helper()
+	c.Shards = shards
 	return eventstoretest.OpenOn(t, c)
 }
 
@@ -113,11 +116,14 @@ func collect(t testing.TB, l *ordered.Log, after uint64) (events []ordered.Event
 // checkpoint, from any position on, by every store.
 func TestOrderedRead(t *testing.T) {
 	t.Parallel()
-	for name, sole := range map[string]bool{"sole writer": true, "one of two": false} {
+	for name, sole := range map[string]bool{"sole writer": true, "node of a cluster": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := eventstoretest.Server(t, t.TempDir())
-			s := open(t, server, 3, sole)
+			c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+			if !sole {
+				c = eventstoretest.Cluster(t)
+			}
+			s := openOn(t, c, 3)
 			all := map[uint64]*eventstore.Recorded{} // by number and shard
 			var mu sync.Mutex
 			checkpoints(t, s, often)
@@ -170,7 +176,7 @@ func TestOrderedRead(t *testing.T) {
 			if sole {
 				return
 			}
-			other := collect(t, ordered.New(open(t, server, 3, false)), 0)
+			other := collect(t, ordered.New(openOn(t, c, 3)), 0)
 			for i := range events {
 				if other[i].Hash != events[i].Hash {
 					t.Fatalf("the other store has another event at %d", i+1)
@@ -184,7 +190,7 @@ func TestOrderedRead(t *testing.T) {
 // receives the events of later checkpoints.
 func TestOrderedSeek(t *testing.T) {
 	t.Parallel()
-	s := open(t, eventstoretest.Server(t, t.TempDir()), 1, true)
+	s := open(t, 1)
 	const many = 300
 	for range many {
 		appendTo(t, s) // one after the other: a group each
@@ -210,7 +216,7 @@ func TestOrderedNear(t *testing.T) {
 	var now atomic.Pointer[time.Time]
 	now.Store(&first)
 	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-	c.Shards, c.SoleWriter, c.Now = 2, true, func() time.Time { return *now.Load() }
+	c.Shards, c.Now = 2, func() time.Time { return *now.Load() }
 	s := eventstoretest.OpenOn(t, c)
 	checkpoints(t, s, often)
 	const hours = 20
@@ -253,7 +259,7 @@ func TestOrderedNear(t *testing.T) {
 // checkpoints, and that a blocked follower delays no other.
 func TestOrderedFollow(t *testing.T) {
 	t.Parallel()
-	s := open(t, eventstoretest.Server(t, t.TempDir()), 2, true)
+	s := open(t, 2)
 	checkpoints(t, s, often)
 	l := ordered.New(s)
 	ctx, cancel := context.WithCancel(t.Context())

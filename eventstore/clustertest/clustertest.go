@@ -52,13 +52,7 @@ func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster 
 	c := &Cluster{}
 	routes := ports(t, n)
 	for i := range n {
-		o := &server.Options{}
-		if err := o.ProcessConfigString(fmt.Sprintf(accounts, Password)); err != nil {
-			t.Fatal(err)
-		}
-		o.ServerName, o.Host, o.Port = fmt.Sprintf("n%d", i+1), "127.0.0.1", server.RANDOM_PORT
-		o.JetStream, o.StoreDir, o.SyncAlways, o.MaxPayload = true, t.TempDir(), true, 8<<20
-		o.NoSigs, o.NoLog = true, true
+		o := Options(t, fmt.Sprintf("n%d", i+1), t.TempDir())
 		if n > 1 {
 			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: routes[i]}
 			for _, port := range routes {
@@ -72,11 +66,37 @@ func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster 
 		c.Servers = append(c.Servers, start(t, o))
 	}
 	for _, s := range c.Servers {
-		if !s.ReadyForConnections(time.Minute) {
-			t.Fatalf("server %s is not ready", s.Name())
-		}
+		ready(t, s)
 	}
 	return c
+}
+
+// Options returns the options of a server with JetStream that is in no cluster yet.
+func Options(t testing.TB, name, dir string) *server.Options {
+	t.Helper()
+	o := &server.Options{}
+	if err := o.ProcessConfigString(fmt.Sprintf(accounts, Password)); err != nil {
+		t.Fatal(err)
+	}
+	o.ServerName, o.Host, o.Port = name, "127.0.0.1", server.RANDOM_PORT
+	o.JetStream, o.StoreDir, o.SyncAlways, o.MaxPayload = true, dir, true, 8<<20
+	o.NoSigs, o.NoLog = true, true
+	return o
+}
+
+// StartServer starts one server for the test's life. It returns when the server takes connections.
+func StartServer(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	s := start(t, o)
+	ready(t, s)
+	return s
+}
+
+func ready(t testing.TB, s *server.Server) {
+	t.Helper()
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatalf("server %s is not ready", s.Name())
+	}
 }
 
 // Restart stops a server as the signal SIGUSR2 does, and starts it again with its files. It returns
@@ -86,10 +106,7 @@ func (c *Cluster) Restart(t testing.TB, i int) {
 	t.Helper()
 	c.Servers[i].LameDuckShutdown()
 	c.Servers[i].WaitForShutdown()
-	c.Servers[i] = start(t, c.options[i].Clone())
-	if !c.Servers[i].ReadyForConnections(time.Minute) {
-		t.Fatalf("server %s is not ready", c.Servers[i].Name())
-	}
+	c.Servers[i] = StartServer(t, c.options[i].Clone())
 }
 
 // Ports for routes are below those that the system gives to other listeners and connections: such a

@@ -140,7 +140,7 @@ func resetOn(t *testing.T, server *embedded.Server, seed byte, at int, after boo
 	defer die()
 	line := &lifeline{after: after, die: die}
 	config := eventstoretest.Config(server)
-	config.SoleWriter, config.Options = true, []nats.Option{line.through}
+	config.Options = []nats.Option{line.through}
 	store, err := engine.Open(ctx, config)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,6 @@ func usersPassword(t *testing.T, server *embedded.Server, owner accounts.Credent
 	t.Helper()
 	ctx := context.Background()
 	config := eventstoretest.Config(server)
-	config.SoleWriter = true
 	store, err := engine.Open(ctx, config)
 	if err != nil {
 		t.Fatal(err)

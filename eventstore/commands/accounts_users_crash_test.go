@@ -56,7 +56,7 @@ func (s staff) process(server *embedded.Server, at int, after bool, run func(*st
 	s.ctx = ctx
 	line := &lifeline{after: after, die: die}
 	config := eventstoretest.Config(server)
-	config.SoleWriter, config.Options, config.Now = true, []nats.Option{line.through}, s.now
+	config.Options, config.Now = []nats.Option{line.through}, s.now
 	if s.store, err = engine.Open(ctx, config); err != nil {
 		s.t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (r *rig) start(s *service.Service, from session.State, token domain.Token) 
 // another attempt is made, and it needs another approval (§3.3, D12).
 func TestAttemptRepeatedAfterApproval(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	s := r.NewNode(t, time.Minute, nil).Service
 	for _, number := range []string{commandstest.ApprovedCard, "4000000000003220", commandstest.ChallengeCard, "4000000000000002"} {
 		from := r.Opened(s, session.Fields{CustomerID: "customer-1", ApprovalMode: session.ApprovalManual})
@@ -57,7 +57,7 @@ func TestAttemptRepeatedAfterApproval(t *testing.T) {
 // is not made yet, and cannot be made now.
 func TestApprovedAndNotPaidYetIsRepeated(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	s := r.NewNode(t, time.Minute, nil).Service
 	from := r.Opened(s, session.Fields{CustomerID: "customer-1", ApprovalMode: session.ApprovalManual})
 	token := r.EnteredIn(s, from, commandstest.ApprovedCard, true)
@@ -80,7 +80,7 @@ func TestApprovedAndNotPaidYetIsRepeated(t *testing.T) {
 // of an earlier one (§3.3).
 func TestAbortSparesWhatHasPaid(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	s := r.NewNode(t, time.Minute, nil).Service
 	from := r.Opened(s, session.Fields{CustomerID: "customer-1", ApprovalMode: session.ApprovalManual})
 	paid, other := r.EnteredIn(s, from, commandstest.ApprovedCard, true), r.TokenIn(s, from, commandstest.ApprovedCard)
@@ -109,7 +109,7 @@ func TestAbortSparesWhatHasPaid(t *testing.T) {
 // can be approved, and no other (§2.5).
 func TestStartCrashes(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	healthy := r.NewNode(t, time.Minute, nil)
 	for i, e := range []string{"attempt.created", "attempt.aborted", "instrument.invalidated", "session.attempt_started"} {
 		for j, w := range commandstest.AppendModes {
@@ -190,7 +190,7 @@ func (r *rig) approvesOne(healthy *service.Service, from session.State, tokens [
 // any customer, between an approval and its payment (D5, §3.3).
 func TestApprovalHeedsNoLaterVaulting(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	healthy := r.NewNode(t, time.Minute, nil)
 	for _, in := range []instruments.VaultInput{{CustomerID: "customer-9"}, {CustomerID: "customer-9", Verify: true}} {
 		a := r.Asked(healthy.Service)
@@ -221,7 +221,7 @@ func TestApprovalHeedsNoLaterVaulting(t *testing.T) {
 // accepts another attempt (§3.3).
 func TestApprovalThatCannotBePaid(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	healthy := r.NewNode(t, time.Minute, nil)
 	for i, e := range []string{"payment.key_claimed", "attempt.refused"} {
 		for j, w := range commandstest.AppendModes {

@@ -57,7 +57,7 @@ func (r *rig) consistent(id domain.AttemptID) {
 // repeat returns the one outcome (§3.3, D5).
 func TestApprovalCrashes(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	healthy := r.NewNode(t, time.Minute, nil)
 	for what, effects := range map[string][]string{
 		"approve": {"attempt.approved", "instrument.used", "payment.created", commandstest.Authorize, "payment.authorized", "attempt.completed"},
@@ -137,7 +137,7 @@ func TestApprovedTerms(t *testing.T) {
 		later  time.Duration
 		status payment.Status
 	}{{0, payment.StatusAuthorized}, {2 * time.Hour, payment.StatusFailed}} {
-		r := newRigFor(t, false)
+		r := newCluster(t)
 		healthy := r.NewNode(t, time.Minute, nil)
 		a := r.Asked(healthy.Service)
 		r.Dies("instrument.used", commandstest.CrashBefore, func(n *commandstest.Node) error {
@@ -199,7 +199,7 @@ var attemptModel = porcupine.Model{
 // the first decides, and every answer and every read fits (§3.3).
 func TestDecisionsAreLinearizable(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	nodes := r.TwoNodes()
 	random := commandstest.Seeded(t)
 	const attempts, clients, requests = 12, 6, 4

@@ -89,7 +89,7 @@ func TestErasureRewritesLittle(t *testing.T) {
 func TestErasureCrashes(t *testing.T) {
 	t.Parallel()
 	const cards = 2
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	other := r.Service(nil)
 	recorded, crashes := 0, 0
 	for finished := false; !finished; {

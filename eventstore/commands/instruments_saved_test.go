@@ -151,7 +151,7 @@ func (r *rig) good(from session.State) (good int, all []instrument.State) {
 // stays; the node of the other one deletes it, and says so.
 func TestSavedOnTwoNodes(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	nodes := r.TwoNodes()
 	from := r.zen(nodes[0].Service, instruments.SavedPerSession-1)
 	var found, saving sync.WaitGroup
@@ -190,7 +190,7 @@ func TestSavedCardAboveTheLimitAfterACrash(t *testing.T) {
 	for effect, mode := range map[string]commandstest.FailureMode{"instrument.tokenized": commandstest.CrashAfter, "instrument.deleted": commandstest.CrashBefore} {
 		t.Run(effect, func(t *testing.T) {
 			t.Parallel()
-			r := newRigFor(t, false)
+			r := newCluster(t)
 			s := r.Service(nil)
 			from := r.zen(s, instruments.SavedPerSession-1)
 			r.Dies(effect, mode, func(n *commandstest.Node) error {
@@ -253,7 +253,7 @@ func (k *knows) SavedCards(ctx context.Context, of commands.SavedCards) ([]comma
 // that the card is saved: the cleaner, which knows all of them, does not delete it.
 func TestSavedBeforeTheCustomerChanged(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	s := r.Service(nil)
 	from := r.zen(s, instruments.SavedPerSession)
 	shard := func(customer string) int {
@@ -290,7 +290,7 @@ func TestSavedBeforeTheCustomerChanged(t *testing.T) {
 // is repeated.
 func TestPaidCardWithoutACount(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	s := r.Service(nil)
 	from := r.Opened(s, session.Fields{CustomerID: "customer-1"})
 	paid, unused := r.EnteredIn(s, from, commandstest.ApprovedCard, true), r.EnteredIn(s, from, commandstest.ApprovedCard, true)

@@ -78,7 +78,7 @@ func TestVaultedAfterTheTokenExpired(t *testing.T) {
 // end of the client token still has its card (D15).
 func TestReroutedAfterTheTokenExpired(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	token := r.TokenOf(r.NewNode(t, time.Minute, nil).Service, commandstest.FallbackCard)
 	dying := r.NewNode(t, time.Minute, commandstest.NewFault(commandstest.Authorize, commandstest.CrashAfter))
 	r.Ahead.Store(int64(59 * time.Minute))
@@ -104,7 +104,7 @@ func TestReroutedAfterTheTokenExpired(t *testing.T) {
 // token's end, but not for ever. An unused card ends with its token (D12).
 func TestCardOfAnEndlessPayment(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	n := r.NewNode(t, time.Minute, commandstest.NewFault(commandstest.Authorize, commandstest.Never))
 	used, unused := r.TokenOf(n.Service, commandstest.ApprovedCard), r.TokenOf(n.Service, commandstest.ApprovedCard)
 	given := n.UntilFault(func() error {
@@ -136,7 +136,7 @@ func TestCardOfAnEndlessPayment(t *testing.T) {
 func TestVaultedThenCrashed(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]bool{"in its minute": false, "by itself": true} {
-		r := newRigFor(t, false)
+		r := newCluster(t)
 		healthy := r.NewNode(t, time.Minute, nil)
 		token := r.TokenOf(healthy.Service, commandstest.ApprovedCard)
 		if late {
@@ -278,7 +278,7 @@ func TestNoBearerInTheLog(t *testing.T) {
 // run of the recovery, without a repeat of the request and without a restart (D5.13).
 func TestDestroyedLater(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	tokens := r.saved(r.Service(nil), "ada", 1)
 	fault := commandstest.NewNthFault(commandstest.AnyWrite, -1, commandstest.LostBefore)
 	n := r.NewNode(t, time.Minute, fault)

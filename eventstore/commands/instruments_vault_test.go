@@ -152,7 +152,7 @@ func TestVaultingCrashes(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s: %s %s", name, e, w), func(t *testing.T) {
 					t.Parallel()
-					r := newRigFor(t, false) // the cleaner sees to every card that it finds
+					r := newCluster(t) // the cleaner sees to every card that it finds
 					healthy := r.NewNode(t, time.Minute, nil)
 					token := r.TokenOf(healthy.Service, commandstest.ApprovedCard)
 					n := r.NewNode(t, time.Minute, commandstest.NewFault(e, w))

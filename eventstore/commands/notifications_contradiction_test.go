@@ -99,7 +99,7 @@ func (r *rig) givesUp(id domain.PaymentID) {
 // recorded once, however many nodes receive the notification, also after a crash.
 func TestLateNotice(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	nodes := []*service.Service{r.Logging(&commandstest.Logbook{}), r.Logging(&commandstest.Logbook{})}
 	p := r.Pay(nodes[0], "4000000000003220")
 	nodes[0].Close() // without it no process asks for the result

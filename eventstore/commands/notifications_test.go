@@ -93,7 +93,7 @@ func TestNoticeBeforePayment(t *testing.T) {
 // dispute.
 func TestNoticeAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	known := &atomic.Bool{}
 	known.Store(true)
 	nodes := []*service.Service{r.InboxService(known), r.InboxService(known)}

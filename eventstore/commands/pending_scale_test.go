@@ -77,7 +77,7 @@ type node struct {
 func newNode(t *testing.T) *node {
 	t.Helper()
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-	config.SoleWriter, config.Memory = true, 64<<20
+	config.Memory = 64 << 20
 	n := &node{store: eventstoretest.OpenOn(t, config)}
 	fanout := eventstore.NewFanout(n.store)
 	var err error

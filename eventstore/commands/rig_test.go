@@ -16,8 +16,6 @@ type rig struct{ *commandstest.Rig }
 
 func newRig(t *testing.T) *rig { return &rig{commandstest.NewRig(t)} }
 
-func newRigFor(t *testing.T, soleWriter bool) *rig {
-	return &rig{commandstest.NewRigFor(t, soleWriter)}
-}
+func newCluster(t *testing.T) *rig { return &rig{commandstest.NewCluster(t)} }
 
 func (r *rig) with(t *testing.T) *rig { return &rig{r.With(t)} }

@@ -9,7 +9,6 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
-	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
@@ -29,22 +28,21 @@ func TestPutBehindDropped(t *testing.T) {
 	}
 }
 
-// dropNodes are nodes on one server, each with its own tip store on the disk.
+// dropNodes are nodes of a cluster, each with its own tip store on the disk.
 type dropNodes struct {
 	t      *testing.T
 	dir    string
-	server *embedded.Server
+	config engine.Config
 }
 
 func newDropNodes(t *testing.T) *dropNodes {
 	t.Helper()
-	dir := t.TempDir()
-	return &dropNodes{t, dir, eventstoretest.Server(t, filepath.Join(dir, "server"))}
+	return &dropNodes{t, t.TempDir(), eventstoretest.Cluster(t)}
 }
 
 func (n *dropNodes) start(node string) *engine.Store {
 	n.t.Helper()
-	c := eventstoretest.Config(n.server)
+	c := n.config
 	c.SegmentBytes, c.Tips = 64<<10, filepath.Join(n.dir, node)
 	return eventstoretest.OpenOn(n.t, c)
 }
@@ -54,7 +52,7 @@ func (n *dropNodes) rig() *dropRig {
 	n.t.Helper()
 	s := n.start("a")
 	return &dropRig{
-		t: n.t, dir: n.dir, now: time.Now(), server: n.server, store: s, d: s.Deliveries(),
+		t: n.t, dir: n.dir, now: time.Now(), store: s, d: s.Deliveries(),
 		places: map[string]uint64{}, open: map[string]bool{},
 	}
 }

@@ -49,7 +49,7 @@ func (r *dropRig) tryStart() (err error) {
 		return err
 	}
 	c := eventstoretest.Config(r.server)
-	c.SoleWriter, c.SegmentBytes, c.Now = true, 64<<10, func() time.Time { return r.now }
+	c.SegmentBytes, c.Now = 64<<10, func() time.Time { return r.now }
 	if r.store, err = engine.Open(context.Background(), c); err != nil {
 		return errors.Join(err, r.server.Close())
 	}

@@ -20,7 +20,7 @@ func TestPositionBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := eventstoretest.Config(eventstoretest.Server(t, dir))
-	c.Shards, c.SoleWriter = engine.DefaultClusterShards, true
+	c.Shards = engine.DefaultClusterShards
 	s := eventstoretest.OpenOn(t, c)
 	p, err := position.Open(t.Context(), s.Deliveries(), "workflows", c.Shards)
 	if err != nil {

@@ -185,16 +185,12 @@ func BenchmarkDeliveries(b *testing.B) {
 	}
 }
 
-// TestFollowOthers: Follow returns a record of another process once it is durable, in its order.
+// TestFollowOthers: Follow returns a record of another node once it is durable, in its order.
 func TestFollowOthers(t *testing.T) {
 	t.Parallel()
-	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	writer := eventstoretest.OpenOn(t, eventstoretest.Config(server)).Deliveries()
-	reader := eventstoretest.OpenOn(t, eventstoretest.Config(server)).Deliveries()
+	c := eventstoretest.Cluster(t)
+	writer := eventstoretest.OpenOn(t, c).Deliveries()
+	reader := eventstoretest.OpenOn(t, c).Deliveries()
 	ctx := context.Background()
 	next := func(from uint64) (seen deliverylog.Record) {
 		t.Helper()

@@ -36,9 +36,6 @@ type Config struct {
 	// Unsynced lets the server acknowledge writes before they are on the disk. A restore syncs the
 	// whole folder at its end.
 	Unsynced bool
-	// Options, if set, changes the server's options (tests), for example to open a port or to join
-	// a cluster. It gets a *server.Options of nats-server.
-	Options func(native any)
 }
 
 // Server is a JetStream server inside this process: every write is synced before it is
@@ -99,10 +96,8 @@ func (s *Server) start(c Config) error {
 	if err := archive.CheckFormat(c.Dir); err != nil { // before anything changes the folder
 		return err
 	}
-	if opts.Cluster.Name == "" { // a cluster repairs a damaged replica itself
-		if err := archive.Inspect(c.Dir); err != nil {
-			return err
-		}
+	if err := archive.Inspect(c.Dir); err != nil {
+		return err
 	}
 	if err := folder.Repair(streamsFolder(c.Dir)); err != nil {
 		return err
@@ -144,9 +139,6 @@ func options(s *Server, c Config) (*server.Options, error) {
 	opts.AuthTimeout = connectTimeout.Seconds()
 	opts.NoSigs = true
 	opts.NoLog = true
-	if c.Options != nil {
-		c.Options(opts)
-	}
 	return opts, nil
 }
 
@@ -156,9 +148,6 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	own := append(jetapi.Options(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
 	return jetapi.Connect("", append(own, opts...)...)
 }
-
-// Native returns the NATS server, a *server.Server, and the service user's password (tests).
-func (s *Server) Native() (ns any, password string) { return s.ns, s.password }
 
 // Close stops the server. Every acknowledged message is on the disk when Close returns.
 func (s *Server) Close() error {

@@ -99,7 +99,6 @@ func openBench(b *testing.B, dir string) (*engine.Store, func()) {
 		b.Fatal(err)
 	}
 	c := eventstoretest.Config(server)
-	c.SoleWriter = true // as the service runs alone
 	s, err := engine.Open(b.Context(), c)
 	if err != nil {
 		b.Fatal(err)

@@ -21,7 +21,6 @@ func TestCheckpointAlreadyStored(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-	config.SoleWriter = true
 	s := eventstoretest.OpenOn(t, config)
 	signer, _, err := eventstoretest.Secrets(t, s).CheckpointSigner(ctx)
 	if err != nil {
@@ -76,7 +75,6 @@ func TestCheckpointAlreadyStored(t *testing.T) {
 func TestCheckpointOfSickLog(t *testing.T) {
 	t.Parallel()
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-	config.SoleWriter = true
 	s := eventstoretest.OpenOn(t, config)
 	eventstoretest.Secrets(t, s) // before appends are refused
 	r := mustAdd(t, s, newKey(), added{}).Recorded
@@ -104,7 +102,9 @@ func TestDamagedCheckpoints(t *testing.T) {
 			t.Parallel()
 			ctx := testContext(t)
 			config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-			config.SoleWriter = sole
+			if !sole {
+				config = eventstoretest.Cluster(t)
+			}
 			s := eventstoretest.OpenOn(t, config)
 			w := startCheckpointer(t, s)
 			r := mustAdd(t, s, newKey(), added{}).Recorded

@@ -30,7 +30,7 @@ func TestCheckpointSegments(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := eventstoretest.Config(server)
-		c.Shards, c.SoleWriter, c.SegmentBytes = 2, true, segment
+		c.Shards, c.SegmentBytes = 2, segment
 		s, err := engine.Open(context.Background(), c)
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func TestCheckpointBytesADay(t *testing.T) {
 	const shards, checkpoints, perDay = 8, 512, 24 * 60 * 60
 	server := eventstoretest.Server(t, t.TempDir())
 	c := eventstoretest.Config(server)
-	c.Shards, c.SoleWriter = shards, true
+	c.Shards = shards
 	s := eventstoretest.OpenOn(t, c)
 	signature := "— payledger " + base64.StdEncoding.EncodeToString(make([]byte, 68)) + "\n"
 	for i := range checkpoints {

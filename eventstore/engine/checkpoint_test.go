@@ -142,7 +142,7 @@ func positionOf(t testing.TB, s *engine.Store, shard int, address uint64) (uint6
 // After a restart the order is the same.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
-	r := single(t, 3)
+	r := cluster(t, 3)
 	first, second := startCheckpointer(t, r.store()), startCheckpointer(t, r.other())
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -177,7 +177,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 		before[place] = position
 	}
-	again := r.reopen(t, func(*engine.Config) {}) // makes more groups
+	again := r.reopen(t, 0, func(*engine.Config) {}) // makes more groups
 	w := startCheckpointer(t, again)
 	mustAdd(t, again, newKey(), added{})
 	last = w.coversNow(t, again)
@@ -194,7 +194,7 @@ func TestCheckpoints(t *testing.T) {
 // ones, and that another one does so when that node leaves.
 func TestCheckpointsOfOneNode(t *testing.T) {
 	t.Parallel()
-	r := single(t, 3)
+	r := cluster(t, 3)
 	first := checkpointEvery(t, r.store(), 400*time.Millisecond) // a node that did not wait for it would be faster
 	mustAdd(t, r.store(), newKey(), added{})
 	first.coversNow(t, r.store())
@@ -351,7 +351,7 @@ func TestBrokenCheckpoint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := single(t, 1)
+			r := sole(t, 1)
 			w := startCheckpointer(t, r.store())
 			broken.Root, broken.Signature = make([]byte, 32), "— payledger AAAA\n"
 			putCheckpoint(t, r.store(), broken, true)

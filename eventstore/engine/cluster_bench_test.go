@@ -51,12 +51,7 @@ func BenchmarkLatest(b *testing.B) {
 		}
 	}
 	b.Run("leader", func(b *testing.B) {
-		nc, err := r.nodes[0].server.Connect()
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer nc.Close()
-		api := &jetapi.Client{Conn: nc, Replicas: len(r.nodes)}
+		api := &jetapi.Client{Conn: r.connect(b, 0), Replicas: len(r.nodes)}
 		times := concurrently(b, 1, func(int) error {
 			return second(api.AtLeader(b.Context(), engine.StreamName(0), jetapi.Get{LastBySubject: "ledger.0.1"}))
 		})

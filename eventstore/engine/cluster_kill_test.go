@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"payledger/eventstore/childtest"
+	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
@@ -124,9 +125,8 @@ func (c *processes) start(t *testing.T, i int) {
 // open opens a store on a server as soon as the cluster answers.
 func (c *processes) open(t *testing.T, i int) {
 	t.Helper()
-	config := eventstoretest.Config(nil)
-	config.External.URL = c.servers[i].listen.url(c.servers[i].listen.Clients)
-	config.Shards, config.Replicas = c.shards, len(c.servers)
+	config := eventstoretest.ConfigAt(at(c.servers[i].listen.Clients))
+	config.Shards = c.shards
 	c.nodes[i].store = openWhenReady(t, config)
 }
 
@@ -166,6 +166,9 @@ func (c *processes) leader(t *testing.T, stream string) (leader int) {
 	return leader
 }
 
+// serverListens has the addresses of a server.
+type serverListens struct{ Clients, Cluster string }
+
 // memberConfig is the configuration of one server process.
 type memberConfig struct {
 	Dir, Name string
@@ -179,8 +182,8 @@ func runClusterServer(t *testing.T, config string) {
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
 		t.Fatal(err)
 	}
-	server := startServer(t, member(c.Dir, c.Name, c.Routes))
-	if err := json.NewEncoder(os.Stdout).Encode(listens(server)); err != nil {
+	server := clustertest.StartServer(t, member(t, c.Dir, c.Name, c.Routes))
+	if err := json.NewEncoder(os.Stdout).Encode(serverListens{server.Addr().String(), server.ClusterAddr().String()}); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)

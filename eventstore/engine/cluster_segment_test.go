@@ -15,9 +15,10 @@ import (
 func TestSegmentWithoutAServer(t *testing.T) {
 	r := cluster(t, 1)
 	for _, n := range r.nodes {
-		if err := errors.Join(n.store.Close(), n.server.Close()); err != nil {
+		if err := n.store.Close(); err != nil {
 			t.Fatal(err)
 		}
+		n.stop()
 	}
 	r.start(t, 0)
 	r.start(t, 1)

@@ -12,7 +12,6 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/engine"
-	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
 
@@ -163,7 +162,7 @@ func testCutOffReplica(t *testing.T, r *rig) {
 func testCutOffLeader(t *testing.T, r *rig) {
 	leader := -1
 	eventually(t, time.Minute, "the cluster has a leader", func() error {
-		if leader = slices.IndexFunc(r.nodes, func(n *node) bool { return leadsAll(n.server) }); leader < 0 {
+		if leader = slices.IndexFunc(r.nodes, func(n *node) bool { return n.member.JetStreamIsLeader() }); leader < 0 {
 			return errors.New("none")
 		}
 		return nil
@@ -179,13 +178,13 @@ func testCutOffLeader(t *testing.T, r *rig) {
 	r.silence(leader)
 	others := slices.Delete(slices.Clone(r.nodes), leader, leader+1)
 	eventually(t, time.Minute, "the others have a leader", func() error {
-		if slices.ContainsFunc(others, func(n *node) bool { return leads(n.server, engine.StreamName(0)) }) {
+		if slices.ContainsFunc(others, func(n *node) bool { return leads(n.member, engine.StreamName(0)) }) {
 			return nil
 		}
 		return errors.New("none")
 	})
 	eventually(t, time.Minute, "the new leader takes an event", func() error { return second(add(t, far, key, added{N: 1})) })
-	t.Logf("the silent leader leads: %t", leads(r.nodes[leader].server, engine.StreamName(0)))
+	t.Logf("the silent leader leads: %t", leads(r.nodes[leader].member, engine.StreamName(0)))
 	errEarly := errors.New("too early")
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -221,13 +220,14 @@ func testExchangedInReplica(t *testing.T, r *rig) {
 		mustAdd(t, r.nodes[leader].store, key, added{N: 1})
 	}
 	open := func(tips string) *engine.Store {
-		c := eventstoretest.Config(r.nodes[leader].server)
-		c.Shards, c.Replicas, c.Tips = r.shards, len(r.nodes), tips
+		c := r.nodes[leader].config()
+		c.Shards, c.Tips = r.shards, tips
 		return openWhenReady(t, c)
 	}
-	if err := errors.Join(open(tips).Close(), n.store.Close(), n.server.Close()); err != nil {
+	if err := errors.Join(open(tips).Close(), n.store.Close()); err != nil {
 		t.Fatal(err)
 	}
+	n.stop()
 	exchange(t, n.dir, true)
 	r.start(t, bad)
 	r.moveLeader(t, engine.StreamName(0), bad) // a leader answers Direct Gets at once, and goes on

@@ -137,11 +137,8 @@ func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 			return s.Load(ctx, key, eventstore.Latest)
 		},
 	}
-	if s.embedded != nil {
-		running.Dir = s.embedded.Folder()
-	}
-	if s.embedded != nil && s.replicas <= 1 {
-		running.Inspect = s.scrubAll
+	if s.sole {
+		running.Dir, running.Inspect = s.disk.Dir, s.scrubAll
 	}
 	return archive.Of(ctx, running)
 }
@@ -164,7 +161,7 @@ func (s *Store) knownDamage(damaged archive.Damaged) error {
 // The newest checkpoint of the cut covers exactly the events up to the ends. The end of SECRETS is
 // read after them.
 func (s *Store) Cut(ctx context.Context) (cut backup.Cut, err error) {
-	if s.embedded == nil || s.replicas > 1 {
+	if !s.sole {
 		return cut, errors.New("eventstore: the log of a cluster has no files in this process")
 	}
 	newest, err := s.checkpoints.EndAt(ctx, func() []uint64 { return s.ends(&cut) })

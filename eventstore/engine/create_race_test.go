@@ -23,12 +23,11 @@ func TestLogMadeMeanwhile(t *testing.T) {
 		shards int
 		works  bool
 	}{{0, true}, {3, true}, {1, false}} {
-		server := eventstoretest.Server(t, t.TempDir())
-		config := eventstoretest.Config(server)
+		config := eventstoretest.Cluster(t)
 		config.Shards = c.shards
 		config.Random = io.MultiReader(readerFunc(func([]byte) (int, error) { // the first random value is the id of the new log
-			other := eventstoretest.Config(server)
-			other.Shards = 3
+			other := config
+			other.Shards, other.Random = 3, rand.Reader
 			eventstoretest.OpenOn(t, other)
 			return 0, io.EOF
 		}), rand.Reader)

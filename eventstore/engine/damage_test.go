@@ -102,7 +102,6 @@ func TestDamagedLog(t *testing.T) {
 					t.Error("the server was started")
 				}
 				config := eventstoretest.Config(server)
-				config.SoleWriter = true
 				s, err := engine.Open(testContext(t), config)
 				t.Log(err)
 				if err != nil {
@@ -131,7 +130,7 @@ func TestMissingBlockOfClosedSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := eventstoretest.Config(server)
-	c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, 17<<20
+	c.Shards, c.SegmentBytes = 1, 17<<20
 	s, err := engine.Open(testContext(t), c)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +169,7 @@ func TestMissingBlockOfClosedSegment(t *testing.T) {
 				t.Error("the server was started")
 			}
 			c := eventstoretest.Config(server)
-			c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, 17<<20
+			c.Shards, c.SegmentBytes = 1, 17<<20
 			s, err := engine.Open(testContext(t), c)
 			if err == nil {
 				t.Error("it was opened")
@@ -238,7 +237,7 @@ func fill(t *testing.T, dir string) (all []*eventstore.Recorded) {
 		t.Fatal(err)
 	}
 	c := eventstoretest.Config(server)
-	c.Shards, c.SoleWriter = 2, true
+	c.Shards = 2
 	s, err := engine.Open(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +324,7 @@ func edit(t *testing.T, file string, change func([]byte) []byte) {
 // events, too.
 func TestLogShorterThanReader(t *testing.T) {
 	t.Parallel()
-	s := single(t, 2).store()
+	s := sole(t, 2).store()
 	last := mustAdd(t, s, keyIn(s, 1), added{}).Recorded.Seq
 	ctx := testContext(t)
 	if err := s.CheckReader(ctx, "reader", []uint64{0, last}); err != nil {
@@ -390,7 +389,7 @@ func TestMisledServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := eventstoretest.Config(server)
-		c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, 17<<20
+		c.Shards, c.SegmentBytes = 1, 17<<20
 		s, err = engine.Open(testContext(t), c)
 		if err != nil {
 			t.Fatal(errors.Join(err, server.Close()))

@@ -38,8 +38,8 @@ func TestDeliveryLostAck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachWriter(t, func(t *testing.T, _ *embedded.Server, s *engine.Store, p *proxy, _ <-chan struct{}) {
-				d := s.Deliveries()
+			eachWriter(t, func(t *testing.T, f far, s *engine.Store) {
+				d, p := s.Deliveries(), f.proxy
 				ctx := context.Background()
 				for _, n := range []int{1, 200} {
 					var once sync.Once
@@ -151,7 +151,6 @@ func TestWaiting(t *testing.T) {
 			}
 			defer func() { _ = server.Close() }()
 			c := eventstoretest.Config(server)
-			c.SoleWriter = true
 			store, err := engine.Open(ctx, c)
 			if err != nil {
 				t.Fatal(err)

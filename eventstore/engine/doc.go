@@ -19,8 +19,8 @@
 //	   │                            │  there: requeue ─────┘
 //	   │                            ├─ the time is over: giveUp: ErrUnknown
 //	   │                            └─ the group is there: foundInLog;
-//	   │                               on one replica it waits until
-//	   │        ┌──────────────────────a later group is stored
+//	   │                               on an embedded server it waits
+//	   │        ┌──────────────────────until a later group is stored
 //	   ▼        ▼
 //	   applyAcknowledged, apply: head grows, the callers get nil,      send.go, shard.go
 //	   readers see the group
@@ -28,8 +28,9 @@
 //	   the tip store has its events                                    recover.go
 //
 // A group of another process comes by the tail (subscribe.go: tail; shard.go: accept), or when a
-// group of this process found its place taken. On several replicas it is applied at once: a quorum
-// has committed it. On one replica it waits as a flight until a later group is stored.
+// group of this process found its place taken. It is applied at once: a quorum has committed it. On
+// an embedded server only this process appends. There a group of this process whose outcome stayed
+// unknown may be found so; it waits as a flight until a later group is stored.
 //
 // # A group without a clear outcome
 //
@@ -52,8 +53,8 @@
 //	orphan, not stored, no copy was silent    it can never be stored: its drafts return      requeue
 //	                                          to the queue
 //	orphan, a copy was silent                 it may still arrive: Fatal; ErrUnknown         stop
-//	place: this group, several replicas       it is stored                                   foundInLog
-//	place: this group, one replica            it waits for the acknowledgement of a later    foundInLog, expire
+//	place: this group, in a cluster           it is stored                                   foundInLog
+//	place: this group, embedded server        it waits for the acknowledgement of a later    foundInLog, expire
 //	                                          group; after 15 s its callers get ErrUnknown
 //	place: another group, which is not a      the shard is damaged; ErrRefused               superseded
 //	  doubted one; this is the sole writer
@@ -62,9 +63,9 @@
 //	place: no well-formed group               the shard is damaged; ErrUnknown               lookUp
 //	place: nothing, or it cannot be read:
 //	  a copy was silent, the server is        the disk is lost: Fatal; ErrUnknown            timedOut, stop
-//	    embedded with one replica, and the
-//	    group is older than PublishTimeout
-//	    and ReadTimeout (8 s)
+//	    embedded, and the group is older
+//	    than PublishTimeout and ReadTimeout
+//	    (8 s)
 //	  the group is older than 15 s            ErrUnknown; the group is doubted               timedOut, giveUp
 //	  nothing is there, the shard stopped     ErrUnknown                                     sendAgain
 //	  nothing is there                        the same bytes are sent again                  sendAgain

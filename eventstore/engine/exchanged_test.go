@@ -28,43 +28,43 @@ import (
 
 // TestExchangedGroup: no reader gets a group that was exchanged while no server ran, although all
 // of its own hashes are right: the group after it names another one. It is in a closed segment,
-// which a start does not read. The readers read it alone, as the last one, and in order. With
-// replicas, the leader has it.
+// which a start does not read. The readers read it alone, as the last one, and in order. In a
+// cluster all servers have it.
 func TestExchangedGroup(t *testing.T) {
 	t.Parallel()
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
 	for _, segment := range []int64{1, 600} {
-		exchangedGroup(t, segment, false)
+		exchangedGroup(t, segment, sole(t, 1))
 	}
-	exchangedGroup(t, 600, true)
+	exchangedGroup(t, 600, cluster(t, 1))
 }
 
-func exchangedGroup(t *testing.T, segment int64, replicated bool) {
+func exchangedGroup(t *testing.T, segment int64, r *rig) {
 	t.Helper()
-	dir := t.TempDir()
-	open := func() (s *engine.Store, end func()) {
-		server := eventstoretest.Server(t, dir)
-		c := eventstoretest.Config(server)
-		c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, segment
-		s, err := engine.Open(testContext(t), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s, func() { _ = errors.Join(s.Close(), server.Close()) }
+	for _, n := range r.nodes {
+		n.store.Close()
 	}
-	s, end := open()
+	tips, replicated := t.TempDir(), r.replicas() > 1
+	segments := func(c *engine.Config) {
+		if c.SegmentBytes = segment; replicated {
+			c.Tips = tips
+		}
+	}
+	s := r.reopen(t, 0, segments)
 	for range 9 {
 		mustAdd(t, s, keyIn(s, 0), added{Who: "someone"})
 	}
-	end()
-	exchange(t, dir, false)
-	s, end = open()
-	defer end()
-	if replicated {
-		s.Replicate()
+	s.Close()
+	for _, n := range r.nodes {
+		n.stop()
+		exchange(t, n.dir, false)
 	}
+	for i := range r.nodes {
+		r.start(t, i)
+	}
+	s = r.reopen(t, 0, segments)
 	served := errors.New("the exchanged group is served")
 	for name, read := range map[string]func() error{
 		"in order": func() error {
@@ -134,8 +134,7 @@ func TestExchangedInReplica(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	s := openOne(t)
-	s.Replicate()
+	s := cluster(t, 1).store()
 	key := keyIn(s, 0)
 	for range 4 {
 		mustAdd(t, s, key, added{Who: "someone"})
@@ -244,7 +243,7 @@ func TestGroupsAreCachedOnce(t *testing.T) {
 func TestSecretInReplica(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
-	r := single(t, 1)
+	r := cluster(t, 1)
 	here, there := r.store(), r.other()
 	card := secrets.CardRef{Account: "acct", Token: domain.Token(newKey().ID), TokenizedAt: here.Now()}
 	if err := eventstoretest.Secrets(t, here).PutCard(ctx, card, processor.Card{Number: "4111111111111111"}, here.Now().Add(time.Hour)); err != nil {
@@ -275,7 +274,6 @@ func TestSecretInReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = replica.Unsubscribe() }()
-	there.Replicate()
 	if _, err := eventstoretest.Secrets(t, there).Card(ctx, card, here.Now()); err != nil {
 		t.Error(err)
 	}
@@ -342,7 +340,7 @@ func TestForgedEvent(t *testing.T) {
 func openOne(t *testing.T) *engine.Store {
 	t.Helper()
 	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-	c.Shards, c.SoleWriter = 1, true
+	c.Shards = 1
 	return eventstoretest.OpenOn(t, c)
 }
 

@@ -40,7 +40,7 @@ func (s *Store) ExecuteUntyped(ctx context.Context, c eventstore.Command) (event
 	if c.On != nil {
 		return command{c, s}.execute(ctx, *c.On, false)
 	}
-	latest := !s.readsMayBeStale
+	latest := s.sole
 	loaded, err := s.LoadUntyped(ctx, c.Aggregate, c.Key, eventstore.Applied)
 	if err != nil {
 		return loaded, err

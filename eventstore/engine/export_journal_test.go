@@ -224,9 +224,6 @@ func (s *Store) Forge(g *format.Group, change func(*format.Group)) format.Hash {
 	return forged.Hash
 }
 
-// Replicate makes the store treat its log as one on several replicas, of which Forge changes one.
-func (s *Store) Replicate() { s.replicas, s.api.Replicas = 3, 3 }
-
 // StartAgain reads the end of a shard as a start does, which has applied no group yet: the last
 // group, and the end that the tip store has applied.
 func (s *Store) StartAgain(ctx context.Context, shard int) (applied, last format.Hash, err error) {

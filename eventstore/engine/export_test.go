@@ -109,8 +109,5 @@ func NewTips(capacity int) *cache.Cache[format.Key, *format.Recorded] { return n
 // Weight estimates the memory that the parts moved out of a state take, in bytes.
 func Weight(state any) int { return (&format.Recorded{}).WithState(state).Weight() }
 
-// SetLease replaces the lease of this node; its loads may be stale from now on, as on replicas.
-func (s *Store) SetLease(lease func() error) {
-	s.readsMayBeStale = true
-	s.lease.Store(&lease)
-}
+// SetLease replaces the lease of this node.
+func (s *Store) SetLease(lease func() error) { s.lease.Store(&lease) }

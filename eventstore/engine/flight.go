@@ -54,7 +54,7 @@ const (
 
 // beyond has the groups of a shard beyond head, in the order of their places: first those that were
 // read from the log, then those that were sent. A later acknowledgement covers the groups that were
-// read. On several replicas a group that is read is durable, and is applied at once.
+// read. In a cluster a group that is read is durable, and is applied at once.
 type beyond struct {
 	front     format.Head // the end of the shard if all of them are stored
 	read      []*flight
@@ -106,7 +106,7 @@ func (b *beyond) saw(g *format.Group) {
 	b.front = g.After(b.front)
 }
 
-// addRead adds a group of another process, which was read from the log.
+// addRead adds a group without callers, which was read from the log.
 func (b *beyond) addRead(g *format.Group) {
 	b.read = append(b.read, &flight{g: g})
 	for _, r := range g.Frames {
@@ -172,36 +172,6 @@ func (b *beyond) drop(head format.Head) {
 	if b.building != nil {
 		b.building.orphan = true
 	}
-}
-
-// awaited reports whether callers wait for the acknowledgement of a group that follows those that
-// were read.
-func (b *beyond) awaited() bool {
-	for _, f := range b.read {
-		if f.awaited {
-			return true
-		}
-	}
-	return false
-}
-
-// lastRead returns the last group that was read; 0: none.
-func (b *beyond) lastRead() uint64 {
-	if len(b.read) == 0 {
-		return 0
-	}
-	return b.read[len(b.read)-1].g.Seq
-}
-
-// lastEvents returns the last group with events that was read; nothing waits for groups without
-// events.
-func (b *beyond) lastEvents() uint64 {
-	for i := len(b.read) - 1; i >= 0; i-- {
-		if len(b.read[i].g.Frames) > 0 {
-			return b.read[i].g.Seq
-		}
-	}
-	return 0
 }
 
 // tip returns the newest event of an aggregate in the groups that were read; nil: none.

@@ -150,7 +150,7 @@ func withLine(frame []byte, name, value string) []byte {
 // recorded as spaces, and the recorded text is hashed.
 func TestControlCharacters(t *testing.T) {
 	t.Parallel()
-	s := single(t, 1).store()
+	s := sole(t, 1).store()
 	key := newKey()
 	meta := newMeta(t, s)
 	meta.Actor = "key:a\nLedger-Hash:00\r\n\x00\t\x7fb\xffü"

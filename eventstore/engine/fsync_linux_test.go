@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/childtest"
 	"payledger/eventstore/engine"
@@ -26,8 +25,8 @@ import (
 
 // These variables of the environment make the test binary a child process whose disk fails.
 const (
-	fsyncDir  = "PAYLEDGER_TEST_FSYNC_DIR"
-	fsyncCase = "PAYLEDGER_TEST_FSYNC_CASE"
+	fsyncDir    = "PAYLEDGER_TEST_FSYNC_DIR"
+	fsyncTarget = "PAYLEDGER_TEST_FSYNC_TARGET"
 )
 
 // sickDisk is the child's report.
@@ -45,9 +44,8 @@ type sickDisk struct {
 // nothing else to do.
 const sickMost = 2 * time.Minute
 
-// sickCase has the aggregates that the child appends to when its disk fails, and whether it is the
-// only writer, as in production.
-type sickCase struct{ Target, Writer string }
+// sickTargets are the aggregates that a child appends to when its disk fails.
+var sickTargets = []string{"known aggregate", "new aggregate"}
 
 // TestFsyncFails checks an embedded server whose fsync fails (EIO for every fsync and fdatasync of
 // a child process): no append succeeds, no reader gets an unacknowledged event, and the log demands
@@ -61,19 +59,15 @@ func TestFsyncFails(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	cases := []sickCase{{"known aggregate", "sole writer"}, {"new aggregate", "sole writer"}, {"known aggregate", "one of several"}, {"new aggregate", "one of several"}}
-	if seedtest.Sampled() { // each target and each writer once
-		cases = cases[1:3]
-	}
-	dirs, results := make([]string, len(cases)), make([]sickDisk, len(cases))
+	dirs, results := make([]string, len(sickTargets)), make([]sickDisk, len(sickTargets))
 	var children sync.WaitGroup
-	for i, c := range cases { // all at once: a child mostly waits for its deadlines
+	for i, target := range sickTargets { // all at once: a child mostly waits for its deadlines
 		dirs[i] = t.TempDir()
-		children.Go(func() { results[i] = sickChild(t, dirs[i], c) })
+		children.Go(func() { results[i] = sickChild(t, dirs[i], target) })
 	}
 	children.Wait()
-	for i, c := range cases {
-		t.Run(c.Target+" "+c.Writer, func(t *testing.T) {
+	for i, target := range sickTargets {
+		t.Run(target, func(t *testing.T) {
 			dir, result := dirs[i], results[i]
 			if result.Succeeded || !result.Unknown {
 				t.Errorf("the append ended with: success %t, %s", result.Succeeded, result.Error)
@@ -90,14 +84,10 @@ func TestFsyncFails(t *testing.T) {
 	}
 }
 
-func sickChild(t *testing.T, dir string, c sickCase) (result sickDisk) {
+func sickChild(t *testing.T, dir, target string) (result sickDisk) {
 	t.Helper()
-	name, err := json.Marshal(c)
-	if err != nil {
-		t.Error(err)
-	}
 	child := childtest.Tied(exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFsyncFails$", "-test.count=1", "-test.timeout=5m"))
-	child.Env = append(os.Environ(), fsyncDir+"="+dir, fsyncCase+"="+string(name))
+	child.Env = append(os.Environ(), fsyncDir+"="+dir, fsyncTarget+"="+target)
 	output, err := child.Output()
 	line, _, _ := bytes.Cut(output, []byte("\n"))
 	if err != nil || json.Unmarshal(line, &result) != nil {
@@ -111,7 +101,6 @@ func checkAfterSickDisk(t *testing.T, dir string, result sickDisk) {
 	t.Helper()
 	key := result.Key
 	c := eventstoretest.Config(eventstoretest.Server(t, dir))
-	c.SoleWriter = true
 	s := eventstoretest.OpenOn(t, c)
 	events, err := s.History(testContext(t), key)
 	if err != nil {
@@ -144,17 +133,12 @@ func checkAfterSickDisk(t *testing.T, dir string, result sickDisk) {
 // runSickDisk is the child: it reports on its first line of output and ends without closing
 // anything.
 func runSickDisk(t *testing.T) {
-	var c sickCase
-	if err := json.Unmarshal([]byte(os.Getenv(fsyncCase)), &c); err != nil {
-		t.Fatal(err)
-	}
 	config := eventstoretest.Config(eventstoretest.Server(t, os.Getenv(fsyncDir)))
 	config.ReadTimeout = 10 * time.Second // the stop comes after 13 s
-	writers[c.Writer](&config)
 	s := eventstoretest.OpenOn(t, config)
 	key := newKey()
 	target := key
-	if c.Target == "new aggregate" {
+	if os.Getenv(fsyncTarget) == "new aggregate" {
 		target = keyIn(s, s.ShardOf(key))
 	}
 	result := sickDisk{Key: key, Target: target}

@@ -118,10 +118,10 @@ func (h *shard) expected(seq uint64) expected {
 }
 
 // groupUnnamed is Group without the check that the group has the hash that the group after it
-// names: the caller checks its event. On several replicas it has the check, because the leader may
-// have another group than the replica that answered.
+// names: the caller checks its event. In a cluster it has the check, because the leader may have
+// another group than the replica that answered.
 func (h *shard) groupUnnamed(ctx context.Context, seq uint64) (*format.Group, error) {
-	if h.s.replicas > 1 {
+	if !h.s.sole {
 		return h.Group(ctx, seq)
 	}
 	if gs := h.from(seq); len(gs) > 0 {
@@ -146,7 +146,7 @@ func (h *shard) readAhead(ctx context.Context, seq uint64) (*format.Group, error
 func (h *shard) mustRead(ctx context.Context, seq uint64) (*format.Group, error) {
 	return h.untilRead(ctx, seq, func() (*format.Group, error) {
 		g, err := h.groupDirect(ctx, seq)
-		if err != nil && h.s.replicas > 1 { // a replica may be gone, or behind
+		if err != nil && !h.s.sole { // a replica may be gone, or behind
 			g, err = h.groupAtLeader(ctx, seq)
 		}
 		return g, err
@@ -171,7 +171,7 @@ func (h *shard) untilRead(ctx context.Context, seq uint64, read func() (*format.
 		case since.IsZero():
 			since = time.Now()
 		}
-		if h.s.replicas == 1 || time.Since(since) > jetapi.StaleLeader {
+		if _, there := h.segmentOf(seq); h.s.sole || !there || time.Since(since) > jetapi.StaleLeader {
 			switch dropped, lookErr := h.droppedByNow(ctx, seq); {
 			case dropped:
 				return nil, fault.ErrDropped
@@ -202,7 +202,7 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 	if end.by == nextGroup {
 		last++
 	}
-	ofLeader := end.by == nobody && h.s.replicas > 1
+	ofLeader := end.by == nobody && !h.s.sole
 	var before *format.Group // was handed over last
 	give := func(g *format.Group) error {
 		if before != nil && g.Before != before.Hash { // a replica has exchanged groups in a row, and g is the leader's
@@ -282,10 +282,10 @@ func (h *shard) nextGroups(ctx context.Context, from, last uint64, ofLeader bool
 type leaders struct{ group, next *format.Group }
 
 // exchanged returns the leader's groups at a sequence. The caller has read a group there without
-// the expected hash. On one replica that is damage, and if the leader's groups do not fit either:
-// else another replica differs from the leader.
+// the expected hash. On an embedded server that is damage, and if the leader's groups do not fit
+// either: else another replica differs from the leader.
 func (h *shard) exchanged(ctx context.Context, seq uint64, expected expected) (right leaders, err error) {
-	if h.s.replicas == 1 {
+	if h.s.sole {
 		return leaders{}, h.notNamed(seq)
 	}
 	if right.group, err = h.mustReadAtLeader(ctx, seq); err != nil {

@@ -46,12 +46,7 @@ type stranger struct {
 // newStranger connects to a node's server.
 func newStranger(t testing.TB, r *rig, name string) *stranger {
 	t.Helper()
-	nc, err := r.nodes[2].server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return &stranger{name: name, nc: nc, requests: make(chan *nats.Msg, 1024)}
+	return &stranger{name: name, nc: r.connect(t, 2), requests: make(chan *nats.Msg, 1024)}
 }
 
 // listen takes requests to the stranger.

@@ -235,11 +235,7 @@ func TestSecondWriterIsFound(t *testing.T) {
 func slipIn(t *testing.T, r *rig, shard int) {
 	t.Helper()
 	s := r.store()
-	nc, err := r.nodes[0].server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := r.connect(t, 0)
 	seq, hash, events, aggregates := s.End(shard)
 	g := engine.Group{
 		Kind: engine.KindEmpty, Shard: shard, Log: s.ID(), Seq: seq + 1, Before: hash, Events: events, Aggregates: aggregates,
@@ -254,7 +250,7 @@ func slipIn(t *testing.T, r *rig, shard int) {
 // group.
 func TestPredictedOnAnothersGroup(t *testing.T) {
 	t.Parallel()
-	l := newRawLog(t, t.TempDir(), 1)
+	l := newRawLog(t, 1)
 	h := l.shards[0]
 	l.put(t, h, l.keys(0, 1)...)
 	g := h.end
@@ -289,7 +285,7 @@ func TestGroupsThatDoNotFollow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newRawLog(t, t.TempDir(), 1)
+			l := newRawLog(t, 1)
 			h := l.shards[0]
 			keys := l.keys(0, 2)
 			l.put(t, h, keys[0])
@@ -354,21 +350,23 @@ func TestWhatWaitsGoesTogether(t *testing.T) {
 	}
 }
 
-// TestEmptyGroupsRace: two stores make sure of each other's events at the same moment: of two empty
-// groups for one place only one is stored, and the other store tries again behind it instead of
-// waiting for ever.
+// TestEmptyGroupsRace: two nodes make sure of each other's events at the same moment, by groups: of
+// two empty groups for one place only one is stored, and the other node tries again behind it
+// instead of waiting for ever.
 func TestEmptyGroupsRace(t *testing.T) {
 	t.Parallel()
-	r := single(t, 1)
+	r := cluster(t, 1)
 	for range scale(20, 60) {
 		var group sync.WaitGroup
 		for i, s := range []*engine.Store{r.store(), r.other()} {
 			group.Go(func() {
 				key := mustAdd(t, s, newKey(), added{}).Recorded.Key
-				theirs := r.nodes[1-i].store
-				for _, of := range []*engine.Store{theirs, s} {
-					if _, err := of.Load(testContext(t), key, eventstore.Latest); err != nil {
-						t.Error(err)
+				theirs := []*engine.Store{r.other(), r.store()}[i]
+				for _, least := range []eventstore.Consistency{eventstore.Latest, eventstore.Majority} {
+					for _, of := range []*engine.Store{theirs, s} {
+						if _, err := of.Load(testContext(t), key, least); err != nil {
+							t.Error(err)
+						}
 					}
 				}
 			})

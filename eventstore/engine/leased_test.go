@@ -12,7 +12,7 @@ import (
 // all nodes.
 func TestLeased(t *testing.T) {
 	t.Parallel()
-	r := single(t, 1)
+	r := cluster(t, 1)
 	s, other := r.store(), r.other()
 	key := newKey()
 	first := mustAdd(t, s, key, added{}).Recorded

@@ -194,10 +194,7 @@ func TestLeftIsFound(t *testing.T) {
 			copyTree(t, whole, dir)
 			c.change(t, dir)
 			config := eventstoretest.Config(eventstoretest.Server(t, dir))
-			config.SoleWriter, config.ReadOnly = !c.readOnly, c.readOnly
-			if c.readOnly {
-				config.Tips = tipsOf(dir)
-			}
+			config.ReadOnly = c.readOnly
 			s := eventstoretest.OpenOn(t, config)
 			long, short := *long, *short
 			long.folds, short.folds = c.name == rowsMissing, c.name == rowsMissing

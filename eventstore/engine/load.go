@@ -40,8 +40,8 @@ func (s *Store) Load(ctx context.Context, key format.Key, consistency eventstore
 	}
 	h := s.shard[s.ShardOf(key)]
 	lease := s.lease.Load()
-	leased := consistency == eventstore.Leased && lease != nil && s.readsMayBeStale && !s.majority
-	if consistency != eventstore.Applied && !leased || !s.readsMayBeStale {
+	leased := consistency == eventstore.Leased && lease != nil && !s.majority
+	if consistency != eventstore.Applied && !leased {
 		if err := h.catchUp(ctx, key); err != nil {
 			return nil, err
 		}

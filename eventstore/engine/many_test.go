@@ -152,7 +152,7 @@ func sampleTips(t testing.TB) (samples [][]tipRow) {
 	t.Helper()
 	dir := t.TempDir()
 	c := eventstoretest.Config(eventstoretest.Server(t, dir))
-	c.SoleWriter, c.Shards = true, 1
+	c.Shards = 1
 	store, err := engine.Open(testContext(t), c)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ const (
 
 // membership is what a store knows of itself among the nodes of a cluster.
 type membership struct {
-	node     string // the name of this process; "" on a log with one process, or with one replica
+	node     string // the name of this process; "" with an embedded server, and for a process that only reads
 	clock    func() ownership.Reading
 	majority bool                       // reads rest on no lease
 	others   atomic.Pointer[OtherNodes] // nil: unknown

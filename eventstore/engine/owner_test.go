@@ -161,7 +161,7 @@ func testOneFlight(t testing.TB, r *rig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.PipelineFrom(1) // on one replica a second group would leave
+	s.PipelineFrom(1) // of a sole writer a second group would leave
 	key := keyIn(s, 0)
 	done := make(chan error, 1)
 	go func() { done <- second(add(t, s, key, added{Who: "next"})) }()
@@ -289,7 +289,7 @@ func testLeave(t testing.TB, r *rig) {
 }
 
 func testDeafOwner(t testing.TB, r *rig) {
-	s := r.reopenReplica(t, 0, func(*engine.Config) {})
+	s := r.reopen(t, 0, func(*engine.Config) {})
 	eventually(t, time.Minute, "the node owns the shard", func() error {
 		for _, n := range r.nodes {
 			n.store.HandTo(0, s.Node()) // if it owns the shard
@@ -364,7 +364,7 @@ func testGuest(t testing.TB, r *rig) {
 }
 
 func testMajorityReads(t testing.TB, r *rig) {
-	s := r.reopenReplica(t, 1, func(c *engine.Config) { c.MajorityReads = true })
+	s := r.reopen(t, 1, func(c *engine.Config) { c.MajorityReads = true })
 	r.own(t, 0)
 	key := keyIn(s, 0)
 	mustAdd(t, r.store(), key, added{N: 1})

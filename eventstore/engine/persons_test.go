@@ -113,7 +113,7 @@ func TestSealDuringErasure(t *testing.T) {
 	t.Parallel()
 	const erasures, sealers = 12, 4
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-	config.Shards, config.SoleWriter = 2, true
+	config.Shards = 2
 	store := eventstoretest.OpenOn(t, config)
 	v := eventstoretest.Secrets(t, store)
 	key := secrets.PersonalKeyName("acct", "customer", "")

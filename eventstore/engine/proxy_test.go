@@ -1,20 +1,24 @@
 package engine_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 )
 
-// proxy is a TCP link that a test can damage.
+// proxy is a link that a test can damage: by TCP, or inside the process.
 type proxy struct {
 	listener net.Listener
 	mu       sync.Mutex
 	target   string
-	cut      bool                    // new connections are refused
-	silent   bool                    // no byte gets through, and no end of a connection
-	answer   func(piece []byte) bool // called with every piece on its way back: false drops it
+	inner    nats.InProcessConnProvider // inside the process
+	cut      bool                       // new connections are refused
+	silent   bool                       // no byte gets through, and no end of a connection
+	answer   func(piece []byte) bool    // called with every piece on its way back: false drops it
 	links    map[*link]bool
 }
 
@@ -39,6 +43,28 @@ func newProxy(t testing.TB, target string) *proxy {
 	return p
 }
 
+// through is the option that leads a store's connections to its embedded server through p.
+func (p *proxy) through(o *nats.Options) error {
+	p.inner, o.InProcessServer = o.InProcessServer, p
+	return nil
+}
+
+// InProcessConn makes a connection to the embedded server.
+func (p *proxy) InProcessConn() (net.Conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut {
+		return nil, errors.New("the link is cut")
+	}
+	server, err := p.inner.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	client, end := net.Pipe()
+	go p.join(end, server)
+	return client, nil
+}
+
 func (p *proxy) Addr() string { return p.listener.Addr().String() }
 
 func (p *proxy) accept() {
@@ -54,16 +80,18 @@ func (p *proxy) accept() {
 			client.Close()
 			continue
 		}
-		go p.join(client, target)
+		go func() {
+			server, err := net.Dial("tcp", target)
+			if err != nil {
+				client.Close()
+				return
+			}
+			p.join(client, server)
+		}()
 	}
 }
 
-func (p *proxy) join(client net.Conn, target string) {
-	server, err := net.Dial("tcp", target)
-	if err != nil {
-		client.Close()
-		return
-	}
+func (p *proxy) join(client, server net.Conn) {
 	l := &link{client: client, server: server}
 	p.mu.Lock()
 	if p.cut {

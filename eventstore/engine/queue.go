@@ -271,8 +271,8 @@ func (h *shard) wake(wait time.Duration) {
 	})
 }
 
-// jitter returns a random wait before an empty group.
-func jitter() time.Duration { return rand.N(emptyDelay) } //nolint:gosec // not security-relevant
+// jitter returns a random wait, so that nodes do not repeat something at the same moment.
+func jitter() time.Duration { return rand.N(100 * time.Millisecond) } //nolint:gosec // not security-relevant
 
 // wantAcknowledgedLater delays the request for an empty group. The caller holds the lock.
 func (h *shard) wantAcknowledgedLater(delay time.Duration) {

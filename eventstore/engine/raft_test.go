@@ -5,15 +5,9 @@ import (
 	_ "unsafe" // for the names below
 )
 
-// The server's Raft timings, which it makes no option of. Its own tests shorten them in the same
-// way; with the defaults (an election after 4 to 9 s) every test of a cluster would mostly wait.
+// The server's Raft timings that package clustertest leaves as they are. The server makes no
+// options of them.
 var (
-	//go:linkname minElectionTimeout github.com/nats-io/nats-server/v2/server.minElectionTimeout
-	minElectionTimeout time.Duration
-	//go:linkname maxElectionTimeout github.com/nats-io/nats-server/v2/server.maxElectionTimeout
-	maxElectionTimeout time.Duration
-	//go:linkname hbInterval github.com/nats-io/nats-server/v2/server.hbInterval
-	hbInterval time.Duration
 	//go:linkname lostQuorumInterval github.com/nats-io/nats-server/v2/server.lostQuorumInterval
 	lostQuorumInterval time.Duration
 	//go:linkname lostQuorumCheck github.com/nats-io/nats-server/v2/server.lostQuorumCheck
@@ -21,7 +15,5 @@ var (
 )
 
 func init() {
-	minElectionTimeout, maxElectionTimeout = 1500*time.Millisecond, 3500*time.Millisecond
-	hbInterval = 100 * time.Millisecond
 	lostQuorumInterval, lostQuorumCheck = 3*time.Second, 400*time.Millisecond
 }

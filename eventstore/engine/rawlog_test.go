@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore"
-	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
@@ -18,7 +17,7 @@ import (
 
 // rawLog is a log whose groups a test writes without a store, in any size.
 type rawLog struct {
-	server *embedded.Server
+	config engine.Config // of a store on it
 	nc     *nats.Conn
 	maker  *engine.Store // closed: it only knows the log's id and its shards
 	shards []*rawShard
@@ -35,12 +34,24 @@ type rawShard struct {
 	all     []*eventstore.Recorded
 }
 
-// newRawLog makes an empty log of some shards in dir.
-func newRawLog(t testing.TB, dir string, shards int) *rawLog {
+// newRawLog makes an empty log of some shards on an embedded server.
+func newRawLog(t testing.TB, shards int) *rawLog {
 	t.Helper()
-	server := eventstoretest.Server(t, dir)
-	c := eventstoretest.Config(server)
-	c.Shards, c.SoleWriter = shards, true
+	return newRawLogOn(t, eventstoretest.Config(eventstoretest.Server(t, t.TempDir())), shards)
+}
+
+// newRawLogFor makes an empty log in a cluster, or on an embedded server.
+func newRawLogFor(t testing.TB, cluster bool, shards int) *rawLog {
+	t.Helper()
+	if cluster {
+		return newRawLogOn(t, eventstoretest.Cluster(t), shards)
+	}
+	return newRawLog(t, shards)
+}
+
+func newRawLogOn(t testing.TB, c engine.Config, shards int) *rawLog {
+	t.Helper()
+	c.Shards = shards
 	s, err := engine.Open(testContext(t), c)
 	if err == nil {
 		err = s.Close()
@@ -48,12 +59,12 @@ func newRawLog(t testing.TB, dir string, shards int) *rawLog {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := server.Connect()
+	nc, err := connectBy(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	l := &rawLog{server: server, nc: nc, maker: s, began: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+	l := &rawLog{config: c, nc: nc, maker: s, began: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	for n := range shards {
 		l.shards = append(l.shards, &rawShard{n: n, segment: 1, tips: map[eventstore.Key]*eventstore.Recorded{}, end: engine.Group{
 			Shard: n, Log: s.ID(), Seq: 1, WitnessShard: (n + 1) % shards,
@@ -110,10 +121,13 @@ func (l *rawLog) closing(t testing.TB, h *rawShard) {
 func (l *rawLog) publish(t testing.TB, h *rawShard, g *engine.Group) {
 	t.Helper()
 	data := g.Encode()
-	code, err := engine.PublishGroup(testContext(t), l.nc, h.n, h.segment, g.Seq, data)
-	if err != nil || code != 0 {
-		t.Fatal(code, err)
-	}
+	eventually(t, time.Minute, "the stream has a leader", func() error {
+		code, err := engine.PublishGroup(testContext(t), l.nc, h.n, h.segment, g.Seq, data)
+		if err == nil && code != 0 || err != nil && !errors.Is(err, nats.ErrNoResponders) {
+			t.Fatal(code, err)
+		}
+		return err
+	})
 	h.end.Before, h.end.Seq = g.Hash, g.Seq+1
 	for _, r := range g.Frames {
 		h.end.Events++
@@ -155,8 +169,7 @@ func (l *rawLog) mixed(t testing.TB) {
 // open opens a store on the log.
 func (l *rawLog) open(t testing.TB, change func(*engine.Config)) *engine.Store {
 	t.Helper()
-	c := eventstoretest.Config(l.server)
-	c.SoleWriter = true
+	c := l.config
 	change(&c)
 	return eventstoretest.OpenOn(t, c)
 }
@@ -164,9 +177,7 @@ func (l *rawLog) open(t testing.TB, change func(*engine.Config)) *engine.Store {
 // refuses expects that a store on the log does not open, because the log is damaged.
 func (l *rawLog) refuses(t testing.TB) {
 	t.Helper()
-	c := eventstoretest.Config(l.server)
-	c.SoleWriter = true
-	s, err := engine.Open(testContext(t), c)
+	s, err := engine.Open(testContext(t), l.config)
 	if err == nil {
 		s.Close()
 	}

@@ -19,16 +19,18 @@ import (
 func TestReadersOfGroups(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name   string
-		change func(*engine.Config)
+		name    string
+		cluster bool
+		change  func(*engine.Config)
 	}{
-		{"sole writer", func(*engine.Config) {}},
-		{"one of several", func(c *engine.Config) { c.SoleWriter = false }},
-		{"for reading", func(c *engine.Config) { c.ReadOnly = true }},
+		{"sole writer", false, func(*engine.Config) {}},
+		{"node of a cluster", true, func(*engine.Config) {}},
+		{"for reading", false, func(c *engine.Config) { c.ReadOnly = true }},
+		{"for reading in a cluster", true, func(c *engine.Config) { c.ReadOnly = true }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			l := newRawLog(t, t.TempDir(), 2)
+			l := newRawLogFor(t, c.cluster, 2)
 			l.mixed(t)
 			s := l.open(t, c.change)
 			for _, from := range []struct {
@@ -192,7 +194,7 @@ func readFanout(t *testing.T, l *rawLog, s *engine.Store) {
 // with a fault) delays no other reader and no append, and that the fan-out still ends.
 func TestReaderThatStandsStill(t *testing.T) {
 	t.Parallel()
-	l := newRawLog(t, t.TempDir(), 2)
+	l := newRawLog(t, 2)
 	l.mixed(t)
 	l.mixed(t)
 	s := l.open(t, func(*engine.Config) {})
@@ -299,6 +301,9 @@ func readChecks(t *testing.T, l *rawLog, s *engine.Store) {
 	if n := len(l.shards[0].all) + len(l.shards[1].all); s.Events() != uint64(n) {
 		t.Errorf("%d events of %d", s.Events(), n)
 	}
+	if !s.Sole() { // a node waits until the leader cannot be an old one: TestLogShorterThanReader
+		return
+	}
 	ends[1]++
 	if err := s.CheckReader(ctx, "reader", ends); !errors.Is(err, eventstore.ErrUnhealthy) {
 		t.Errorf("a reader that is further than the log: %v", err)
@@ -309,9 +314,9 @@ func readChecks(t *testing.T, l *rawLog, s *engine.Store) {
 // empty groups are no leaves, and two checkpointers that race, or start again, make one order.
 func TestCheckpointsOfGroups(t *testing.T) {
 	t.Parallel()
-	l := newRawLog(t, t.TempDir(), 2)
+	l := newRawLogFor(t, true, 2)
 	l.mixed(t)
-	s := l.open(t, func(c *engine.Config) { c.SoleWriter = false })
+	s := l.open(t, func(*engine.Config) {})
 	first, second := startCheckpointer(t, s), startCheckpointer(t, s)
 	first.coversNow(t, s)
 	first.stop(t)

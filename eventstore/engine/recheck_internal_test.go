@@ -20,7 +20,7 @@ func openSoleOn(t *testing.T, dir string) (*Store, func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(context.Background(), Config{Server: server, Shards: 2, SoleWriter: true, Now: time.Now, Random: rand.Reader})
+	s, err := Open(context.Background(), Config{Server: server, Shards: 2, Now: time.Now, Random: rand.Reader})
 	if err != nil {
 		t.Fatal(errors.Join(err, server.Close()))
 	}

@@ -109,7 +109,7 @@ func (h *shard) loadFloor() error {
 // base returns the end of the segment before the first one, as the first group names it.
 func (h *shard) base(ctx context.Context) (format.Head, error) {
 	read := h.Group
-	if h.s.replicas > 1 { // no group before it shows that a replica has the right one
+	if !h.s.sole { // no group before it shows that a replica has the right one
 		read = h.mustReadAtLeader
 	}
 	first, err := read(ctx, h.segments.oldest().first)
@@ -225,10 +225,10 @@ func (h records) forgetGroup(g *format.Group, floor deliverylog.Floor) error {
 
 // clean removes the folders of dropped segments that a crash left while the server deleted them.
 func (h records) clean(floor deliverylog.Floor) error {
-	if h.s.embedded == nil || floor.Segment == 0 {
+	if !h.s.sole || floor.Segment == 0 {
 		return nil
 	}
-	err := folder.Remove(h.s.embedded.Folder(), streams.Account, func(name string) bool {
+	err := folder.Remove(h.s.disk.Dir, streams.Account, func(name string) bool {
 		shard, number, ours := streams.Parse(name)
 		return ours && shard == h.n && number <= floor.Segment
 	})

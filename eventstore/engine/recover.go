@@ -28,8 +28,8 @@ const (
 // empty one; restoreTips fills it.
 func (s *Store) openTips(c Config, cache int64) error {
 	dir := c.Tips
-	if dir == "" && c.Server != nil && c.SoleWriter {
-		dir = filepath.Join(c.Server.Folder(), folder.Tips)
+	if dir == "" && s.sole {
+		dir = filepath.Join(s.disk.Dir, folder.Tips)
 	}
 	if s.readOnly && dir != "" { // nothing in the folder is changed
 		var err error
@@ -190,7 +190,7 @@ func (h *shard) endInTipStore(ctx context.Context) (format.Head, error) {
 		return end, err
 	}
 	there, err := h.Group(ctx, end.Seq)
-	if err == nil && there.Hash != end.Hash && h.s.replicas > 1 { // perhaps in one replica only
+	if err == nil && there.Hash != end.Hash && !h.s.sole { // perhaps in one replica only
 		if there, err = h.mustReadAtLeader(ctx, end.Seq); err == nil {
 			h.cache(there, there.Hash == end.Hash)
 		}
@@ -239,7 +239,7 @@ func (h *shard) replay(g *format.Group) error {
 }
 
 // makeDurable makes all groups that the server shows durable, before the store answers any caller.
-// On one replica it appends an empty group and waits for its acknowledgement.
+// On an embedded server it appends an empty group and waits for its acknowledgement.
 func (h *shard) makeDurable(ctx context.Context) error {
 	if h.s.readOnly {
 		return nil
@@ -264,7 +264,7 @@ func (h *shard) makeDurable(ctx context.Context) error {
 			}
 		}
 	}
-	if end.Seq == 0 || h.s.replicas > 1 {
+	if end.Seq == 0 || !h.s.sole {
 		return nil
 	}
 	h.wantAcknowledged(end.Seq + 1)

@@ -104,7 +104,7 @@ func (h *shard) waitOrEnd(f *flight, err error) {
 func (h *shard) timedOut(f *flight) bool {
 	age := time.Since(f.began)
 	switch {
-	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > min(jetapi.PublishTimeout+h.s.api.Patience(), appendTimeout):
+	case f.silent && h.s.sole && age > min(jetapi.PublishTimeout+h.s.api.Patience(), appendTimeout):
 		h.stop(f, f.err)
 	case age > appendTimeout:
 		h.giveUp(f, fault.ErrUnknown, f.err)
@@ -114,16 +114,16 @@ func (h *shard) timedOut(f *flight) bool {
 	return true
 }
 
-// foundInLog handles a group of this process that was found in the log. On several replicas it is
-// stored: a reader sees only groups that a quorum has committed. On one replica only the
-// acknowledgement of a later group proves it: the group waits for that acknowledgement beside the
-// groups of other writers, and its callers with it.
+// foundInLog handles a group of this process that was found in the log. In a cluster it is stored:
+// a reader sees only groups that a quorum has committed. On an embedded server only the
+// acknowledgement of a later group proves it: the group waits for that acknowledgement, and its
+// callers with it.
 func (h *shard) foundInLog(f *flight, writer format.Writer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.repeated, f.g.Writer = true, writer
 	h.returnReaders(f, 0) // the group may be an earlier one of another process: empty groups for one place have the same bytes
-	if h.s.replicas > 1 {
+	if !h.s.sole {
 		f.result = acknowledged
 		return
 	}
@@ -207,16 +207,12 @@ func (h *shard) readToEnd(ctx context.Context) error {
 	}
 	for {
 		h.mu.Lock()
-		end, grown := h.readThrough(), h.grown
+		end, grown := h.head.Seq, h.grown
 		h.mu.Unlock()
 		if end >= last {
-			break
+			return nil
 		}
-		err := h.tryReadUpTo(ctx, last)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, errBusy) {
+		if err := h.tryReadUpTo(ctx, last); !errors.Is(err, errBusy) {
 			return err
 		}
 		select {
@@ -226,11 +222,6 @@ func (h *shard) readToEnd(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	h.mu.Lock()
-	needed := h.beyond.lastEvents()
-	h.mu.Unlock()
-	h.wantAcknowledged(needed)
-	return h.await(ctx, needed)
 }
 
 // requeue returns the drafts of the first group in flight to the queue. The group was not stored
@@ -249,9 +240,6 @@ func (h *shard) requeue(f *flight) {
 	}
 	h.queue.putBack(again)
 	h.returnReaders(f, 0)
-	if f.g.Kind == format.KindEmpty && !h.beyond.awaited() {
-		h.wantAcknowledgedLater(jitter()) // several writers that retry at once would conflict again
-	}
 }
 
 // returnReaders returns the readers of a group that was not stored to the queue, after a pause. The
@@ -310,7 +298,7 @@ func (h *shard) giveUp(f *flight, kind, cause error) {
 // has no leader: nothing was stored, and the next leader comes soon. It returns the drafts that do
 // not wait, and those whose time is over. The caller holds the lock.
 func (h *shard) returnLeaderless(drafts []*entry, cause error) (others []*entry) {
-	if h.s.replicas == 1 || !errors.Is(cause, nats.ErrNoResponders) {
+	if h.s.sole || !errors.Is(cause, nats.ErrNoResponders) {
 		return drafts
 	}
 	var again []*entry

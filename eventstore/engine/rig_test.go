@@ -15,10 +15,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"payledger/domain"
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
+	"payledger/eventstore/clustertest"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -37,7 +40,7 @@ func TestMain(m *testing.M) {
 // rig is a log on real servers in the test's process.
 type rig struct {
 	nodes   []*node
-	proxies [][]*proxy // proxies[i][j]: the route that node i dials to node j
+	proxies [][]*proxy // of a cluster; proxies[i][j]: the route that node i dials to node j
 	shards  int
 	whole   testing.TB // the nodes of a cluster end with it, also those that a part of the test started again
 }
@@ -45,9 +48,20 @@ type rig struct {
 // node is one server with a store on it.
 type node struct {
 	dir    string
-	server *embedded.Server
+	server *embedded.Server // nil in a cluster
+	member *server.Server   // of a cluster; else nil
 	store  *engine.Store
 	ahead  atomic.Int64 // of the machine's clock, in nanoseconds
+}
+
+// stop ends the node's server.
+func (n *node) stop() {
+	if n.server != nil {
+		n.server.Close()
+		return
+	}
+	n.member.Shutdown()
+	n.member.WaitForShutdown()
 }
 
 // clock is the clock of the node's leases.
@@ -56,33 +70,31 @@ func (n *node) clock() ownership.Reading {
 	return ownership.Reading{Up: nodes.Clock() + ahead, Day: time.Now().Add(ahead)}
 }
 
-// store is the writer of most tests. other is on another node; nil without a cluster.
+// config is what stores on the node's server are opened with.
+func (n *node) config() engine.Config {
+	if n.server != nil {
+		return eventstoretest.Config(n.server)
+	}
+	return eventstoretest.ConfigAt(at(n.member.Addr().String()))
+}
+
+// store is the writer of most tests. other is on another node, if there is one.
 func (r *rig) store() *engine.Store { return r.nodes[0].store }
 func (r *rig) other() *engine.Store { return r.nodes[len(r.nodes)-1].store }
-
-// single is one embedded server with two stores on it.
-func single(t testing.TB, shards int) *rig {
-	t.Helper()
-	dir := t.TempDir()
-	server := eventstoretest.Server(t, dir)
-	c := eventstoretest.Config(server)
-	c.Shards = shards
-	first := &node{dir: dir, server: server, store: eventstoretest.OpenOn(t, c)}
-	return &rig{shards: shards, nodes: []*node{first, {dir: dir, server: server, store: eventstoretest.OpenOn(t, c)}}}
-}
 
 // sole is one embedded server and its only writer, which remembers its appended events.
 func sole(t testing.TB, shards int) *rig {
 	t.Helper()
 	dir := t.TempDir()
-	server := eventstoretest.Server(t, dir)
-	c := eventstoretest.Config(server)
-	c.Shards, c.SoleWriter = shards, true
-	return &rig{shards: shards, nodes: []*node{{dir: dir, server: server, store: eventstoretest.OpenOn(t, c)}}}
+	n := &node{dir: dir, server: eventstoretest.Server(t, dir)}
+	c := n.config()
+	c.Shards = shards
+	n.store = eventstoretest.OpenOn(t, c)
+	return &rig{shards: shards, nodes: []*node{n}}
 }
 
-// cluster is three embedded servers whose routes go through proxies, with every stream on all
-// three.
+// cluster is three servers whose routes go through proxies, with every stream on all three, and a
+// store on each.
 func cluster(t testing.TB, shards int) *rig {
 	t.Helper()
 	r := &rig{shards: shards, whole: t}
@@ -105,26 +117,30 @@ func cluster(t testing.TB, shards int) *rig {
 // nowhere is the address that the servers send each other, so that routes use only the proxies.
 const nowhere = "127.0.0.1:1"
 
-// start starts node i's server and leads the routes of the others to it.
+// start starts node i's server. In a cluster it leads the routes of the others to it.
 func (r *rig) start(t testing.TB, i int) {
 	t.Helper()
+	n := r.nodes[i]
+	if r.proxies == nil {
+		n.server = eventstoretest.Server(t, n.dir)
+		return
+	}
 	var routes []string
 	for j := range r.nodes {
 		if j != i {
 			routes = append(routes, r.proxies[i][j].Addr())
 		}
 	}
-	n := r.nodes[i]
-	n.server = startServer(r.whole, member(n.dir, "n"+strconv.Itoa(i), routes))
+	n.member = clustertest.StartServer(r.whole, member(t, n.dir, "n"+strconv.Itoa(i), routes))
 	r.join(i)
 }
 
 // open opens node i's store as soon as the cluster answers.
 func (r *rig) open(t testing.TB, i int) {
 	t.Helper()
-	c := eventstoretest.Config(r.nodes[i].server)
-	c.Shards, c.Replicas, c.Clock = r.shards, len(r.nodes), r.nodes[i].clock
-	eventually(t, 2*time.Minute, "JetStream has a leader", func() error { return hasLeader(r.nodes[i].server) })
+	c := r.nodes[i].config()
+	c.Shards, c.Clock = r.shards, r.nodes[i].clock
+	eventually(t, 2*time.Minute, "JetStream has a leader", func() error { return hasLeader(r.nodes[i].member) })
 	r.nodes[i].store = openWhenReady(r.whole, c)
 }
 
@@ -161,7 +177,7 @@ func (r *rig) silence(i int) {
 func (r *rig) join(i int) {
 	for j := range r.nodes {
 		r.proxies[i][j].Heal("")
-		r.proxies[j][i].Heal(listens(r.nodes[i].server).Cluster)
+		r.proxies[j][i].Heal(r.nodes[i].member.ClusterAddr().String())
 	}
 }
 
@@ -171,7 +187,7 @@ func (r *rig) leader(t testing.TB, stream string) int {
 	leader := -1
 	eventually(t, 2*time.Minute, stream+" has a leader", func() error {
 		for i, n := range r.nodes {
-			if leads(n.server, stream) {
+			if leads(n.member, stream) {
 				leader = i
 				return nil
 			}
@@ -184,14 +200,10 @@ func (r *rig) leader(t testing.TB, stream string) int {
 // moveLeader makes a node the leader of a stream.
 func (r *rig) moveLeader(t testing.TB, stream string, to int) {
 	t.Helper()
-	nc, err := r.nodes[to].server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := r.connect(t, to)
 	request := fmt.Sprintf(`{"placement":{"preferred":"n%d"}}`, to)
 	eventually(t, time.Minute, stream+" is led by the node", func() error {
-		if leads(r.nodes[to].server, stream) {
+		if leads(r.nodes[to].member, stream) {
 			return nil
 		}
 		_, err := nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, []byte(request), time.Second)
@@ -323,20 +335,30 @@ func (r *rig) replicas() int {
 	return len(r.nodes)
 }
 
-// reopen opens one more store on the first node.
-func (r *rig) reopen(t testing.TB, change func(*engine.Config)) *engine.Store {
+// connect connects to a node's server for the test's life.
+func (r *rig) connect(t testing.TB, i int) *nats.Conn {
 	t.Helper()
-	c := eventstoretest.Config(r.nodes[0].server)
-	c.Replicas = r.replicas()
-	change(&c)
-	return eventstoretest.OpenOn(t, c)
+	nc, err := connectBy(r.nodes[i].config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
 }
 
-// reopenReplica opens one more store of a cluster, on a node's server.
-func (r *rig) reopenReplica(t testing.TB, i int, change func(*engine.Config)) *engine.Store {
+// connectBy connects as a store with the configuration does.
+func connectBy(c engine.Config) (*nats.Conn, error) {
+	if c.Server != nil {
+		return c.Server.Connect()
+	}
+	return c.External.Connect()
+}
+
+// reopen opens one more store on a node's server.
+func (r *rig) reopen(t testing.TB, i int, change func(*engine.Config)) *engine.Store {
 	t.Helper()
-	c := eventstoretest.Config(r.nodes[i].server)
-	c.Shards, c.Replicas = r.shards, len(r.nodes)
+	c := r.nodes[i].config()
+	c.Shards = r.shards
 	change(&c)
 	return openWhenReady(t, c)
 }

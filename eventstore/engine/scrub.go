@@ -54,7 +54,7 @@ func (s *Store) ScrubBytes() int64 { return s.scrub.bytes.Load() }
 // Scrub makes one whole pass over the folder of the embedded server, without pausing. It returns
 // the damage that it found first; the log is then unhealthy.
 func (s *Store) Scrub(ctx context.Context) error {
-	if s.embedded == nil || s.replicas > 1 {
+	if !s.sole {
 		return nil
 	}
 	return s.scrubAll(ctx, format.NoShard, nil)
@@ -102,7 +102,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	began := c.s.Now().Unix()
 	c.groups, c.through = map[int]format.Link{}, map[int]format.Head{}
 	known, beside := c.streamsInMemory() // before the folder is listed: segments are begun meanwhile
-	names, err := blocks.Streams(c.s.embedded.Folder(), streams.Account)
+	names, err := blocks.Streams(c.s.disk.Dir, streams.Account)
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %w", err)
 	}
@@ -114,7 +114,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	}
 	slices.Sort(names)
 	if c.only == format.NoShard {
-		c.s.scrub.bytes.Store(blocks.Bytes(c.s.embedded.Folder(), streams.Account, names))
+		c.s.scrub.bytes.Store(blocks.Bytes(c.s.disk.Dir, streams.Account, names))
 	}
 	place := scrubPlace{Began: began}
 	if resume {
@@ -211,7 +211,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 		return nil
 	}
 	c.torn = ""
-	report, err := blocks.Verify(c.s.embedded.Folder(), streams.Account, name, options)
+	report, err := blocks.Verify(c.s.disk.Dir, streams.Account, name, options)
 	if h.dropped(seg.first) { // perhaps while it was read
 		return nil
 	}
@@ -232,7 +232,7 @@ func (c *scrub) lookAgain(ctx context.Context, h *shard, name string, through ui
 	}
 	options.From = blocks.Place{}
 	delete(c.groups, h.n)
-	report, err := blocks.Verify(c.s.embedded.Folder(), streams.Account, name, options)
+	report, err := blocks.Verify(c.s.disk.Dir, streams.Account, name, options)
 	if h.dropped(through) {
 		return nil
 	}
@@ -331,7 +331,7 @@ func (c *scrub) side(name string, options blocks.Options) (finding, error) {
 	}
 	check.Through = max(check.Through, acked)
 	options.Handle = check.See
-	report, err := blocks.Verify(c.s.embedded.Folder(), streams.Account, name, options)
+	report, err := blocks.Verify(c.s.disk.Dir, streams.Account, name, options)
 	if err != nil {
 		return finding{}, err
 	}

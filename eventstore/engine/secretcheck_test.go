@@ -28,8 +28,7 @@ func TestSecretCheck(t *testing.T) {
 			return verdict
 		}
 	}
-	stopped := listening(dir)
-	stopped.Secret = check(refused)
+	stopped := embedded.Config{Dir: dir, Name: "test", Secret: check(refused)}
 	server, err := embedded.Start(stopped)
 	if err != nil || len(seen) > 0 {
 		t.Fatalf("of an empty folder it saw %q: %v", seen, err)
@@ -38,12 +37,8 @@ func TestSecretCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, err := store.OpenSecrets(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := eventstoretest.Config(nil)
-	config.External.URL = listens(server).url(listens(server).Clients)
+	config := eventstoretest.Cluster(t)
+	elsewhere := eventstoretest.OpenOn(t, config)
 	open := func(verdict error) error {
 		config.Secret = check(verdict)
 		other, err := engine.Open(ctx, config)
@@ -58,14 +53,24 @@ func TestSecretCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(values.CreateIn(ctx, "card.1", "card.1.a", []byte("of a group")))
+	first := func(s *engine.Store) (values *secretlog.Stream) {
+		values, err := s.OpenSecrets(ctx)
+		must(err)
+		must(values.CreateIn(ctx, "card.1", "card.1.a", []byte("of a group")))
+		return values
+	}
+	others := func(values *secretlog.Stream) {
+		for _, name := range []string{"a.first", "a.second", "a.third"} {
+			must(values.Create(ctx, name, []byte("value of "+name)))
+		}
+		must(values.Destroy(ctx, "a.first"))
+	}
+	there := first(elsewhere)
 	if err := open(refused); err != nil || len(seen) > 0 {
 		t.Errorf("it saw %q of a log that has a group's value alone: %v", seen, err)
 	}
-	for _, name := range []string{"a.first", "a.second", "a.third"} {
-		must(values.Create(ctx, name, []byte("value of "+name)))
-	}
-	must(values.Destroy(ctx, "a.first"))
+	others(there)
+	others(first(store))
 	for _, verdict := range []error{refused, nil} {
 		if err := open(verdict); !errors.Is(err, verdict) || len(seen) != 1 || seen[0] != "a.second=value of a.second" {
 			t.Errorf("of a log elsewhere it saw %q: %v", seen, err)

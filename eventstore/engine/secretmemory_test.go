@@ -18,15 +18,14 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// twoVaults are two nodes on one server, with a clock that the test moves.
+// twoVaults are two nodes of a cluster, with a clock that the test moves.
 func twoVaults(t *testing.T) (here, there *secrets.Store, now *atomic.Int64) {
 	t.Helper()
-	server := eventstoretest.Server(t, t.TempDir())
 	now = &atomic.Int64{}
 	now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixNano())
+	c := eventstoretest.Cluster(t)
+	c.Shards, c.Now = 1, func() time.Time { return time.Unix(0, now.Load()) }
 	vault := func() *secrets.Store {
-		c := eventstoretest.Config(server)
-		c.Shards, c.Now = 1, func() time.Time { return time.Unix(0, now.Load()) }
 		return eventstoretest.Secrets(t, eventstoretest.OpenOn(t, c))
 	}
 	return vault(), vault(), now
@@ -250,10 +249,9 @@ type minute struct {
 func newMinute(t *testing.T, random io.Reader) *minute {
 	t.Helper()
 	m := &minute{t: t, now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
-	server := eventstoretest.Server(t, t.TempDir())
+	c := eventstoretest.Cluster(t)
+	c.Shards, c.Now = 1, func() time.Time { return m.now }
 	open := func(random io.Reader) *secrets.Store {
-		c := eventstoretest.Config(server)
-		c.Shards, c.Now = 1, func() time.Time { return m.now }
 		v, err := secrets.Open(testContext(t), eventstoretest.OpenOn(t, c), eventstoretest.MasterKey, random)
 		if err != nil {
 			t.Fatal(err)
@@ -309,10 +307,9 @@ func TestKeyMadeAnew(t *testing.T) {
 // name ends the later one.
 func TestDestroyWhatAnotherMadeAnew(t *testing.T) {
 	t.Parallel()
-	server := eventstoretest.Server(t, t.TempDir())
+	c := eventstoretest.Cluster(t)
+	c.Shards = 1
 	open := func() *secretlog.Stream {
-		c := eventstoretest.Config(server)
-		c.Shards = 1
 		b, err := eventstoretest.OpenOn(t, c).OpenSecrets(testContext(t))
 		if err != nil {
 			t.Fatal(err)

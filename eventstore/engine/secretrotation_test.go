@@ -409,7 +409,7 @@ func (r *rolling) late(t *testing.T) {
 // reopenEmpty opens the secrets of another node, which has no index yet.
 func (r *rolling) reopenEmpty(t *testing.T) *secrets.Store {
 	t.Helper()
-	c := eventstoretest.Config(r.nodes[2].server)
+	c := r.nodes[2].config()
 	c.Tips = t.TempDir()
 	s := openWhenReady(t, c)
 	v, err := secrets.Open(testContext(t), s, masterKey(r.key), rand.Reader)

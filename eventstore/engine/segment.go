@@ -257,7 +257,7 @@ func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
 // of its servers: if one of them is gone, a stream that exists still takes groups. So the segment
 // grows until all are there. The caller holds the lock.
 func (h *shard) mayClose() bool {
-	if h.s.replicas == 1 || h.segments.ready == h.segments.open().number {
+	if h.s.sole || h.segments.ready == h.segments.open().number {
 		return true
 	}
 	if !h.segments.looking {
@@ -371,12 +371,12 @@ func (h *shard) makeSuccessor(ctx context.Context, g *format.Group) error {
 	return h.seal(ctx, full)
 }
 
-// seal makes the server refuse messages for a closed segment. A stream of one replica is not
+// seal makes the server refuse messages for a closed segment. A stream of an embedded server is not
 // sealed: its closing group is enough, and the server would rewrite the stream's description and
 // its checksum in two steps. After a crash between them the server would not know the stream any
 // more (nats-server filestore.go, writeStreamMeta).
 func (h *shard) seal(ctx context.Context, g segment) error {
-	if h.s.readOnly || h.s.replicas == 1 {
+	if h.s.readOnly || h.s.sole {
 		return nil
 	}
 	config := h.s.segmentConfig(h.n, g)

@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore"
-	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
@@ -24,16 +23,22 @@ func TestSegmentsRoll(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		t.Run(fmt.Sprintf("sole writer %t", alone), func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			server := eventstoretest.Server(t, dir)
+			dir, tips := t.TempDir(), t.TempDir()
+			var c engine.Config
+			if alone {
+				c, tips = eventstoretest.Config(eventstoretest.Server(t, dir)), tipsOf(dir)
+			} else {
+				c = eventstoretest.Cluster(t)
+			}
+			c.Shards, c.SegmentBytes = 2, 8<<10
 			open := func() *engine.Store {
-				c := eventstoretest.Config(server)
-				c.Shards, c.SoleWriter, c.SegmentBytes = 2, alone, 8<<10
+				c.Tips = tips
 				return eventstoretest.OpenOn(t, c)
 			}
 			stores := []*engine.Store{open()}
 			if !alone {
-				stores = append(stores, open())
+				c.Tips = t.TempDir()
+				stores = append(stores, eventstoretest.OpenOn(t, c))
 			}
 			written := rollSegments(t, stores)
 			for shard := range 2 {
@@ -55,11 +60,11 @@ func TestSegmentsRoll(t *testing.T) {
 			}
 			readWhole(t, again, len(written))
 			again.Close()
-			remove(t, tipsOf(dir))
+			remove(t, tips)
 			again = open()
 			readWhole(t, again, len(written))
 			mustAdd(t, again, newKey(), added{})
-			checkSegments(t, server, again)
+			checkSegments(t, c, again)
 		})
 	}
 }
@@ -156,10 +161,10 @@ func readWhole(t *testing.T, s *engine.Store, total int) {
 }
 
 // checkSegments expects that a shard's last segment is open, and that each begins where the one
-// before ends. Those of one replica are not sealed: their closing group says the same.
-func checkSegments(t *testing.T, server *embedded.Server, s *engine.Store) {
+// before ends. Those of an embedded server are not sealed: their closing group says the same.
+func checkSegments(t *testing.T, c engine.Config, s *engine.Store) {
 	t.Helper()
-	nc, err := server.Connect()
+	nc, err := connectBy(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,8 +182,11 @@ func checkSegments(t *testing.T, server *embedded.Server, s *engine.Store) {
 					return err
 				}
 				info, last := stream.CachedInfo(), i == len(firsts)-1
-				if info.Config.Sealed && last {
+				switch sealed := info.Config.Sealed; {
+				case sealed && last:
 					return errors.New("the open segment is sealed")
+				case !sealed && !last && !s.Sole():
+					return errors.New("it is not sealed")
 				}
 				if !last && info.State.LastSeq+1 != firsts[i+1] || max(1, info.Config.FirstSeq) != first {
 					return fmt.Errorf("it begins at %d and ends at %d", first, info.State.LastSeq)
@@ -205,7 +213,7 @@ func TestCrashWhileRolling(t *testing.T) {
 		for _, alone := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, sole writer %t", c.name, alone), func(t *testing.T) {
 				t.Parallel()
-				l := newRawLog(t, t.TempDir(), 1)
+				l := newRawLogFor(t, !alone, 1)
 				h := l.shards[0]
 				keys := l.keys(0, 3)
 				l.put(t, h, keys[0], keys[1], keys[1])
@@ -222,29 +230,29 @@ func TestCrashWhileRolling(t *testing.T) {
 				if c.create {
 					next := config
 					next.Name, next.Subjects, next.FirstSeq = engine.SegmentName(0, 2), []string{"ledger.0.2"}, h.end.Seq
-					if _, err := js.CreateStream(testContext(t), next); err != nil {
-						t.Fatal(err)
-					}
+					eventually(t, time.Minute, "the segment is made", func() error { return second(js.CreateStream(testContext(t), next)) })
 				}
 				if c.seal {
 					config.Sealed = true
-					if _, err := js.UpdateStream(testContext(t), config); err != nil {
-						t.Fatal(err)
-					}
+					eventually(t, time.Minute, "the segment is sealed", func() error {
+						ctx, cancel := context.WithTimeout(testContext(t), 5*time.Second) // an answer may be lost in an election
+						defer cancel()
+						return second(js.UpdateStream(ctx, config))
+					})
 				}
 				if c.k {
 					l.put(t, h, keys[2])
 				}
-				s := l.open(t, func(c *engine.Config) { c.SoleWriter = alone })
+				s := l.open(t, func(*engine.Config) {})
 				mustAdd(t, s, keys[0], added{N: 5})
 				mustAdd(t, s, newKey(), added{})
 				readWhole(t, s, len(h.all)+2)
 				if n := len(s.Segments(0)); n != 2 {
 					t.Errorf("%d segments", n)
 				}
-				checkSegments(t, l.server, s)
+				checkSegments(t, l.config, s)
 				s.Close()
-				readWhole(t, l.open(t, func(c *engine.Config) { c.SoleWriter = alone }), len(h.all)+2)
+				readWhole(t, l.open(t, func(*engine.Config) {}), len(h.all)+2)
 			})
 		}
 	}
@@ -255,7 +263,7 @@ func TestCrashWhileRolling(t *testing.T) {
 func TestSegmentsThatDoNotFollow(t *testing.T) {
 	t.Parallel()
 	build := func(t *testing.T) (*rawLog, jetstream.JetStream) {
-		l := newRawLog(t, t.TempDir(), 1)
+		l := newRawLog(t, 1)
 		l.put(t, l.shards[0], l.keys(0, 1)...)
 		l.closing(t, l.shards[0])
 		s := l.open(t, func(*engine.Config) {})
@@ -281,7 +289,7 @@ func TestSegmentsThatDoNotFollow(t *testing.T) {
 	}
 	t.Run("a closed segment goes on", func(t *testing.T) {
 		t.Parallel()
-		l := newRawLog(t, t.TempDir(), 1)
+		l := newRawLog(t, 1)
 		l.put(t, l.shards[0], l.keys(0, 1)...)
 		l.closing(t, l.shards[0])
 		l.shards[0].segment = 1 // as a writer that does not know

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"payledger/eventstore"
-	"payledger/eventstore/embedded"
+	"payledger/eventstore/clustertest"
+	"payledger/eventstore/external"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ownership"
@@ -18,20 +19,17 @@ import (
 // this node do. If they did not, a segment of a cluster would grow to its size once for each node.
 func TestBytesOfOthers(t *testing.T) {
 	t.Parallel()
-	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	access := external.Access{URL: clustertest.Start(t, 3, nil).Formed(t).URL(clustertest.User)}
 	var nodes []*Store
 	for range 2 {
-		s, err := Open(t.Context(), Config{Server: server, Shards: 1, Now: time.Now, Random: rand.Reader})
+		s, err := Open(t.Context(), Config{External: access, Shards: 1, Replicas: 3, Now: time.Now, Random: rand.Reader})
 		if err != nil {
 			t.Fatal(err)
 		}
 		nodes = append(nodes, s)
 	}
 	defer func() {
-		if err := errors.Join(nodes[0].Close(), nodes[1].Close(), server.Close()); err != nil {
+		if err := errors.Join(nodes[0].Close(), nodes[1].Close()); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -20,7 +20,7 @@ const (
 	appendTimeout       = 15 * time.Second      // of an append with all publishes of its group
 	resolvePause        = 50 * time.Millisecond // between two looks at a group with an unknown outcome
 	maxBody             = minPayload - 64<<10   // bytes of the largest event: its group must fit into a message
-	soleDepth           = 2                     // groups of a shard that a sole writer has under way; other writers have one, as they interleave
+	soleDepth           = 2                     // groups of a shard that a sole writer has under way; the node of a cluster has one, as another node may append between two
 	defaultPipelineFrom = 32                    // events that must wait before a second group is sent: fewer are faster in one group
 )
 
@@ -141,7 +141,7 @@ func (h *shard) makeGroup() *flight {
 func (h *shard) fillGroup(f *flight) {
 	var left []*entry
 	size, most := 0, h.kind.GroupBytes
-	if h.s.replicas > 1 { // a round of Raft costs the same for more of them (deploy/BENCHMARKS.md)
+	if !h.s.sole { // a round of Raft costs the same for more of them (deploy/BENCHMARKS.md)
 		most = max(most, format.MaxRecordBytes)
 	}
 	for i, d := range h.queue.drafts {

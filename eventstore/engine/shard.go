@@ -21,7 +21,6 @@ import (
 )
 
 const (
-	emptyDelay   = 100 * time.Millisecond // wait for another acknowledgement, before an empty group is sent for a group of another writer
 	witnessEvery = 100 * time.Millisecond // between two groups of a shard with a witness: the newest group of the next shard
 )
 
@@ -147,13 +146,15 @@ func (h *shard) observeLocked(g *format.Group) error {
 	return nil
 }
 
-// accept takes the next group of another process, which was checked. The caller holds the lock.
+// accept takes the next group, which was read and checked: in a cluster a group of another process;
+// with an embedded server a group of this process whose outcome stayed unknown, for which the next
+// acknowledgement counts. The caller holds the lock.
 func (h *shard) accept(g *format.Group) {
 	h.beyond.saw(g)
 	if g.Seq > h.segments.atStart { // the server counted the groups before
 		h.segments.grow(g.Stored)
 	}
-	if h.s.replicas > 1 || h.s.readOnly { // a reader sees only groups that a quorum has committed
+	if !h.s.sole { // a reader sees only groups that a quorum has committed
 		h.settleHanded(g)
 		h.apply(g)
 		h.rollAfter(g)
@@ -162,15 +163,9 @@ func (h *shard) accept(g *format.Group) {
 	}
 	h.beyond.addRead(g)
 	h.rollAfter(g)
-	if len(g.Frames) > 0 {
-		time.AfterFunc(emptyDelay+jitter(), func() { h.wantAcknowledged(g.Seq) })
-	}
+	h.need.through = max(h.need.through, g.Seq)
 	h.sendNext()
 }
-
-// readThrough returns the last group that is acknowledged or was read from the log. The caller
-// holds the lock.
-func (h *shard) readThrough() uint64 { return max(h.head.Seq, h.beyond.lastRead()) }
 
 // next returns an empty group that follows everything under way. At intervals the group has a
 // witness: the newest acknowledged group of the next shard. Every group but those of the
@@ -214,7 +209,7 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 }
 
 // CatchUp returns when this process has applied every group that was acknowledged before the call;
-// at once for the sole writer, and for a context of Reading(ctx, Applied). On replicas the shard's
+// at once for the sole writer, and for a context of Reading(ctx, Applied). In a cluster the shard's
 // owner knows the end, or a group does; but a start and a read-only store, which cannot append,
 // read up to the leader's end. So does a reader of the checkpoints: an old one contradicts no newer
 // one, and a witness who asks for the newest each second shall append nothing.
@@ -228,7 +223,7 @@ func (h *shard) catchUp(ctx context.Context, key format.Key) error {
 	if err := h.healthy(); err != nil || eventstore.Demands(ctx, eventstore.Applied) {
 		return err
 	}
-	if h.s.replicas > 1 && !h.s.readOnly && !h.s.starting.Load() && !h.kind.Covers {
+	if !h.s.readOnly && !h.s.starting.Load() && !h.kind.Covers {
 		return h.askEnd(ctx, key)
 	}
 	return h.untilClosed(ctx, h.readToEnd)

@@ -53,16 +53,15 @@ type Server interface {
 
 // Config is the configuration of a Store. Exactly one of Server and External is set.
 type Config struct {
-	Server       Server               // an embedded server
-	External     external.Access      // an external cluster
+	Server       Server               // an embedded server: its folder is locked, and this store is the only one that appends
+	External     external.Access      // an external cluster, which several nodes share
 	Shards       int                  // of a new log; 0 takes the default, or the number of an existing log
-	Replicas     int                  // of a new log's streams; 0 is 1 on an embedded server, and makes no log on an external cluster
+	Replicas     int                  // of a new log's streams on an external cluster; 0 makes no log there
 	Placement    *jetstream.Placement // which servers may hold a new log's streams; nil: all
 	ReadOnly     bool                 // append nothing, not even empty groups: for tools that read a stopped server's log
 	Now          func() time.Time
 	Random       io.Reader
 	Logger       zerolog.Logger
-	SoleWriter   bool  // no other process appends to this log: the folder is locked
 	Memory       int64 // bytes that the store's caches may use in all; 0 takes DefaultMemory
 	SegmentBytes int64 // the size from which a segment is closed; 0 takes DefaultSegmentBytes
 	SideBytes    int64 // the size from which SECRETS continues in a new segment; 0 takes 64 MiB
@@ -70,7 +69,6 @@ type Config struct {
 	// group. It rests on no clock.
 	MajorityReads bool
 	Clock         func() ownership.Reading // of leases; nil: the machine's clock (tests)
-	Lags          bool                     // Load returns the state that this process has applied, as on a replicated log (tests)
 	// ReadTimeout bounds one read from the server; 0 takes jetapi.ReadTimeout. An embedded server
 	// that leaves writes without an answer for so long beyond jetapi.PublishTimeout, at most 15 s
 	// in all, has lost its disk. Tests on a busy machine take more.
@@ -79,8 +77,8 @@ type Config struct {
 	// Secret, if set, checks a secret of the external log before anything there is changed. For
 	// Server, embedded.Config has the check.
 	Secret secretlog.Check
-	// Tips is the folder of the tip store. "" takes the embedded server's folder for the sole
-	// writer, and memory for others.
+	// Tips is the folder of the tip store. "" takes the embedded server's folder, and memory on an
+	// external cluster.
 	Tips  string
 	Timed Timed // gets durations; nil: none
 	// Progress, if set, gets the applied events and the events of the log at intervals, while Open
@@ -90,26 +88,24 @@ type Config struct {
 
 // Store appends to and reads from the log. All methods may be called from many goroutines.
 type Store struct {
-	nc              *nats.Conn
-	api             *jetapi.Client
-	guard           *folder.Guard // of the folder of an embedded server that is alone
-	js              jetstream.JetStream
-	log             zerolog.Logger
-	now             func() time.Time
-	random          io.Reader
-	id              format.LogID
-	shards          int
-	replicas        int
-	readOnly        bool
-	sole            bool
-	readsMayBeStale bool                                        // Load may return an old event
-	readers         func(string) int                            // of WriteFor; nil: this build's
-	mark            atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
-	lease           atomic.Pointer[func() error]                // of this node (nodes.Registry.Valid); nil: none
-	embedded        Server                                      // nil: an external server
-	progress        func(done, of uint64)
-	timed           Timed // nil: none
-	dial            func() (*nats.Conn, error)
+	nc       *nats.Conn
+	api      *jetapi.Client
+	guard    *folder.Guard // of the folder of an embedded server
+	js       jetstream.JetStream
+	log      zerolog.Logger
+	now      func() time.Time
+	random   io.Reader
+	id       format.LogID
+	shards   int
+	replicas int
+	readOnly bool
+	sole     bool                                        // the server is embedded, and no other process appends; else the log is on an external cluster
+	readers  func(string) int                            // of WriteFor; nil: this build's
+	mark     atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
+	lease    atomic.Pointer[func() error]                // of this node (nodes.Registry.Valid); nil: none
+	progress func(done, of uint64)
+	timed    Timed // nil: none
+	dial     func() (*nats.Conn, error)
 
 	shard        []*shard // of the log
 	records      *shard   // of the records of deliveries
@@ -167,7 +163,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	}
 	memory := cmp.Or(c.Memory, DefaultMemory)
 	s := &Store{
-		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress, timed: c.Timed,
+		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.Server != nil, progress: c.Progress, timed: c.Timed,
 		dial:  func() (*nats.Conn, error) { return connect(c) },
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
 		recentEvents: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
@@ -176,18 +172,18 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	if s.clock == nil {
 		s.clock = machineClock
 	}
-	if c.Server != nil {
+	if s.sole {
 		s.disk.Dir = c.Server.Folder()
 	}
 	if s.segmentBytes == 0 {
 		s.segmentBytes = DefaultSegmentBytes
 	}
-	s.beside = sidelog.Server{API: s.api, Sole: s.sole, ReadOnly: s.readOnly, Complete: c.Server == nil, Bytes: uint64(c.SideBytes)}
+	s.beside = sidelog.Server{API: s.api, Sole: s.sole, ReadOnly: s.readOnly, Bytes: uint64(c.SideBytes)}
 	if s.beside.Bytes == 0 {
 		s.beside.Bytes = sidelog.SegmentBytes
 	}
 	s.side.Fail, s.side.Log, s.side.Patience = s.markUnhealthy, s.log, s.api.Patience()
-	s.side.Watch = func() bool { return s.embedded != nil && s.replicas <= 1 && !s.closing.Load() }
+	s.side.Watch = func() bool { return s.sole && !s.closing.Load() }
 	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.gone = s.life.Done()
 	s.starting.Store(true)
@@ -222,11 +218,10 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if err := s.openStreams(ctx, c); err != nil {
 		return err
 	}
-	s.readsMayBeStale = !s.sole && (s.replicas > 1 || c.Lags)
 	s.dirtyLimit = int(memory) / 8 / s.shards
 	s.api.Replicas = s.replicas
-	if s.embedded != nil && s.replicas <= 1 {
-		s.guard = folder.NewGuard(s.embedded.Folder(), streams.Account, s.api.Patience(), time.Now)
+	if s.sole {
+		s.guard = folder.NewGuard(s.disk.Dir, streams.Account, s.api.Patience(), time.Now)
 	}
 	if err := s.api.OpenReaders(s.shards+3, s.dial); err != nil {
 		return err
@@ -241,7 +236,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 		Shard: records{s.covers}, Tips: s.tips, Shards: s.shards, Sole: s.sole, ReadOnly: s.readOnly, Now: s.Now, Log: s.log,
 		Groups: s.storedGroups, Room: s.room, Gone: s.gone, Damaged: s.Damaged,
 	})
-	if s.sole && s.embedded != nil && !s.readOnly && !s.tipsFixed {
+	if s.sole && !s.readOnly {
 		s.side.Tips = s.tips
 	}
 	if err := s.checkCheckpoint(ctx); err != nil {
@@ -262,8 +257,6 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	}
 	if s.sole { // the first checkpoint of every start from this log ends here: a back-up of the stopped folder gives the same positions (D22.10)
 		s.checkpoints.Bound(s.ends(&backup.Cut{}))
-	}
-	if s.embedded != nil && s.sole {
 		s.scrub.s = s
 		s.loops.Go(func() { s.scrub.run(s.life) })
 	}
@@ -280,12 +273,8 @@ func (s *Store) OpenSecrets(ctx context.Context) (*secretlog.Stream, error) {
 	if s.secrets != nil {
 		return s.secrets, nil
 	}
-	dir := ""
-	if s.embedded != nil {
-		dir = s.embedded.Folder()
-	}
 	b, err := secretlog.Open(ctx, secretlog.Config{
-		Server: s.beside, Folder: dir, Index: &s.side, Tips: s.tips, Fixed: s.tipsFixed, Stream: s.streamConfig, Reader: s.shards + 1, Room: s.room, Life: s.life,
+		Server: s.beside, Folder: s.disk.Dir, Index: &s.side, Tips: s.tips, Fixed: s.tipsFixed, Stream: s.streamConfig, Reader: s.shards + 1, Room: s.room, Life: s.life,
 	})
 	if err != nil {
 		return nil, err
@@ -318,7 +307,7 @@ func (s *Store) byNumber(n int) *shard {
 // ID is the log's id.
 func (s *Store) ID() format.LogID { return s.id }
 
-// Node is the name of this process among those of a cluster; "" on a log with one process.
+// Node is the name of this process among those of a cluster; "" with an embedded server.
 func (s *Store) Node() string { return s.node }
 
 // Now is the store's clock, in UTC to the microsecond: the resolution of every time in the log.

@@ -35,7 +35,7 @@ func TestKeysInTexts(t *testing.T) {
 	_, _, bytesErr := r.Parts()
 	r.Schema++
 	_, newerErr := eventstore.Sessions.Event(r)
-	_, notKey := single(t, 1).store().Load(context.Background(), eventstore.Sessions.Key("acct", secret+" "), eventstore.Applied)
+	_, notKey := sole(t, 1).store().Load(context.Background(), eventstore.Sessions.Key("acct", secret+" "), eventstore.Applied)
 	for _, err := range []error{eventErr, stateErr, genericErr, bytesErr, newerErr, notKey} {
 		if err == nil || strings.Contains(err.Error(), "0f0e0d0c") {
 			t.Error(err)

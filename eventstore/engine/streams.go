@@ -44,7 +44,7 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 		if err := neverUsed(segments); err != nil {
 			return err
 		}
-		if c.ReadOnly || c.Server == nil && c.Replicas == 0 {
+		if c.ReadOnly || !s.sole && c.Replicas == 0 {
 			return eventstore.ErrNoLog
 		}
 		if err := s.createLog(ctx, c, segments); err != nil {
@@ -81,10 +81,10 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	return nil
 }
 
-// newNode returns a name for this process among those of a cluster; "" on a log with one process,
-// or with one replica.
+// newNode returns a name for this process among those of a cluster; "" with an embedded server, and
+// for a process that only reads.
 func (s *Store) newNode() (string, error) {
-	if s.sole || s.readOnly || s.replicas == 1 {
+	if s.sole || s.readOnly {
 		return "", nil
 	}
 	return eventstore.NewUUID(rand.Reader)
@@ -129,10 +129,13 @@ func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamIn
 // createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut
 // short, with its log id and number of shards.
 func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jetstream.StreamInfo) error {
-	s.shards, s.replicas, s.api.Placement = c.Shards, max(1, c.Replicas), c.Placement
+	s.shards, s.replicas, s.api.Placement = c.Shards, c.Replicas, c.Placement
+	if s.sole {
+		s.replicas = 1
+	}
 	if s.shards == 0 {
 		s.shards = DefaultShards
-		if c.Server == nil {
+		if !s.sole {
 			s.shards = DefaultClusterShards
 		}
 	}
@@ -146,7 +149,7 @@ func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jet
 			}
 		}
 	}
-	if c.Server == nil { // the streams that an embedded log gets at their first use
+	if !s.sole { // the streams that an embedded log gets at their first use
 		s.api.Replicas = s.replicas
 		if err := secretlog.Make(ctx, s.beside, s.streamConfig); err != nil {
 			return err

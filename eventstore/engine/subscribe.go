@@ -135,7 +135,7 @@ func (h *shard) tail(ctx context.Context) {
 // tailSegment receives every message of the open segment, and applies its group.
 func (h *shard) tailSegment(ctx context.Context) error {
 	h.mu.Lock()
-	seg, next, rolling := h.segments.open(), h.readThrough()+1, h.segments.rolling // a group under way may never be stored
+	seg, next, rolling := h.segments.open(), h.head.Seq+1, h.segments.rolling // a group under way may never be stored
 	h.mu.Unlock()
 	if rolling { // its last group may have been read: no message would announce the next segment
 		return nil
@@ -210,7 +210,7 @@ func (h *shard) follow(g *format.Group) bool {
 func (h *shard) awaitIdle(ctx context.Context, seq uint64) (next uint64, err error) {
 	for {
 		h.mu.Lock()
-		end, busy, grown := h.readThrough(), h.beyond.busy(), h.grown
+		end, busy, grown := h.head.Seq, h.beyond.busy(), h.grown
 		h.mu.Unlock()
 		if seq <= end || !busy {
 			return end + 1, nil

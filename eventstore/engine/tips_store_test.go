@@ -32,7 +32,7 @@ func stopped(t *testing.T, dir string, write func(*engine.Store)) {
 		t.Fatal(err)
 	}
 	c := eventstoretest.Config(server)
-	c.Shards, c.SoleWriter = 2, true
+	c.Shards = 2
 	s, err := engine.Open(testContext(t), c)
 	if err == nil {
 		write(s)
@@ -98,7 +98,6 @@ func TestTipStoreAtStart(t *testing.T) {
 				return
 			}
 			config := eventstoretest.Config(eventstoretest.Server(t, dir))
-			config.SoleWriter = true
 			s, err := engine.Open(testContext(t), config)
 			if err != nil {
 				t.Fatal(err)
@@ -140,7 +139,6 @@ func TestFlippedTips(t *testing.T) {
 		damaged := 0
 		for range 2 { // as it is, and after a restart
 			c := eventstoretest.Config(server)
-			c.SoleWriter = true
 			s, err := engine.Open(testContext(t), c)
 			if err != nil {
 				t.Fatal(err)
@@ -195,7 +193,7 @@ func TestReadOnlyTips(t *testing.T) {
 			change(t, dir)
 			before := contentsOf(t, tipsOf(dir))
 			c := eventstoretest.Config(eventstoretest.Server(t, dir))
-			c.SoleWriter, c.ReadOnly = true, true
+			c.ReadOnly = true
 			s, err := engine.Open(testContext(t), c)
 			if err != nil {
 				t.Fatal(err)

@@ -15,7 +15,7 @@ func TestLookedUpIsRemembered(t *testing.T) {
 	key := newKey()
 	mustAdd(t, r.store(), key, added{N: 2})
 	r.store().Close()
-	s := r.reopen(t, func(c *engine.Config) { c.Shards, c.SoleWriter = 1, true })
+	s := r.reopen(t, 0, func(*engine.Config) {})
 	if _, known := eventstore.Remembered(s, tallies, key); known {
 		t.Fatal("known before it was looked up")
 	}

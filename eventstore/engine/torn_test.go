@@ -29,7 +29,7 @@ func TestTornTailWithTheIndexsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := eventstoretest.Config(server)
-		c.Shards, c.SoleWriter = 1, true
+		c.Shards = 1
 		s, err := engine.Open(testContext(t), c)
 		if err != nil {
 			t.Fatal(err)

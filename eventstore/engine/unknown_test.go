@@ -1,57 +1,73 @@
 package engine_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"payledger/domain"
 	"payledger/eventstore"
-	"payledger/eventstore/embedded"
+	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
 
-// writers are the ways in which a store writes: alone, as in production, and as one of several.
-var writers = map[string]func(*engine.Config){
-	"sole writer":    func(c *engine.Config) { c.SoleWriter = true },
-	"one of several": func(*engine.Config) {},
+// far is a server, or three, whose connections to a store go through a proxy.
+type far struct {
+	direct      engine.Config // of a store that has connections of its own
+	through     engine.Config // of the store
+	proxy       *proxy
+	reconnected <-chan struct{}
 }
 
-// eachWriter runs a test with a store whose connection to a server goes through a proxy, for each
-// of the writers.
-func eachWriter(t *testing.T, test func(t *testing.T, server *embedded.Server, s *engine.Store, p *proxy, reconnected <-chan struct{})) {
+// The ways in which a store writes.
+var writers = map[string]func(*testing.T) far{"sole writer": farServer, "node of a cluster": farCluster}
+
+// eachWriter runs a test with a store whose connections go through a proxy, for each of the
+// writers.
+func eachWriter(t *testing.T, test func(t *testing.T, f far, s *engine.Store)) {
 	t.Helper()
-	for name, change := range writers {
+	for name, build := range writers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, s, p, reconnected := remoteOn(t, change)
-			test(t, server, s, p, reconnected)
+			f := build(t)
+			test(t, f, eventstoretest.OpenOn(t, f.through))
 		})
 	}
 }
 
-// remoteOn is remote with the server, and with a change of the store's configuration.
-func remoteOn(t *testing.T, change func(*engine.Config)) (server *embedded.Server, s *engine.Store, p *proxy, reconnected <-chan struct{}) {
+// farServer is an embedded server.
+func farServer(t *testing.T) far {
 	t.Helper()
-	server = startServer(t, listening(t.TempDir()))
-	at := listens(server)
-	p = newProxy(t, at.Clients)
+	p := newProxy(t, "")
+	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+	return newFar(c, c, p, p.through)
+}
+
+// farCluster is a cluster, with a proxy before one of its servers.
+func farCluster(t *testing.T) far {
+	t.Helper()
+	servers := clustertest.Start(t, 3, func(_ int, o *server.Options) { o.Cluster.NoAdvertise = true }).Formed(t).Servers
+	p := newProxy(t, servers[0].Addr().String())
+	return newFar(eventstoretest.ConfigAt(at(servers[0].Addr().String())), eventstoretest.ConfigAt(at(p.Addr())), p)
+}
+
+func newFar(direct, through engine.Config, p *proxy, options ...nats.Option) far {
 	back := make(chan struct{}, 10)
-	c := eventstoretest.Config(nil)
-	c.External.URL, c.Shards, c.Replicas = at.url(p.Addr()), 1, 1
-	c.Options = []nats.Option{nats.ReconnectHandler(func(*nats.Conn) { back <- struct{}{} })}
-	change(&c)
-	return server, eventstoretest.OpenOn(t, c), p, back
+	direct.Shards, through.Shards = 1, 1
+	through.Options = append(options, nats.ReconnectHandler(func(*nats.Conn) { back <- struct{}{} }),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // else it prints the ends of connections
+	return far{direct, through, p, back}
 }
 
 // await waits until the store's connections are back: its own, and for reading one shard,
@@ -63,9 +79,9 @@ func await(reconnected <-chan struct{}) {
 }
 
 // isPubAck reports whether bytes are the answer to a successful publish of an event.
-func isPubAck(piece []byte) bool {
-	return bytes.Contains(piece, []byte(`"stream":"LEDGER_`)) && bytes.Contains(piece, []byte(`"seq":`)) && !bytes.Contains(piece, []byte(`"error"`))
-}
+func isPubAck(piece []byte) bool { return pubAck.Match(piece) }
+
+var pubAck = regexp.MustCompile(`\{"stream":"LEDGER_[0-9_]+", ?"seq":`)
 
 // checkOnce checks that the aggregate has exactly one event of the writer.
 func checkOnce(t testing.TB, s *engine.Store, key eventstore.Key, who string) {
@@ -105,8 +121,8 @@ func TestLostAck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachWriter(t, func(t *testing.T, server *embedded.Server, s *engine.Store, p *proxy, _ <-chan struct{}) {
-				key := newKey()
+			eachWriter(t, func(t *testing.T, f far, s *engine.Store) {
+				key, p := newKey(), f.proxy
 				mustAdd(t, s, key, added{Who: "before"})
 				var lost atomic.Bool
 				p.Answers(func(piece []byte) bool {
@@ -122,7 +138,7 @@ func TestLostAck(t *testing.T) {
 				}
 				checkOnce(t, s, key, "mine")
 				mustAdd(t, s, key, added{Who: "after"})
-				checkWhole(t, server, key, "before", "mine", "after")
+				checkWhole(t, f.direct, key, "before", "mine", "after")
 			})
 		})
 	}
@@ -190,7 +206,7 @@ func publish(t testing.TB, f *engine.Flight, want int) {
 // TestNoResponders: no server receives the publish: that is a definite refusal.
 func TestNoResponders(t *testing.T) {
 	t.Parallel()
-	r := single(t, 2)
+	r := sole(t, 2)
 	if _, err := r.store().Conn().Request("$JS.API.STREAM.DELETE."+engine.StreamName(1), nil, time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +226,8 @@ func TestNoResponders(t *testing.T) {
 // ErrUnknown. Another store then finds the event, once.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	eachWriter(t, func(t *testing.T, server *embedded.Server, s *engine.Store, p *proxy, reconnected <-chan struct{}) {
-		key, late := newKey(), newKey()
+	eachWriter(t, func(t *testing.T, f far, s *engine.Store) {
+		key, late, p := newKey(), newKey(), f.proxy
 		mustAdd(t, s, key, added{Who: "before"})
 		ctx, deadline := context.WithCancel(testContext(t))
 		defer deadline()
@@ -226,25 +242,24 @@ func TestDeadline(t *testing.T) {
 		if !errors.Is(err, eventstore.ErrUnknown) || errors.Is(err, eventstore.ErrRefused) || !errors.As(err, &unknown) {
 			t.Errorf("%v", err)
 		}
-		checkWhole(t, server, late, "mine")
+		checkWhole(t, f.direct, late, "mine")
 		p.Heal("")
 		p.Drop()
-		await(reconnected)
+		await(f.reconnected)
 		mustAdd(t, s, key, added{Who: "after"})
 		checkOnce(t, s, late, "mine")
 		if tip := mustAdd(t, s, late, added{Who: "next"}); tip.Recorded.Revision != 2 {
 			t.Errorf("after the event of unknown outcome came revision %d", tip.Recorded.Revision)
 		}
-		checkWhole(t, server, late, "mine", "next")
-		checkWhole(t, server, key, "before", "after")
+		checkWhole(t, f.direct, late, "mine", "next")
+		checkWhole(t, f.direct, key, "before", "after")
 	})
 }
 
-// checkWhole checks that a store that has only the server's files finds exactly these events of an
-// aggregate, in this order.
-func checkWhole(t *testing.T, server *embedded.Server, key eventstore.Key, who ...string) {
+// checkWhole checks that a store that has only what the servers have finds exactly these events of
+// an aggregate, in this order.
+func checkWhole(t *testing.T, c engine.Config, key eventstore.Key, who ...string) {
 	t.Helper()
-	c := eventstoretest.Config(server)
 	c.ReadOnly = true
 	events, err := eventstoretest.OpenOn(t, c).History(testContext(t), key)
 	if err != nil {
@@ -268,10 +283,10 @@ func checkWhole(t *testing.T, server *embedded.Server, key eventstore.Key, who .
 // is said to be unknown.
 func TestCloseDuringAppend(t *testing.T) {
 	t.Parallel()
-	eachWriter(t, func(t *testing.T, _ *embedded.Server, s *engine.Store, p *proxy, _ <-chan struct{}) {
+	eachWriter(t, func(t *testing.T, f far, s *engine.Store) {
 		sent := make(chan struct{})
 		var once sync.Once
-		p.Answers(func(piece []byte) bool {
+		f.proxy.Answers(func(piece []byte) bool {
 			if isPubAck(piece) {
 				once.Do(func() { close(sent) })
 				return false
@@ -280,7 +295,11 @@ func TestCloseDuringAppend(t *testing.T) {
 		})
 		ended := make(chan error, 1)
 		go func() { ended <- second(add(t, s, newKey(), added{})) }()
-		<-sent
+		select {
+		case <-sent:
+		case err := <-ended:
+			t.Fatalf("it ended before its answer: %v", err)
+		}
 		start := time.Now()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -304,10 +323,11 @@ func TestCloseDuringAppend(t *testing.T) {
 func TestCloseWithQueue(t *testing.T) {
 	t.Parallel()
 	for range 5 {
-		_, s, p, _ := remoteOn(t, writers["sole writer"])
+		f := farServer(t)
+		s := eventstoretest.OpenOn(t, f.through)
 		s.PipelineFrom(1)
 		mustAdd(t, s, newKey(), added{})
-		p.Answers(func(piece []byte) bool { return !isPubAck(piece) })
+		f.proxy.Answers(func(piece []byte) bool { return !isPubAck(piece) })
 		ended := make(chan error, 64)
 		for flights := range 2 { // as many as may be under way
 			go func() { ended <- s.Append(testContext(t), draft(t, s, newKey(), nil, added{})) }()
@@ -343,8 +363,8 @@ func TestCloseWithQueue(t *testing.T) {
 // lost. Another store appends, so only the server has the new events.
 func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	t.Parallel()
-	server, s, p, reconnected := remoteOn(t, writers["one of several"])
-	writer := eventstoretest.OpenOn(t, eventstoretest.Config(server))
+	f := farCluster(t)
+	s, writer := eventstoretest.OpenOn(t, f.through), eventstoretest.OpenOn(t, f.direct)
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
 	got := make(chan *eventstore.Recorded, 100)
@@ -354,8 +374,8 @@ func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	}()
 	for want := uint64(1); want <= uint64(scale(3, 5)); want++ { // a subscription finds the loss of its connection after 2 s
 		if want > 1 {
-			p.Drop()
-			await(reconnected)
+			f.proxy.Drop()
+			await(f.reconnected)
 		}
 		tip := mustAdd(t, writer, newKey(), added{})
 		if r := <-got; r.Number != want || r.Key != tip.Recorded.Key {

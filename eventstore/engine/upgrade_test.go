@@ -67,7 +67,7 @@ func newerBuild() *eventstore.Aggregate[labelled, domain.Event] {
 // TestUpgrade runs an older and a newer build on one log. The newer one writes the older schema
 // while the older one is live, and then the new schema, which the older one refuses.
 func TestUpgrade(t *testing.T) {
-	r := single(t, 2)
+	r := cluster(t, 2)
 	older, newer := r.store(), r.other()
 	build, oldest := newerBuild(), 1
 	newer.WriteFor(func(string) int { return oldest })

@@ -79,7 +79,7 @@ const awayPatience = 2 * time.Second
 // awaitConnection is writable. On a cluster it waits a while for a connection.
 func (s *Store) awaitConnection(ctx context.Context, h *shard) error {
 	err := s.writable(h)
-	for until := time.Now().Add(awayPatience); s.replicas > 1 && errors.Is(err, errAway) && time.Now().Before(until); err = s.writable(h) {
+	for until := time.Now().Add(awayPatience); !s.sole && errors.Is(err, errAway) && time.Now().Before(until); err = s.writable(h) {
 		if s.closing.Load() || jetapi.Pause(ctx, resolvePause) != nil {
 			break
 		}
@@ -170,7 +170,7 @@ func (s *Store) untilCertain(ctx context.Context, check func(context.Context) er
 		case damagedSince.IsZero():
 			damagedSince = now
 		}
-		if !damagedSince.IsZero() && (s.replicas == 1 || now.Sub(damagedSince) > jetapi.StaleLeader) {
+		if !damagedSince.IsZero() && (s.sole || now.Sub(damagedSince) > jetapi.StaleLeader) {
 			return err
 		}
 		if pauseErr := jetapi.Pause(ctx, recheckPause); pauseErr != nil {
@@ -203,7 +203,7 @@ func (s *Store) Full() error {
 // measure looks at the space of an embedded server's disk, or at the limit of an external server's
 // account.
 func (s *Store) measure(ctx context.Context) {
-	if s.embedded != nil {
+	if s.sole {
 		s.disk.Measure()
 		if err := s.disk.Lay(); err != nil && !s.readOnly {
 			s.log.Warn().Err(err).Msg("no space could be set aside for outcomes")

@@ -9,6 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/eventstore"
+	"payledger/eventstore/clustertest"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/secrets"
@@ -20,11 +22,41 @@ const readTimeout = time.Minute
 
 // Config is what Open uses for a store on server.
 func Config(server *embedded.Server) engine.Config {
-	c := engine.Config{Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: readTimeout}
-	if server != nil {
-		c.Server = server
-	}
+	c := config()
+	c.Server = server
 	return c
+}
+
+// ConfigAt is Config for a node of a cluster of three servers.
+func ConfigAt(url string) engine.Config {
+	c := config()
+	c.External.URL, c.Replicas = url, 3
+	return c
+}
+
+// Own makes a store of a new log on a cluster the owner of all shards of events and deliveries:
+// other nodes hand it theirs.
+func Own(t testing.TB, store *engine.Store) {
+	t.Helper()
+	if _, err := store.Deliveries().Last(t.Context(), "nobody"); !errors.Is(err, eventstore.ErrNotFound) {
+		t.Fatal(err)
+	}
+	for shard := range store.Shards() {
+		if _, err := store.LastSeq(t.Context(), shard); err != nil { // it appends an empty group
+			t.Fatal(err)
+		}
+	}
+}
+
+func config() engine.Config {
+	return engine.Config{Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: readTimeout}
+}
+
+// Cluster starts a cluster of three servers for the test's life. The first store with the
+// configuration makes a log there; all stores with it are nodes of this log.
+func Cluster(t testing.TB) engine.Config {
+	t.Helper()
+	return ConfigAt(clustertest.Start(t, 3, nil).Formed(t).URL(clustertest.User))
 }
 
 // Again repeats a write that is safe to repeat while its publish has no answer in time: the disk of

@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"payledger/eventstore"
 	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
 )
 
-// Sent finds a message of the log with an event of the given type in what a client sends to a NATS
-// server: where its line begins, or -1.
+// Sent finds an event of the given type in what a client sends to a NATS server, in a message of
+// the log or in a request to the node that appends it: where its line begins, or -1.
 func Sent(p []byte, eventType string) int {
 	return sent(p, "ledger.", func(r *eventstore.Recorded) bool { return r.Type == eventType })
 }
@@ -20,6 +22,9 @@ func Sent(p []byte, eventType string) int {
 func SentBeside(p []byte, name string) int {
 	return sent(p, "deliveries.", func(r *eventstore.Recorded) bool { return r.Aggregate == format.BesideAggregate && r.ID == name })
 }
+
+// requests begins the subjects of requests to nodes.
+var requests = []byte(strings.TrimSuffix(handover.DraftsSubject(""), ".*"))
 
 func sent(p []byte, subjects string, is func(*eventstore.Recorded) bool) int {
 	for at := 0; at < len(p); {
@@ -37,7 +42,7 @@ func sent(p []byte, subjects string, is func(*eventstore.Recorded) bool) int {
 		if err != nil || err2 != nil || head > size || size > len(rest) {
 			return -1
 		}
-		if bytes.HasPrefix(words[1], []byte(subjects)) && holds(rest[head:size], is) {
+		if (bytes.HasPrefix(words[1], []byte(subjects)) || bytes.HasPrefix(words[1], requests)) && holds(rest[head:size], is) {
 			return at
 		}
 		at += len(line) + 2 + size + 2
@@ -46,8 +51,20 @@ func sent(p []byte, subjects string, is func(*eventstore.Recorded) bool) int {
 }
 
 func holds(message []byte, is func(*eventstore.Recorded) bool) bool {
-	group, err := format.ParseGroup(message)
-	return err == nil && slices.ContainsFunc(group.Frames, is)
+	if group, err := format.ParseGroup(message); err == nil {
+		return slices.ContainsFunc(group.Frames, is)
+	}
+	for len(message) > 0 {
+		r, rest, err := format.ParseFrame(message)
+		if err != nil {
+			return false
+		}
+		if is(r) {
+			return true
+		}
+		message = rest
+	}
+	return false
 }
 
 // Divert returns p with the message at a place sent where nobody listens.

@@ -125,7 +125,7 @@ type settings struct {
 func (c settings) config(server *embedded.Server, log zerolog.Logger) engine.Config {
 	return engine.Config{
 		Server: server, Shards: c.Shards, SegmentBytes: c.Segment, Memory: c.Memory, ReadOnly: c.ReadOnly,
-		SoleWriter: true, Now: time.Now, Random: rand.Reader, Logger: log, ReadTimeout: lastLong,
+		Now: time.Now, Random: rand.Reader, Logger: log, ReadTimeout: lastLong,
 	}
 }
 

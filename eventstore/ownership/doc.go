@@ -24,7 +24,7 @@
 //     this node had no answer for Patience, was refused because the owner cannot append now, or
 //     reached no process; an owner that is not known counts as silent, and Absence then runs from
 //     the start of this node. All other nodes send finished drafts to the owner (package handover).
-//   - On a log whose processes have no names every process may append, and there are no leases.
+//   - The sole writer of an embedded log has no name: it may always append, and has no leases.
 //   - A node may reach the log and a third node, and not the owner, whose groups go on: the link
 //     between two servers is cut. Then the third node hands its requests on (Relay). It hands on
 //     nothing that another node has handed on.

@@ -11,8 +11,7 @@ import (
 const Anyone = "*"
 
 // State is what a node knows about the owner of a shard. The caller guards it with a lock. The zero
-// State belongs to a log whose processes have no names: every one of them may append, and there are
-// no leases.
+// State belongs to the sole writer of an embedded log, which may always append and has no leases.
 type State struct {
 	self  string
 	clock func() Reading

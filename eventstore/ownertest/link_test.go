@@ -12,14 +12,13 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"payledger/eventstore/embedded"
 	"payledger/eventstore/handover"
 )
 
 // link is a node's way to the server: all of its connections.
 type link struct {
-	*embedded.Server
-	in, out valve // of messages to the node, and from it
+	server  nats.Options // of a connection to it
+	in, out valve        // of messages to the node, and from it
 
 	mu    sync.Mutex
 	cut   bool // no connections
@@ -77,13 +76,15 @@ func (l *link) route(piece []byte) []byte {
 	return piece
 }
 
-func newLink(server *embedded.Server) *link {
-	return &link{Server: server, in: newValve(), out: newValve()}
+func newLink(server nats.Options) *link {
+	return &link{server: server, in: newValve(), out: newValve()}
 }
 
-// Connect is that of the server, through the link.
-func (l *link) Connect(options ...nats.Option) (*nats.Conn, error) {
-	return l.Server.Connect(append([]nats.Option{nats.InProcessServer(l)}, options...)...)
+// through is the option that leads a store's connections through the link. The client sends no
+// pings: they would end a connection that is frozen.
+func (l *link) through(o *nats.Options) error {
+	o.InProcessServer, o.User, o.Password, o.Timeout, o.PingInterval = l, l.server.User, l.server.Password, l.server.Timeout, 0
+	return nil
 }
 
 // InProcessConn makes a connection.
@@ -93,8 +94,7 @@ func (l *link) InProcessConn() (net.Conn, error) {
 	if l.cut {
 		return nil, errors.New("the link is cut")
 	}
-	native, _ := l.Native()
-	wire, err := native.(interface{ InProcessConn() (net.Conn, error) }).InProcessConn()
+	wire, err := l.server.InProcessServer.InProcessConn()
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func play(t *testing.T, nodes, shards int, script func(*world)) {
 // world is a log with the nodes that share it.
 type world struct {
 	t       testing.TB
-	server  *embedded.Server
+	server  nats.Options // of a connection to the server
 	nodes   []*node
 	shards  int
 	watcher *nats.Conn
@@ -77,8 +77,8 @@ func newWorld(t testing.TB, nodes, shards int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, server: server, shards: shards}
-	if w.watcher, err = server.Connect(); err != nil {
+	w := &world{t: t, shards: shards}
+	if w.watcher, err = server.Connect(func(o *nats.Options) error { w.server = *o; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -101,9 +101,9 @@ func newWorld(t testing.TB, nodes, shards int) *world {
 func (w *world) start() *node {
 	n := &node{w: w, link: newLink(w.server), patience: 10 * time.Second}
 	n.clock.set(1, 1)
-	c := eventstoretest.Config(nil)
-	c.Server, c.Shards, c.Replicas, c.Clock = n.link, w.shards, 3, n.clock.read
-	c.Options = []nats.Option{nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})} // else it prints the ends of connections
+	c := eventstoretest.ConfigAt("nats://inside")
+	c.Shards, c.Clock = w.shards, n.clock.read
+	c.Options = []nats.Option{n.through, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})} // else it prints the ends of connections
 	var err error
 	if n.store, err = engine.Open(w.t.Context(), c); err != nil {
 		w.t.Fatal(err)

@@ -85,7 +85,7 @@ func (l *Log) Close() { l.api.Close() }
 
 // Server returns the access for package secretlog.
 func (l *Log) Server() sidelog.Server {
-	return sidelog.Server{JS: l.js, API: l.api, ReadOnly: true, Complete: true}
+	return sidelog.Server{JS: l.js, API: l.api, ReadOnly: true}
 }
 
 func (l *Log) list(ctx context.Context) error {

@@ -47,7 +47,7 @@ func keepWith(dir string, segment int64) (*keeper, error) {
 		return nil, err
 	}
 	c := eventstoretest.Config(k.server)
-	c.Shards, c.SoleWriter, c.SideBytes = 1, true, segment
+	c.Shards, c.SideBytes = 1, segment
 	if k.store, err = engine.Open(context.Background(), c); err != nil {
 		return nil, errors.Join(err, k.server.Close())
 	}
@@ -488,7 +488,7 @@ func TestSecretsReadOnly(t *testing.T) {
 	killed := copyFolder(t, dir)
 	server := eventstoretest.Server(t, killed)
 	c := eventstoretest.Config(server)
-	c.SoleWriter, c.ReadOnly = true, true
+	c.ReadOnly = true
 	b, err := eventstoretest.OpenOn(t, c).OpenSecrets(testContext(t))
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func (b *Stream) Replicated(ctx context.Context) error {
 
 // Fence reads the stream up to a message that it adds. So this process has read all messages that
 // are durable, which an answer of a leader that is cut off from its cluster does not show. Fence
-// does nothing with one replica, on a full disk, and in a process that only reads.
+// does nothing on an embedded server, on a full disk, and in a process that only reads.
 func (b *Stream) Fence(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()

@@ -86,7 +86,7 @@ func (b *Stream) open(ctx context.Context) error {
 	if err := errors.Join(x.loadGenerations(), x.loadFloor()); err != nil {
 		return err
 	}
-	last, err := b.log.Open(ctx, !b.ReadOnly && !b.Complete)
+	last, err := b.log.Open(ctx, b.Sole && !b.ReadOnly)
 	if err != nil {
 		return err
 	}

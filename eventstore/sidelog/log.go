@@ -27,9 +27,8 @@ const recordOverhead = 30 // the number of bytes that the server adds to a messa
 type Server struct {
 	JS       jetstream.JetStream
 	API      *jetapi.Client
-	Sole     bool // no other process writes to the log
+	Sole     bool // the server is embedded, and no other process writes to the log; else it is a cluster, whose log was made with all its streams
 	ReadOnly bool
-	Complete bool   // no first segment is made: the log was made with all its streams
 	Bytes    uint64 // size from which a stream continues in a new segment
 }
 

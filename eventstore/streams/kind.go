@@ -23,7 +23,7 @@ type Kind struct {
 	// Floor is the key of the record that names the dropped segments: the oldest one may be dropped
 	// as a whole. Without a key no segment is dropped: a missing one is damage.
 	Floor format.Key
-	// GroupBytes is the size of a group that gets no more frames, on one replica.
+	// GroupBytes is the size of a group that gets no more frames, on an embedded server.
 	GroupBytes int
 	// Overtaken is how long a later frame of an aggregate lets the first frames of others overtake
 	// it while they wait for a group. 0: first come, first served.

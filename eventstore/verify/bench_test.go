@@ -71,7 +71,6 @@ func BenchmarkVerifyRunning(b *testing.B) {
 	decodeAll(b, dir)
 	files := time.Since(from)
 	c := eventstoretest.Config(eventstoretest.Server(b, dir))
-	c.SoleWriter = true
 	store := eventstoretest.OpenOn(b, c)
 	var verifying, decoding time.Duration
 	var events uint64

@@ -53,7 +53,7 @@ func madeOn(t testing.TB, n int, segment int64, running func(l *log, s *engine.S
 		t.Fatal(err)
 	}
 	config := eventstoretest.Config(server)
-	config.Shards, config.SoleWriter, config.SegmentBytes = 3, true, segment
+	config.Shards, config.SegmentBytes = 3, segment
 	store, err := engine.Open(ctx, config)
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func Open(ctx context.Context, o options.Options, mode Mode, config engine.Confi
 	}
 	config.ReadOnly = mode == ReadOnly
 	config.External, config.Shards = o.Access(), o.Shards
-	config.Random, config.SoleWriter, config.Memory = rand.Reader, o.NatsURL == "", limits.Of(o.Memory).Caches
+	config.Random, config.Memory = rand.Reader, limits.Of(o.Memory).Caches
 	key, err := readMasterKey(o)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 // its stream, and of values that are only removed. A request that comes twice counts once.
 func (r *Rig) Deletions() (count func() (overwritten, removed int)) {
 	r.T.Helper()
-	conn, err := r.Server.Connect()
+	conn, err := r.connect()
 	if err != nil {
 		r.T.Fatal(err)
 	}

@@ -1,6 +1,12 @@
 package commandstest
 
-import "sync"
+import (
+	"context"
+	"sync"
+
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+)
 
 // FailureMode is how an effect goes wrong.
 type FailureMode string
@@ -33,6 +39,7 @@ type Fault struct {
 	Mode   FailureMode
 
 	mu     sync.Mutex
+	once   sync.Once // of Hit, for refusals
 	seen   int
 	Hit    chan struct{} // closed when the effect went wrong
 	Resume chan struct{} // closed by the test: held messages continue
@@ -58,6 +65,26 @@ func (f *Fault) Arm(nth int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen, f.nth = 0, nth
+}
+
+// refuses reports whether the store refuses an event, so that nothing is sent.
+func (f *Fault) refuses() bool { return f.Mode == Refuses || f.Mode == Away }
+
+// refusing is a log that refuses the event of a fault.
+type refusing struct {
+	eventstore.Store
+	fault *Fault // nil: none
+}
+
+func (l *refusing) ExecuteUntyped(ctx context.Context, c eventstore.Command) (eventstore.Tip[any], error) {
+	if l.fault == nil || !l.fault.refuses() {
+		return l.Store.ExecuteUntyped(ctx, c)
+	}
+	tip, refused, err := eventstoretest.Refuse(ctx, l.Store, c, l.fault.triggers)
+	if refused {
+		l.fault.once.Do(func() { close(l.fault.Hit) })
+	}
+	return tip, err
 }
 
 // triggers reports whether the fault happens now.

@@ -6,8 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
-
-	"github.com/nats-io/nats.go"
+	"time"
 
 	"payledger/eventstore/eventstoretest"
 )
@@ -21,7 +20,7 @@ const AnyWrite = "change a stream"
 
 // changes reports whether bytes to the server have such a request.
 func changes(p []byte) bool {
-	return slices.ContainsFunc([]string{"HPUB ledger.", "PUB secrets.", "PUB $JS.API.STREAM.MSG.DELETE.", "PUB $JS.API.STREAM.PURGE."}, func(request string) bool {
+	return slices.ContainsFunc([]string{"HPUB ledger.", "HPUB payledger.drafts.", "PUB secrets.", "PUB $JS.API.STREAM.MSG.DELETE.", "PUB $JS.API.STREAM.PURGE."}, func(request string) bool {
 		return bytes.Contains(p, []byte(request))
 	})
 }
@@ -32,28 +31,24 @@ var ErrGone = errors.New("the link broke here")
 // FaultyConn is a process's connection to the log's server. It loses bytes of real connections.
 type FaultyConn struct {
 	fault *Fault
-	inner nats.InProcessConnProvider
 
-	mu     sync.Mutex
-	dead   bool
-	links  []net.Conn
-	Behind bool // the store stays at the state of its start; set before NewNodeOn
+	mu    sync.Mutex
+	dead  bool
+	links []net.Conn
+
+	// These are set before NewNodeOn.
+	Behind   bool          // the store stays at the state of its start
+	Patience time.Duration // of a read without an answer; 0: a minute
 }
 
-// through is the option that puts the connection between a store and its server.
-func (w *FaultyConn) through(o *nats.Options) error {
-	w.inner, o.InProcessServer = o.InProcessServer, w
-	return nil
-}
-
-// InProcessConn opens one connection.
-func (w *FaultyConn) InProcessConn() (net.Conn, error) {
+// Dial opens one connection.
+func (w *FaultyConn) Dial(network, address string) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dead {
 		return nil, ErrGone
 	}
-	server, err := w.inner.InProcessConn()
+	server, err := net.Dial(network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -99,16 +94,10 @@ func (l *link) Write(p []byte) (int, error) {
 		return 0, ErrGone
 	}
 	at := eventstoretest.Sent(p, f.effect)
-	if at < 0 || !f.triggers(f.effect) {
+	if at < 0 || f.refuses() || !f.triggers(f.effect) {
 		return l.Conn.Write(p)
 	}
 	switch f.Mode {
-	case Refuses:
-		defer close(f.Hit)
-		return l.Conn.Write(eventstoretest.Divert(p, at))
-	case Away:
-		defer CloseOnce(f.Hit)
-		return l.Conn.Write(eventstoretest.Divert(p, at))
 	case LostBefore, CrashBefore:
 		l.lose()
 		return 0, ErrGone
@@ -127,11 +116,12 @@ func (l *link) Write(p []byte) (int, error) {
 }
 
 // unheard keeps a lagging store from following the log: the store knows the log as of its start,
-// and the events that it loads from the leader.
+// and the events up to which the owner of the shard answers it.
 func (w *FaultyConn) unheard(p []byte) []byte {
 	if !w.Behind {
 		return p
 	}
+	p = bytes.ReplaceAll(p, []byte(`"last_by_subj":"ledger.`), []byte(`"last_by_subj":"nobody.`))
 	return bytes.ReplaceAll(p, []byte("CONSUMER.CREATE.LEDGER_"), []byte("CONSUMER.CREATE.NOTHING"))
 }
 

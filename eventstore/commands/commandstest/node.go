@@ -1,6 +1,7 @@
 package commandstest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"testing"
@@ -18,7 +19,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// Node is a process on the rig's log, with its own store, vault and service.
+// Node is a process on the rig's cluster, with its own store, vault and service.
 type Node struct {
 	*service.Service
 	t      testing.TB
@@ -33,7 +34,11 @@ type Node struct {
 // for none.
 func (r *Rig) NewNode(t testing.TB, paymentTimeout time.Duration, f *Fault) *Node {
 	t.Helper()
-	return r.NewNodeOn(t, &FaultyConn{fault: f}, paymentTimeout)
+	w := &FaultyConn{fault: f}
+	if f != nil && f.effect == ReadCard {
+		w.Patience = 300 * time.Millisecond
+	}
+	return r.NewNodeOn(t, w, paymentTimeout)
 }
 
 // NewNodeOn starts a process on a wire.
@@ -41,12 +46,12 @@ func (r *Rig) NewNodeOn(t testing.TB, w *FaultyConn, paymentTimeout time.Duratio
 	t.Helper()
 	n := &Node{t: t, Conn: w, Port: &Port{Port: r.Sim, fault: w.fault}}
 	n.Ctx, n.HangUp = context.WithCancel(context.Background())
-	config := eventstoretest.Config(r.Server)
-	config.Now = r.Now
-	config.Options, config.Lags = []nats.Option{n.Conn.through}, w.Behind
+	config := r.Config
+	config.Now, config.Options = r.Now, []nats.Option{nats.SetCustomDialer(n.Conn)}
+	config.ReadTimeout = cmp.Or(w.Patience, config.ReadTimeout)
 	n.Store = eventstoretest.OpenOn(t, config)
 	n.Service = service.New(commands.Config{
-		Store: n.Store, Secrets: eventstoretest.Secrets(t, n.Store), Processors: n.Port,
+		Store: &refusing{n.Store, w.fault}, Secrets: eventstoretest.Secrets(t, n.Store), Processors: n.Port,
 		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
 		Customers: r.Customers,
 		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {

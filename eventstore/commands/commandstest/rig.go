@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"payledger/domain"
@@ -17,7 +18,6 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/service"
-	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
@@ -29,7 +29,7 @@ import (
 // processes are.
 type Rig struct {
 	T      *testing.T
-	Server *embedded.Server
+	Config engine.Config // of stores on the rig's log
 	Store  *engine.Store
 	Vault  *secrets.Store
 	Sim    *adapter.Adapter
@@ -43,19 +43,32 @@ type Rig struct {
 const PaymentTimeout = 20 * time.Second
 
 // NewRig makes a rig whose store is the log's only writer.
-func NewRig(t *testing.T) *Rig { return NewRigFor(t, true) }
-
-// NewRigFor makes a rig. Its store is the log's only writer, or several nodes share the log.
-func NewRigFor(t *testing.T, soleWriter bool) *Rig {
+func NewRig(t *testing.T) *Rig {
 	t.Helper()
 	dir := t.TempDir()
 	made := accountstest.Initialized(t, dir)
-	r := &Rig{T: t, Server: eventstoretest.Server(t, dir)}
-	r.Customers = &Customers{rig: r}
-	config := eventstoretest.Config(r.Server)
-	config.SoleWriter, config.Now = soleWriter, r.Now
-	r.Store = eventstoretest.OpenOn(t, config)
+	r := newRig(t, eventstoretest.Config(eventstoretest.Server(t, dir)))
 	r.Vault = eventstoretest.Secrets(t, r.Store)
+	r.By.Account = made.AccountID
+	return r
+}
+
+// NewCluster makes a rig on a cluster. Its store is the node that owns all shards: the other nodes
+// of the test hand it their events.
+func NewCluster(t *testing.T) *Rig {
+	t.Helper()
+	r := newRig(t, eventstoretest.Cluster(t))
+	eventstoretest.Own(t, r.Store)
+	r.Vault = eventstoretest.Secrets(t, r.Store)
+	r.By.Account = accountstest.Initialize(t, r.Store, r.Vault).AccountID
+	return r
+}
+
+func newRig(t *testing.T, config engine.Config) *Rig {
+	t.Helper()
+	r := &Rig{T: t, Config: config, By: commands.Caller{Actor: "test", RequestID: "request"}}
+	r.Customers, r.Config.Now = &Customers{rig: r}, r.Now
+	r.Store = eventstoretest.OpenOn(t, r.Config)
 	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
@@ -70,13 +83,12 @@ func NewRigFor(t *testing.T, soleWriter bool) *Rig {
 	if r.Sim, err = adapter.New(web.URL, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.By = commands.Caller{Account: made.AccountID, Actor: "test", RequestID: "request"}
 	return r
 }
 
 // With is the rig as a part of the test sees it.
 func (r *Rig) With(t *testing.T) *Rig {
-	return &Rig{T: t, Server: r.Server, Store: r.Store, Vault: r.Vault, Sim: r.Sim, By: r.By, Customers: r.Customers}
+	return &Rig{T: t, Config: r.Config, Store: r.Store, Vault: r.Vault, Sim: r.Sim, By: r.By, Customers: r.Customers}
 }
 
 // Now is the clock of all parts.
@@ -107,4 +119,12 @@ func (r *Rig) Service(port processor.Port) *service.Service {
 func (r *Rig) Merchant(id domain.AccountID) (account.State, bool) {
 	tip, err := eventstore.NewRepositories(r.Store).Accounts.Load(context.Background(), id, id, eventstore.Latest)
 	return tip.State, err == nil && tip.State.Exists()
+}
+
+// connect connects to the server of the log, or to the cluster.
+func (r *Rig) connect() (*nats.Conn, error) {
+	if r.Config.Server != nil {
+		return r.Config.Server.Connect()
+	}
+	return r.Config.External.Connect()
 }

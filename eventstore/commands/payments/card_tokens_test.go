@@ -189,7 +189,7 @@ func TestTokenCrashes(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s %s", effect, mode), func(t *testing.T) {
 				t.Parallel()
-				r := newRigFor(t, false)
+				r := newCluster(t)
 				healthy := r.NewNode(t, time.Minute, nil)
 				token := r.TokenIn(healthy.Service, r.Opened(healthy.Service, session.Fields{CustomerID: "customer-1"}), commandstest.ApprovedCard)
 				n := r.NewNode(t, time.Minute, commandstest.NewFault(effect, mode))

@@ -67,7 +67,7 @@ func (r *rig) paidOnce(tokens []domain.Token, refusals ...error) payment.State {
 // one of them is created, and the session does not stay without (D12, §2.2).
 func TestTwoTabs(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	healthy := r.NewNode(t, time.Minute, nil)
 	for i, e := range []string{"session.payment_started", "instrument.used", "payment.created", commandstest.Authorize, "payment.authorized"} {
 		for j, w := range commandstest.AppendModes {
@@ -120,7 +120,7 @@ func (r *rig) tabsThrough(healthy *service.Service, f *commandstest.Fault) {
 // the two counts.
 func TestGivenUpForAnother(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	healthy := r.NewNode(t, time.Minute, nil)
 	for _, w := range commandstest.AppendModes {
 		t.Run(string(w), func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestGivenUpForAnother(t *testing.T) {
 // declined: one payment lives (D12).
 func TestManyTabs(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	nodes := r.TwoNodes()
 	const tabs = 6
 	sessions := 6
@@ -205,7 +205,7 @@ func TestRepeatAfterVaulting(t *testing.T) {
 // the token expires: the payment may still be sent with it.
 func TestCardNeededBehind(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	s := r.Service(nil)
 	token := r.TokenIn(s, r.Opened(s, session.Fields{}), commandstest.ChallengeCard)
 	behind := r.NewNodeOn(t, &commandstest.FaultyConn{Behind: true}, time.Minute)
@@ -227,7 +227,7 @@ func TestCardNeededBehind(t *testing.T) {
 // its vaulting, has the id of its repeat (D12).
 func TestReplicaBehind(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	n := r.NewNode(t, time.Minute, nil)
 	behind := r.NewNodeOn(t, &commandstest.FaultyConn{Behind: true}, time.Minute)
 	var from session.State

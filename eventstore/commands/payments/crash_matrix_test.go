@@ -55,7 +55,7 @@ type scenario struct {
 // refused as a used key (D8, D9).
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	healthy := r.NewNode(t, time.Minute, nil)
 	row, played := 0, map[commandstest.FailureMode]bool{}
 	for _, a := range slices.Concat(actions, behind) {

@@ -41,7 +41,7 @@ func (r *leftRig) capture(a domain.Amount, key string) (payment.Operation, error
 }
 
 func newLeftRig(t *testing.T) *leftRig {
-	r := &leftRig{rig: newRigFor(t, false), of: map[string]payment.Operation{}}
+	r := &leftRig{rig: newRig(t), of: map[string]payment.Operation{}}
 	r.s = r.Service(nil)
 	r.id = r.Pay(r.s, commandstest.ApprovedCard).ID
 	p, err := r.s.Adjust(background, r.By, r.id, payment.Adjust{Amount: 10_000})
@@ -77,9 +77,10 @@ func newLeftRig(t *testing.T) *leftRig {
 		}
 	}
 	r.s.Close()
-	config := eventstoretest.Config(r.Server)
-	config.Now = r.Now
-	r.Store = eventstoretest.OpenOn(t, config)
+	if err := r.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.Store = eventstoretest.OpenOn(t, r.Config)
 	r.s = r.Logging(&commandstest.Logbook{})
 	return r
 }

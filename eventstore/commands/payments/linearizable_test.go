@@ -86,7 +86,7 @@ func answered(p payment.State, err error) keyAnswer {
 // exactly one takes effect, and every other is refused with the key's payment (D9).
 func TestKeysAreLinearizable(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	nodes := r.TwoNodes()
 	random := commandstest.Seeded(t)
 	var paid []domain.PaymentID
@@ -237,7 +237,7 @@ var moneyModel = porcupine.Model{
 // model of the remaining amounts.
 func TestMoneyIsLinearizable(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	nodes := r.TwoNodes()
 	random := commandstest.Seeded(t)
 	const clients, requests = 6, 5

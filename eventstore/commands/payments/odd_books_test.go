@@ -273,7 +273,7 @@ func TestOvertakenMeanwhile(t *testing.T) {
 	for name, listed := range map[string]bool{"before the list": true, "after the list": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRigFor(t, false)
+			r := newCluster(t)
 			known, meanwhile := &atomic.Bool{}, &sync.Once{}
 			known.Store(true)
 			s := r.InboxService(known, func(c *commands.Config) {

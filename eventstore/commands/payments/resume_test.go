@@ -63,7 +63,7 @@ func TestResumeIsDecidedAgain(t *testing.T) {
 // its token, whether or not this node made the payment.
 func TestRefusedKeyLeavesTheToken(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	nodes := r.TwoNodes()
 	s := nodes[0].Service
 	first, err := s.CreatePayment(background, r.By, payments.PaymentInput{Token: r.Token(s), IdempotencyKey: "k"})
@@ -80,7 +80,7 @@ func TestRefusedKeyLeavesTheToken(t *testing.T) {
 // TestAbandonedOnTwoNodes: an abandoned action fails once, whichever node finds it (D7).
 func TestAbandonedOnTwoNodes(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	nodes := r.TwoNodes()
 	nodes[0].ActionTimeout = time.Nanosecond
 	for range 5 {

@@ -97,7 +97,7 @@ func TestAnswerNotRecorded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := newRigFor(t, false)
+			r := newCluster(t)
 			f := commandstest.NewNthFault(c.effect, math.MaxInt, commandstest.Away)
 			n := r.NewNode(t, time.Minute, f)
 			f.Begin() // a start reads secrets
@@ -147,9 +147,9 @@ func TestAnswerNotRecorded(t *testing.T) {
 // operation is. The operation continues when the connection is back (D8).
 func TestLogAway(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	id := r.left(r.Service(nil), processor.Adyen)
-	n := r.NewNodeOn(t, &commandstest.FaultyConn{Behind: true}, time.Minute) // as on a cluster, its loads need no server
+	n := r.NewNodeOn(t, &commandstest.FaultyConn{}, time.Minute) // its loads need no server
 	port := count(r.Sim)
 	n.Port.Port = port
 	r.Ahead.Store(int64(10 * time.Minute))
@@ -177,9 +177,9 @@ func TestLogAway(t *testing.T) {
 // only minutes later.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
+	n := r.NewNodeOn(t, &commandstest.FaultyConn{Behind: true, Patience: time.Second}, time.Minute)
 	id := r.left(r.Service(nil), processor.Adyen)
-	n := r.NewNodeOn(t, &commandstest.FaultyConn{}, time.Minute)
 	port := count(r.Sim)
 	n.Port.Port = port
 	n.Conn.Cut()
@@ -216,7 +216,7 @@ func (l *unclear) ExecuteUntyped(ctx context.Context, c eventstore.Command) (eve
 // the answer sends the operation. Else package pending would send it minutes later (D7).
 func TestAnswerInDoubt(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	id := r.left(r.Service(nil), processor.Adyen)
 	s := r.InboxService(&atomic.Bool{}, func(c *commands.Config) { c.Store = &unclear{Store: c.Store, event: "payment.authorized"} })
 	if p, err := s.Cancel(background, r.By, id, payment.Cancel{}); err != nil || p.Status() != payment.StatusPending {
@@ -264,7 +264,7 @@ func TestPromisedOperation(t *testing.T) {
 	for name, want := range map[string]payment.Status{"void": payment.StatusCancelled, "capture": payment.StatusSettled} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRigFor(t, false)
+			r := newCluster(t)
 			port := &away{Port: r.Sim, first: make(chan processor.Operation, 1)}
 			port.cut.Store(true)
 			s := r.Service(port)
@@ -313,7 +313,7 @@ func (o *once) Lookup(ctx context.Context, name processor.Name, key domain.Opera
 // refused becomes a capture (D5.8, D8).
 func TestCancelNotSent(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	s := r.Service(&once{Port: r.Sim}) // it does not learn of the approval
 	id := r.leftAs(s, "4000000000003220", true, processor.Adyen)
 	if err := s.Recover(background, r.By.Account, id); err != nil || r.Payment(id).Authorization().State != payment.StatePending {
@@ -340,12 +340,12 @@ func TestCancelNotSent(t *testing.T) {
 // recovered ends as soon as the log can be read, without another call of Recover (D7).
 func TestDoubtAboutAnAction(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
+	n := r.NewNodeOn(t, &commandstest.FaultyConn{Behind: true, Patience: time.Second}, time.Minute)
 	s := r.Service(nil)
 	s.ActionTimeout = time.Nanosecond
 	id := r.Pay(s, commandstest.ChallengeCard).ID
 	s.Close()
-	n := r.NewNodeOn(t, &commandstest.FaultyConn{}, time.Minute)
 	n.Conn.Cut()
 	r.Eventually("the connection is there", func() bool { return n.Store.Healthy() != nil })
 	if err := n.Recover(background, r.By.Account, id); domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
@@ -360,7 +360,7 @@ func TestDoubtAboutAnAction(t *testing.T) {
 // again within two seconds (D7, D8).
 func TestExpiryNotRecorded(t *testing.T) {
 	t.Parallel()
-	r := newRigFor(t, false)
+	r := newCluster(t)
 	paid := r.Pay(r.Service(nil), commandstest.ChallengeCard)
 	key := paid.OperationKey(paid.RequiredAction().Revision)
 	f := commandstest.NewFault("payment.resumed", commandstest.Away)

@@ -19,7 +19,6 @@ import (
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/users"
-	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
@@ -32,10 +31,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// rig is a real log with an account, which nodes share.
+// rig is a real log with an account.
 type rig struct {
 	t      *testing.T
-	server *embedded.Server
+	config engine.Config // of stores
 	made   accounts.Credentials
 	ahead  atomic.Int64 // how far the clock is ahead of a fixed one
 }
@@ -51,7 +50,17 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	dir := t.TempDir()
 	made := accountstest.Initialized(t, dir)
-	return &rig{t: t, server: eventstoretest.Server(t, dir), made: made}
+	return &rig{t: t, config: eventstoretest.Config(eventstoretest.Server(t, dir)), made: made}
+}
+
+// newCluster makes a rig for several nodes.
+func newCluster(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, config: eventstoretest.Cluster(t)}
+	maker := eventstoretest.OpenOn(t, r.config)
+	eventstoretest.Own(t, maker)
+	r.made = accountstest.Initialize(t, maker, eventstoretest.Secrets(t, maker))
+	return r
 }
 
 // node is a process with its own connection and vault.
@@ -66,7 +75,7 @@ type node struct {
 
 func (r *rig) node() *node {
 	r.t.Helper()
-	config := eventstoretest.Config(r.server)
+	config := r.config
 	config.Now = r.now
 	n := &node{r: r, store: eventstoretest.OpenOn(r.t, config), all: []domain.AccountID{r.made.AccountID}}
 	n.vault = eventstoretest.Secrets(r.t, n.store)

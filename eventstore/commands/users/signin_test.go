@@ -441,7 +441,7 @@ func TestTokens(t *testing.T) {
 // nodes at once. A session that has ended is no error, and an ended session ends none (D20).
 func TestEndSessions(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newCluster(t)
 	n, other := r.node(), r.node()
 	_, password := n.add("reader@example.com", account.RoleAuditor)
 	admin, reader := n.signIn("admin", r.made.DashboardPassword, ""), n.signIn("reader@example.com", password, "")

@@ -149,7 +149,7 @@ func TestFactorGuesses(t *testing.T) {
 // turns the second factor off, and a new secret has other codes. A guess counts as a wrong code.
 func TestRecoveryCodes(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newCluster(t)
 	n, other := r.node(), r.node()
 	secret, in := n.enable(n.signIn("admin", r.made.DashboardPassword, "").Token, r.made.DashboardPassword)
 	codes := in.Recovery

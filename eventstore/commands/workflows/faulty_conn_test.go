@@ -6,12 +6,12 @@ import (
 	"net"
 	"sync"
 
-	"github.com/nats-io/nats.go"
-
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/eventstore"
 	"payledger/eventstore/commands/workflows"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -73,27 +73,20 @@ func (f *fault) isAt(p []byte) int {
 // faultyConn is a node's connections to everything else. It loses bytes of real connections.
 type faultyConn struct {
 	fault *fault
-	inner nats.InProcessConnProvider
 
 	mu    sync.Mutex
 	dead  bool
 	links []net.Conn
 }
 
-// through is the option that puts the connection between a store and its server.
-func (w *faultyConn) through(o *nats.Options) error {
-	w.inner, o.InProcessServer = o.InProcessServer, w
-	return nil
-}
-
-// InProcessConn opens one connection.
-func (w *faultyConn) InProcessConn() (net.Conn, error) {
+// Dial opens one connection.
+func (w *faultyConn) Dial(network, address string) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dead {
 		return nil, errGone
 	}
-	server, err := w.inner.InProcessConn()
+	server, err := net.Dial(network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -152,14 +145,10 @@ func (l *link) Write(p []byte) (int, error) {
 		return l.Conn.Write(p)
 	}
 	at := f.isAt(p)
-	if at < 0 || !f.triggers(f.effect) {
+	if at < 0 || f.mode == refuses || !f.triggers(f.effect) {
 		return l.Conn.Write(p)
 	}
-	switch f.mode {
-	case refuses:
-		defer close(f.hit)
-		return l.Conn.Write(eventstoretest.Divert(p, at))
-	case lostBefore, crashBefore:
+	if f.mode == lostBefore || f.mode == crashBefore {
 		l.lose()
 		return 0, errGone
 	}
@@ -185,6 +174,23 @@ func (l *link) lose() {
 		l.Close()
 	}
 	close(l.conn.fault.hit)
+}
+
+// refusing is a log that refuses the event of a fault.
+type refusing struct {
+	*engine.Store
+	fault *fault // nil: none
+}
+
+func (s refusing) ExecuteUntyped(ctx context.Context, c eventstore.Command) (eventstore.Tip[any], error) {
+	if s.fault == nil || s.fault.mode != refuses {
+		return s.Store.ExecuteUntyped(ctx, c)
+	}
+	tip, refused, err := eventstoretest.Refuse(ctx, s.Store, c, s.fault.triggers)
+	if refused {
+		close(s.fault.hit)
+	}
+	return tip, err
 }
 
 // port is the way of one node to the processors.

@@ -30,7 +30,6 @@ import (
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/commands/sessions"
 	"payledger/eventstore/commands/workflows"
-	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
@@ -59,13 +58,13 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// rig is a real log's server, simulator and receiver of requests; nodes come and go.
+// rig is a cluster, a simulator and a receiver of requests; nodes come and go.
 type rig struct {
 	t      testing.TB
-	server *embedded.Server
+	config engine.Config // of stores
 	sim    *adapter.Adapter
 	by     commands.Caller
-	well   *node // it takes no runs
+	well   *node // it takes no runs, and owns all shards
 
 	url      string // of the receiver
 	mu       sync.Mutex
@@ -80,9 +79,7 @@ const hookPath = "/hook"
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	dir := t.TempDir()
-	made := accountstest.Initialized(t, dir)
-	r := &rig{t: t, server: eventstoretest.Server(t, dir), requests: map[string]int{}, status: 200}
+	r := &rig{t: t, config: eventstoretest.Cluster(t), requests: map[string]int{}, status: 200}
 	simulator, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	must(t, err)
 	web, receiver := httptest.NewServer(simulator.Handler()), httptest.NewServer(http.HandlerFunc(r.receive))
@@ -91,6 +88,8 @@ func newRig(t testing.TB) *rig {
 	r.sim, err = adapter.New(web.URL, nil)
 	must(t, err)
 	r.well = r.start(nodeConfig{idle: true})
+	eventstoretest.Own(t, r.well.store)
+	made := accountstest.Initialize(t, r.well.store, r.well.vault)
 	r.by = commands.Caller{Account: made.AccountID, Actor: "test", RequestID: "request"}
 	return r
 }
@@ -167,14 +166,14 @@ type node struct {
 func (r *rig) start(c nodeConfig) *node {
 	r.t.Helper()
 	n := &node{rig: r, wire: &faultyConn{fault: c.fault}}
-	config := eventstoretest.Config(r.server)
-	config.Options = []nats.Option{n.wire.through}
+	config := r.config
+	config.Options = []nats.Option{nats.SetCustomDialer(n.wire)}
 	var err error
 	n.store, err = engine.Open(background, config)
 	must(r.t, err)
 	n.vault = eventstoretest.Secrets(r.t, n.store)
 	n.Service = service.New(commands.Config{
-		Store: n.store, Secrets: n.vault, Processors: port{r.sim, n.wire}, PaymentTimeout: 20 * time.Second, ActionTimeout: time.Hour,
+		Store: refusing{n.store, c.fault}, Secrets: n.vault, Processors: port{r.sim, n.wire}, PaymentTimeout: 20 * time.Second, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(), Account: n.account,
 		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {
 			return r.by.Account, true, nil
@@ -218,7 +217,7 @@ func (n *node) run(ctx context.Context, c nodeConfig) {
 		c.now = time.Now
 	}
 	n.engine, err = workflows.New(ctx, workflows.Config{
-		Store: n.store, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: subjects,
+		Store: refusing{n.store, c.fault}, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: subjects,
 		Requests: requests{notifications.Workflows(), n.wire}, Payments: n.Service, Now: c.now, Logger: zerolog.Nop(), Alone: !c.shared,
 		OpenRuns: n.views, SweepEvery: 300 * time.Millisecond, Left: c.left, Lost: c.lost,
 	})

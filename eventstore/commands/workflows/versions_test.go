@@ -56,7 +56,7 @@ func TestOneEventOneRun(t *testing.T) {
 // changeAsOf changes a workflow on a node whose clock shows another time.
 func (r *rig) changeAsOf(w workflow.Workflow, d workflow.Definition, at time.Time) workflow.Workflow {
 	r.t.Helper()
-	config := eventstoretest.Config(r.server)
+	config := r.config
 	config.Now = func() time.Time { return at }
 	behind := eventstoretest.OpenOn(r.t, config)
 	api := service.New(commands.Config{Store: behind, Secrets: r.well.vault, PaymentTimeout: time.Second, Random: rand.Reader, Logger: zerolog.Nop()})

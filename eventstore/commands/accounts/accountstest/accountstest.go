@@ -36,6 +36,16 @@ func Initialized(t testing.TB, dir string) accounts.Credentials {
 	return made.credentials
 }
 
+// Initialize makes the first account of a log.
+func Initialize(t testing.TB, store *engine.Store, vault *secrets.Store) accounts.Credentials {
+	t.Helper()
+	made, err := accounts.Initialize(t.Context(), store, vault, rand.Reader, account.Sandbox, "cli:init", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
 type stoppedLog struct {
 	files       fstest.MapFS
 	credentials accounts.Credentials
