@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"payledger/domain"
+	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/httpapi/validation"
 )
@@ -67,8 +68,22 @@ func (c *call) failed(err error) outcome {
 		return outcome{status: statusGone, failure: err, abort: true}
 	}
 	err = c.correctDenial(unavailable(c.maybeThere(err)))
+	failure := err
+	err = c.forCustomer(err)
 	status, cut := c.fail(err)
-	return outcome{status: status, failure: err, cut: cut}
+	return outcome{status: status, failure: failure, cut: cut}
+}
+
+// forCustomer replaces an error that names the account's routing rules and processors, for a
+// customer's browser (D12). The log has the error itself.
+func (c *call) forCustomer(err error) error {
+	if c.route.access != byClientToken || !errors.Is(err, payment.ErrNoProcessor) {
+		return err
+	}
+	return &domain.Error{
+		Kind: domain.KindConflict, Reason: reasonOf(err), Message: "No processor takes the payment now. Nothing was charged.",
+		Recovery: "Try again later. The merchant finds the reason in the dashboard, under Processors and routing.",
+	}
 }
 
 // maybeThere replaces an error that says that something does not exist, while the service is not

@@ -44,11 +44,8 @@ type RouteFacts struct {
 // Route returns the enabled merchant accounts for a payment in order (D15): of the first rule that
 // matches, else the default, else all.
 func (s State) Route(f RouteFacts) []Processor {
-	if i := s.Routing.Match(f); i >= 0 {
-		return s.enabled(s.Routing.Rules[i].Processors)
-	}
-	if len(s.Routing.Default) > 0 {
-		return s.enabled(s.Routing.Default)
+	if list, decides := s.Routing.ListFor(f); decides {
+		return s.enabled(list.Processors)
 	}
 	return s.EnabledProcessors()
 }

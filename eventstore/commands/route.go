@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -29,17 +30,41 @@ func (b *Base) NoteUnfit(name processor.Name, key domain.OperationKey, why strin
 // connectProcessor is the advice about an account whose enabled processors have no address.
 const connectProcessor = "GET /management/processors shows which processors have an address. The operator of the service adds one: --processor NAME=URL."
 
-// NoRoute returns err. If it says that no processor is enabled, although the account's rules choose
-// some, it says that they have no address.
+// NoRoute returns err. If it says that no processor is enabled, although some are, it says which
+// list of the account's rules has none of them, or that those of the list have no address.
 func (b *Base) NoRoute(merchant account.State, facts account.RouteFacts, err error) error {
 	refusal, is := errors.AsType[*domain.Error](err)
-	if !is || !errors.Is(err, payment.ErrNoProcessor) || len(merchant.Route(facts)) == 0 {
+	if !is || !errors.Is(err, payment.ErrNoProcessor) {
 		return err
 	}
 	changed := *refusal
-	changed.Message = "No payment can be made now: no processor that the account's rules choose has an address in this service."
-	changed.Recovery = connectProcessor
+	list, decides := merchant.Routing.ListFor(facts)
+	switch {
+	case len(merchant.Route(facts)) > 0:
+		changed.Message = "No payment can be made now: no processor that the account's rules choose has an address in this service."
+		changed.Recovery = connectProcessor
+	case decides && len(merchant.EnabledProcessors()) > 0:
+		changed.Message, changed.Recovery = stopped(refusal.Message, list)
+	default:
+		return err
+	}
 	return &changed
+}
+
+// stopped returns the message and the advice about a list without an enabled processor. refusal
+// begins with what cannot be done.
+func stopped(refusal string, list account.RouteList) (message, recovery string) {
+	what, _, _ := strings.Cut(refusal, ":")
+	var names []string
+	for _, name := range list.Processors {
+		names = append(names, string(name))
+	}
+	why, to := "no routing rule matches it, and none of the processors of the default list is enabled", "the default list"
+	if list.Place > 0 {
+		why, to = list.String()+", decides about it, and none of the rule's processors is enabled", "the rule"
+	}
+	return fmt.Sprintf("%s: %s (%s).", what, why, strings.Join(names, ", ")),
+		"Enable one of them: PATCH /management/processors/{name}. Or add an enabled processor to " + to + ": PUT /management/routing."
 }
 
 // CheckRouting refuses rules that name a processor without an address, unless the rules before name

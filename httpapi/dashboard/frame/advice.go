@@ -2,6 +2,7 @@ package frame
 
 import (
 	"regexp"
+	"strings"
 
 	"payledger/domain"
 )
@@ -27,9 +28,15 @@ var advices = map[domain.Reason]string{
 	domain.ReasonNotFound:                  "Use the navigation, or search for an id.",
 }
 
+// ofRoutes is the advice that a payment has no processor (D15).
+const ofRoutes = "Processors and routing shows the rule: an administrator enables one of its processors, or adds another one."
+
 // ForPeople returns the advice of an error of the API for people with forms. Advice for programs is
 // replaced, or left out.
 func ForPeople(reason domain.Reason, advice string) string {
+	if strings.Contains(advice, "PATCH /management/processors") {
+		return ofRoutes
+	}
 	if forPrograms.MatchString(advice) {
 		return advices[reason]
 	}

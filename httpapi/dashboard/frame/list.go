@@ -118,6 +118,15 @@ func (f *Form) Days(set func(field, at string)) {
 	}
 }
 
+// Days is a period of whole days in UTC, both included: "2026-03-01".
+type Days struct{ First, Last string }
+
+// Month returns the days of the month that is some months after that of a time.
+func Month(at time.Time, after int) Days {
+	first := time.Date(at.UTC().Year(), at.UTC().Month()+time.Month(after), 1, 0, 0, 0, 0, time.UTC)
+	return Days{first.Format(time.DateOnly), first.AddDate(0, 1, -1).Format(time.DateOnly)}
+}
+
 // APITime writes a time for the API, to the microsecond.
 func APITime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000000Z") }
 

@@ -3,6 +3,7 @@ package frame_test
 import (
 	"net/url"
 	"testing"
+	"time"
 
 	"payledger/httpapi/dashboard/frame"
 )
@@ -47,6 +48,23 @@ func TestChoices(t *testing.T) {
 		write(" | ", choices.Filters)
 		if got[1:] != want {
 			t.Errorf("%q has\n%s, want\n%s", query, got[1:], want)
+		}
+	}
+}
+
+// TestMonth: a month ends with its last day, and the months before may be of another year.
+func TestMonth(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[string][2]frame.Days{
+		"2026-01-31": {{First: "2026-01-01", Last: "2026-01-31"}, {First: "2025-12-01", Last: "2025-12-31"}},
+		"2024-03-31": {{First: "2024-03-01", Last: "2024-03-31"}, {First: "2024-02-01", Last: "2024-02-29"}},
+	} {
+		day, err := time.Parse(time.DateOnly, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]frame.Days{frame.Month(day, 0), frame.Month(day, -1)}; got != want {
+			t.Errorf("%s: %v, want %v", at, got, want)
 		}
 	}
 }

@@ -28,6 +28,7 @@ type view struct {
 	Disputes   []disputepages.Dispute // open ones, the most urgent first
 	MoreOpen   bool                   // there are other open disputes
 	Endpoint   bool                   // the account has a webhook endpoint
+	Stops      stops
 }
 
 type delivery struct {
@@ -58,6 +59,9 @@ func home(v *frame.Visit) error {
 		return err
 	}
 	var err error
+	if out.Stops, err = readStops(v); err != nil {
+		return err
+	}
 	if out.Disputes, out.MoreOpen, err = disputepages.Open(v, mostUrgent); err != nil {
 		return err
 	}

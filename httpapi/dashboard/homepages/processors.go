@@ -2,8 +2,12 @@ package homepages
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"payledger/httpapi/dashboard/frame"
 )
 
 // health is the state of a processor today, by all authorizations that were sent to it.
@@ -14,6 +18,7 @@ type health struct {
 	Usual     *float64 // its rate on the days before
 	Tone      string   // bad, warn or good; "": too few authorizations
 	Words     string
+	Why       string // the reason of a bad tone: "9 of 10 tries failed"
 }
 
 // The limits between a processor that works and one that fails.
@@ -64,9 +69,10 @@ func healthOf(name string, today authorizations, usual *float64) health {
 	case today.decided() < fewDecided:
 		h.Words = "Too few to tell"
 	case failed >= badFailed:
-		h.Tone, h.Words = "bad", "Fails"
+		h.Tone, h.Words, h.Why = "bad", "Fails", fmt.Sprintf("%s of %s tries failed", frame.Number(today.Failed), frame.Number(today.decided()))
 	case drop >= badDrop:
 		h.Tone, h.Words = "bad", "Declines far more than before"
+		h.Why = fmt.Sprintf("it approves %s, before it was %s", percentCell(h.Rate).Text, percentCell(h.Usual).Text)
 	case failed >= warnFailed:
 		h.Tone, h.Words = "warn", "Fails now and then"
 	case drop >= warnDrop:
@@ -85,10 +91,10 @@ func (w *view) Fails() bool { return len(w.Processors) > 0 && w.Processors[0].To
 
 // Answer returns the sentence about the processors that fail today.
 func (w *view) Answer() string {
-	var bad []string
+	var bad, why []string
 	for _, h := range w.Processors {
 		if h.Tone == "bad" {
-			bad = append(bad, h.Processor)
+			bad, why = append(bad, h.Processor), append(why, h.Processor+" ("+h.Why+")")
 		}
 	}
 	switch {
@@ -100,9 +106,24 @@ func (w *view) Answer() string {
 	case len(bad) == 0:
 		return "No processor fails today."
 	case len(bad) == 1:
-		return bad[0] + " fails today."
+		return bad[0] + " fails today: " + w.Processors[0].Why + "."
 	}
-	return "Processors that fail today: " + join(bad) + "."
+	return "Processors that fail today: " + join(why) + "."
+}
+
+// Failing returns the sentence about the processors that fail today; "" if none does.
+func Failing(v *frame.Visit) (string, error) {
+	today := v.Now().UTC().Truncate(24 * time.Hour)
+	report, err := readStatistics(v, today.AddDate(0, 0, 1-days), today, false, "")
+	if err != nil {
+		return "", err
+	}
+	last := len(report.ByDay) - 1
+	w := view{Processors: healths(&report.ByDay[last], report.ByDay[:last])}
+	if !w.Fails() {
+		return "", nil
+	}
+	return w.Answer(), nil
 }
 
 func join(names []string) string {

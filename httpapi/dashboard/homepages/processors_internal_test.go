@@ -39,12 +39,38 @@ func TestHealths(t *testing.T) {
 		"No processor has decided anything today.":                           {},
 		"No processor fails today.":                                          {"ADYEN": {10, 0, 0}},
 		"No processor fails altogether today, but ADYEN fails now and then.": {"ADYEN": {9, 0, 1}, "STRIPE": {9, 0, 0}},
-		"ADYEN fails today.":                                                 {"ADYEN": {1, 0, 9}, "STRIPE": {9, 0, 0}},
-		"Processors that fail today: WORLDPAY, STRIPE and ADYEN.":            {"ADYEN": {5, 0, 5}, "STRIPE": {4, 0, 6}, "WORLDPAY": {3, 0, 7}},
+		"ADYEN fails today: 9 of 10 tries failed.":                           {"ADYEN": {1, 0, 9}, "STRIPE": {9, 0, 0}},
+		"Processors that fail today: WORLDPAY (7 of 10 tries failed), STRIPE (6 of 10 tries failed) and ADYEN (5 of 10 tries failed).": {"ADYEN": {5, 0, 5}, "STRIPE": {4, 0, 6}, "WORLDPAY": {3, 0, 7}},
 	} {
 		w := &view{Processors: healths(day(t, of), nil)}
 		if got := w.Answer(); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestWhyBad: a processor whose rate fell has both rates as the reason.
+func TestWhyBad(t *testing.T) {
+	t.Parallel()
+	w := &view{Processors: healths(day(t, map[string][3]int{"STRIPE": {40, 60, 0}}), []bucket{*day(t, map[string][3]int{"STRIPE": {8, 2, 0}})})}
+	if got, want := w.Answer(), "STRIPE fails today: it approves 40.0 %, before it was 80.0 %."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestUsualPeriods: a month has its days until today, and the last month is the one before, also in
+// another year.
+func TestUsualPeriods(t *testing.T) {
+	t.Parallel()
+	today := time.Date(2026, 1, 14, 0, 0, 0, 0, time.UTC)
+	for _, r := range ranges {
+		want := map[string]string{"today": "2026-01-14", "7": "2026-01-08", "30": "2025-12-16", "90": "2025-10-17", "month": "2026-01-01", "last-month": "2025-12-01"}[r.name]
+		last := "2026-01-14"
+		if r.name == "last-month" {
+			last = "2025-12-31"
+		}
+		if got := r.span(today); got.first.Format(time.DateOnly) != want || got.last.Format(time.DateOnly) != last {
+			t.Errorf("%s: %v, want %s to %s", r.name, got, want, last)
 		}
 	}
 }

@@ -49,11 +49,30 @@ type rangeLink struct {
 	Active        bool
 }
 
-// ranges are the usual periods in days, until today.
-var ranges = []struct {
+// usual is a usual period: days until today, or a month.
+type usual struct {
 	name, text string
-	days       int
-}{{"today", "Today", 1}, {"7", "7 days", 7}, {"30", "30 days", 30}, {"90", "90 days", 90}}
+	days       int // until today; 0: a month
+	month      int // 0: this one, -1: the last one
+}
+
+var ranges = []usual{
+	{"today", "Today", 1, 0}, {"7", "7 days", 7, 0}, {"30", "30 days", 30, 0}, {"90", "90 days", 90, 0},
+	{"month", "This month", 0, 0}, {"last-month", "Last month", 0, -1},
+}
+
+// span returns the days of the period, none after today.
+func (u usual) span(today time.Time) span {
+	if u.days > 0 {
+		return span{today.AddDate(0, 0, 1-u.days), today}
+	}
+	first := time.Date(today.Year(), today.Month()+time.Month(u.month), 1, 0, 0, 0, 0, time.UTC)
+	last := first.AddDate(0, 1, -1)
+	if last.After(today) {
+		last = today
+	}
+	return span{first, last}
+}
 
 const (
 	customRange  = "custom"
@@ -148,18 +167,14 @@ func (o *statisticsView) period(v *frame.Visit) {
 		o.Faults["from"] = fault
 		o.Range, o.To = usualRange, today
 	}
-	i := slices.IndexFunc(ranges, func(r struct {
-		name, text string
-		days       int
-	}) bool {
-		return r.name == o.Range
-	})
+	i := slices.IndexFunc(ranges, func(r usual) bool { return r.name == o.Range })
 	if i < 0 {
 		i, o.Range = 2, usualRange
 	}
-	o.From = today.AddDate(0, 0, 1-ranges[i].days)
+	days := ranges[i].span(today)
+	o.From, o.To = days.first, days.last
 	o.Words = o.From.Format("2 Jan 2006") + " to " + o.To.Format("2 Jan 2006")
-	if i == 0 {
+	if o.From.Equal(o.To) {
 		o.Words = o.From.Format("2 Jan 2006")
 	}
 }

@@ -2,6 +2,7 @@ package processorpages
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,11 +10,13 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/dashboard/homepages"
 )
 
 type ruleRow struct {
 	account.Rule
-	Place      int // from 1
+	Place      int  // from 1
+	Stopped    bool // none of its processors takes payments: those that it matches are refused
 	Conditions []condition
 	First      bool
 	Last       bool
@@ -40,6 +43,24 @@ type overviewView struct {
 	Amount      domain.Amount
 	Currency    domain.Currency
 	NoneEnabled bool
+	Stopped     []account.RouteList // that refuse payments, although a processor is enabled
+	Failing     string              // the sentence about the processors that fail today; "": none does
+}
+
+// takes reports whether the account's new payments may go to a processor.
+func (c connected) takes() bool { return c.Enabled && c.Connection != processor.NoAddress }
+
+// StoppedDefault reports whether the default list refuses payments.
+func (o overviewView) StoppedDefault() bool {
+	return slices.ContainsFunc(o.Stopped, func(l account.RouteList) bool { return l.Place == 0 })
+}
+
+// taking returns the test whether new payments may go to a processor of a list of them, without one
+// of them; "" for none.
+func taking(all []connected, without processor.Name) func(processor.Name) bool {
+	return func(name processor.Name) bool {
+		return name != without && slices.ContainsFunc(all, func(c connected) bool { return c.Name == name && c.takes() })
+	}
 }
 
 type preview struct {
@@ -83,8 +104,15 @@ func (o overviewView) show(v *frame.Visit, status int) error {
 	for _, p := range list.Data {
 		o.NoneEnabled = o.NoneEnabled && !p.Enabled
 	}
+	if !o.NoneEnabled {
+		o.Stopped = account.Routing(rules).Stopped(taking(list.Data, ""))
+	}
 	for i, r := range rules.Rules {
-		o.Rules = append(o.Rules, ruleRow{r, i + 1, conditionsOf(r.When), i == 0, i == len(rules.Rules)-1})
+		stopped := slices.ContainsFunc(o.Stopped, func(l account.RouteList) bool { return l.Place == i+1 })
+		o.Rules = append(o.Rules, ruleRow{r, i + 1, stopped, conditionsOf(r.When), i == 0, i == len(rules.Rules)-1})
+	}
+	if o.Failing, err = homepages.Failing(v); err != nil {
+		return err
 	}
 	if o.Asked = v.Request.URL.Query().Has("currency"); o.Asked {
 		if err := o.ask(v); err != nil {
