@@ -39,6 +39,28 @@ func ParseAt(text string) (At, error) {
 	return At{}, fmt.Errorf("%q is neither a revision from 1 nor a time such as 2026-03-14T09:00:00Z", text)
 }
 
+// ParseSecond is ParseAt for people, to whom times are shown cut to seconds: a time without a
+// fraction is the end of its second, and includes all events that are shown with it.
+func ParseSecond(text string) (At, error) {
+	at, err := ParseAt(text)
+	if err == nil && at.Time != nil && !strings.ContainsAny(text, ".,") {
+		at.Time = new(at.Time.Add(time.Second - 1))
+	}
+	return at, err
+}
+
+// String writes the end as ParseAt reads it.
+func (at At) String() string {
+	switch {
+	case at.Revision > 0:
+		return strconv.FormatUint(at.Revision, 10)
+	case at.Time != nil:
+		return at.Time.UTC().Format(time.RFC3339Nano)
+	default:
+		return ""
+	}
+}
+
 // end returns the last revision of a replay of events with these times.
 func (at At) end(times []time.Time) (uint64, error) {
 	switch {

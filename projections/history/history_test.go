@@ -139,6 +139,27 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestParseSecond: people read times cut to seconds, so a time without a fraction is the end of its
+// second.
+func TestParseSecond(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "3": "3", "2026-03-14T09:26:53Z": "2026-03-14T09:26:53.999999999Z", "2026-03-14t10:26:53+01:00": "2026-03-14T09:26:53.999999999Z",
+		"2026-03-14T09:26:53": "2026-03-14T09:26:53.999999999Z", "2026-03-14T09:26:53.5Z": "2026-03-14T09:26:53.5Z", "2026-03-14T09:26:53.000": "2026-03-14T09:26:53Z",
+	} {
+		at, err := ParseSecond(text)
+		if err != nil || at.String() != want {
+			t.Errorf("%q: %q, %v; want %q", text, at, err, want)
+		}
+		if again, err := ParseAt(at.String()); err != nil || again.String() != want {
+			t.Errorf("%q is not read again: %q, %v", want, again, err)
+		}
+	}
+	if _, err := ParseSecond("soon"); err == nil {
+		t.Error("soon is taken")
+	}
+}
+
 // TestAt: a replay ends after a revision, or with the last event at or before a time. An unknown
 // revision, or a time before the first event, is an error.
 func TestAt(t *testing.T) {

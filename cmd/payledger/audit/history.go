@@ -23,7 +23,7 @@ type History struct {
 	Diff    bool   `help:"Show the fields that each event changed."`
 	Raw     bool   `help:"Show the bytes that each hash covers, in base64."`
 	Full    bool   `help:"Show what stands beside each event: request, position, processor calls, routing, workflow, webhooks and notifications."`
-	At      string `help:"End at this revision or time (RFC 3339)." placeholder:"REVISION|TIME"`
+	At      string `help:"End at this revision or time (RFC 3339); without a fraction at the end of its second." placeholder:"REVISION|TIME"`
 
 	Source  `set:"scope=transactions:retrieve, with --full also events:read"`
 	Account string `help:"Account of the folder, with --data (default: the first)." placeholder:"ID"`
@@ -39,7 +39,7 @@ func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if err := named(c.Payment); err != nil {
 		return err
 	}
-	at, err := history.ParseAt(c.At)
+	at, err := history.ParseSecond(c.At)
 	if err != nil && !errors.Is(err, history.ErrNotThere) {
 		return options.Usage(fmt.Errorf("--at: %w", err))
 	}
@@ -53,7 +53,7 @@ func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if folder {
 		err = c.readFolder(ctx, at, out.entry)
 	} else {
-		err = c.readServer(ctx, out.entry)
+		err = c.readServer(ctx, at, out.entry)
 	}
 	if err != nil {
 		return err
@@ -90,11 +90,11 @@ func (p *arrayPrinter) end() error {
 	return err
 }
 
-func (c *History) readServer(ctx context.Context, emit func(json.RawMessage) error) error {
+func (c *History) readServer(ctx context.Context, at history.At, emit func(json.RawMessage) error) error {
 	target := "/payments/" + url.PathEscape(c.Payment) + "/events"
 	query := url.Values{}
-	if c.At != "" {
-		query.Set("at", c.At)
+	if at := at.String(); at != "" {
+		query.Set("at", at)
 	}
 	if c.Full {
 		query["expand"] = history.Expansions
