@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"payledger/domain/account"
@@ -33,7 +34,7 @@ var scopeTexts = map[string]string{
 	account.ScopePaymentInstrumentWrite: "Store and delete cards",
 	account.ScopeEventsRead:             "Read the stream of events",
 	account.ScopeAccountRead:            "Read everything that this dashboard shows: all payments with the personal data of their customers, customers, disputes, webhooks with their content, API requests, settings, users and the audit log",
-	account.ScopeAccountWrite:           "All that the next three allow; erase: destroy the personal data of a customer or guest for ever; and capture, cancel or refund payments as this dashboard does, each only if you also tick that scope above",
+	account.ScopeAccountWrite:           "Everything that settings:write, keys:write and users:write allow. Also: destroy the personal data of a customer or guest for ever. Also: capture, cancel or refund payments as this dashboard does, if you tick the scope of that operation, too",
 	account.ScopeSettingsWrite:          "Change how payments run: the settings, processors, routing rules and workflows; make and change webhook endpoints, and send webhooks again. A workflow that moves money also needs the scope of its operation",
 	account.ScopeKeysWrite:              "Make and revoke API keys with scopes that the key has itself; rotate the signing secret",
 	account.ScopeUsersWrite:             "Add, change and remove users",
@@ -65,7 +66,8 @@ type keysView struct {
 	frame.Form
 	Keys   []key
 	Groups []scopeGroup
-	Made   *key // just created
+	Reads  string // the scopes that change nothing, with blanks between them
+	Made   *key   // just created
 	Change bool
 }
 
@@ -88,6 +90,7 @@ func showKeys(v *frame.Visit, out keysView) error {
 	}
 	slices.Reverse(all) // newest first
 	out.Keys, out.Change, out.Groups = all, v.Admin(), scopeGroups()
+	out.Reads = strings.Join(reading, " ")
 	return v.Show(frame.Page{Name: "keys", Title: "API keys", Nav: pathKeys, Status: out.Status(), Data: out})
 }
 

@@ -117,6 +117,32 @@ func (o *office) testTravel(t *testing.T) {
 		if !eval[bool](w, `window.same === "page" && document.activeElement.id === "at"`) {
 			t.Error("the way to now loads the page again, or loses the focus")
 		}
+		o.travelToTime(t, w)
+	}
+}
+
+// travelToTime: the form for a time leads to the answer, which is in sight, also on a telephone.
+func (o *office) travelToTime(t *testing.T, w *tab) {
+	t.Helper()
+	w.load(o.app.Ready().API + "/dashboard/payments/" + o.payment)
+	w.click("#at-time ~ button")
+	w.until(`location.hash === "#travel-h" && location.search.includes("unit=second") && document.getElementById("at-time") !== null`)
+	const top = `document.getElementById("travel-h").getBoundingClientRect().top`
+	w.until(top + " >= 0 && " + top + " < innerHeight / 2")
+}
+
+// testReadOnly: the button that ticks the reading scopes keeps the name that was typed.
+func (o *office) testReadOnly(t *testing.T) {
+	w := o.browser.tab(t, 1280, expected...)
+	o.signIn(w, "/dashboard/api-keys")
+	w.load(o.app.Ready().API + "/dashboard/api-keys")
+	w.focus("#name")
+	w.keys("Monthly report")
+	w.click("[data-ticks]")
+	const ticked = `[...document.querySelectorAll("input[name=scopes]:checked")].map((box) => box.value).join(" ")`
+	w.until(ticked + ` === "transactions:retrieve payment_instrument:read events:read account:read"`)
+	if name := w.value("#name"); name != "Monthly report" {
+		t.Errorf("the name is %q", name)
 	}
 }
 
@@ -139,7 +165,7 @@ func (o *office) testRoom(t *testing.T) {
 		w.picture(fmt.Sprintf("dashboard-room-home-%d", width))
 		w.load(o.app.Ready().API + "/dashboard/payments?order=" + long)
 		w.until(`document.querySelector("td a") !== null`)
-		const inSight = `(() => { const r = [...document.querySelectorAll("td a")].filter((a) => a.checkVisibility()).at(-1).getBoundingClientRect(); return r.right <= innerWidth && r.bottom <= innerHeight })()`
+		const inSight = `(() => { const r = [...document.querySelectorAll('td a[href^="/dashboard/payments/"]')].filter((a) => a.checkVisibility()).at(-1).getBoundingClientRect(); return r.right <= innerWidth && r.bottom <= innerHeight })()`
 		if !eval[bool](w, inSight) {
 			t.Errorf("the payment's link is out of sight at %d", width)
 		}

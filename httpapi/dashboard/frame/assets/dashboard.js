@@ -257,6 +257,8 @@ function prepare(part) {
       button.textContent = 'Copied'
     })
   }
+  for (const link of part.querySelectorAll('[data-ticks]')) ticks(link)
+  for (const button of part.querySelectorAll('[data-amount]')) namesAmount(button)
   for (const box of part.querySelectorAll('[data-saved-views]')) savedViews(box)
   for (const field of part.querySelectorAll('[data-check]')) liveCheck(field)
   for (const field of part.querySelectorAll('[data-file]')) textOfFile(field)
@@ -315,6 +317,31 @@ function liveCheck(field) {
     } catch { /* the button checks as well, and says that the connection is gone */ }
   }
   field.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(check, 400) })
+}
+
+// A link with data-ticks ticks exactly the named boxes below it. Without this script it loads the page with them ticked, which loses the input.
+function ticks(link) {
+  const names = link.dataset.ticks.split(' ')
+  link.addEventListener('click', (e) => {
+    e.preventDefault()
+    for (const box of link.closest('section').querySelectorAll('form input[type=checkbox]')) box.checked = names.includes(box.value)
+  })
+}
+
+// A button with data-amount, the example 1 of the currency as the page writes it, names the amount in the field of its form: "Refund €12.50".
+function namesAmount(button) {
+  const field = button.form.elements.amount
+  const { amount: one, code, digits, verb } = button.dataset
+  const marks = [code, one.replace(/[\d.,\s]/g, '')]
+  field.addEventListener('input', () => {
+    let typed = field.value.trim().toUpperCase()
+    const mark = marks.find((m) => typed.startsWith(m) || typed.endsWith(m))
+    if (mark) typed = typed.replace(mark, '').trim()
+    const [, whole, decimals = ''] = /^(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?$/.exec(typed) || []
+    const sure = whole && decimals.length <= digits && !(whole.includes(',') && digits > 2 && !decimals)
+    const text = sure && whole.replaceAll(',', '').replace(/^0+(?=\d)/, '').replace(/\B(?=(\d{3})+$)/g, ',') + (digits > 0 ? '.' + decimals.padEnd(digits, '0') : '')
+    button.textContent = sure ? verb + ' ' + one.replace(/1[\d.,]*/, text) : verb
+  })
 }
 
 // A field with data-file puts the content of its file into the field that it names, in base64: forms carry texts.
