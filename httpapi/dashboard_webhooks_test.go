@@ -188,7 +188,7 @@ func TestDeliveryScreens(t *testing.T) {
 	s.shows(200, "Exhausted", "HTTP 500", "All automatic attempts failed.", hostileText, "X-Signature-Primary", "ada@example.com", "with signing secret 1")
 	s.lacks(hostileText, "plsec_"+r.account.SigningSecret[6:])
 	s.open(list + "/" + id + "/resend")
-	s.shows(200, "One attempt is made now.")
+	s.shows(200, "One attempt is made now.", "PAYMENT.STATUS with the status Authorized", payment)
 	key := s.value("key")
 	for range 2 {
 		s.submit(list+"/"+id+"/resend", "key", key)
@@ -252,7 +252,7 @@ func TestTimelineNamesEndpoints(t *testing.T) {
 	r.settled("outcome=EXHAUSTED", 1)
 	r.want(r.manage("DELETE", "/webhook-endpoints/"+gone, ""), 200, "")
 	s.open("/dashboard/payments/" + payment)
-	const kind = "PAYMENT.STATUS"
+	const kind = "PAYMENT.STATUS with the status Authorized"
 	s.shows(200, kind+" to <i>Shop</i> of the North : Succeeded", kind+" to "+r.inbox.url+"/good : Succeeded", kind+" to "+r.inbox.url+"/bad : Exhausted",
 		kind+" to a deleted endpoint ( "+gone+" ): Succeeded", "accepted by <i>Shop</i> of the North", "accepted by a deleted endpoint")
 	s.lacks("<i>Shop", "/dashboard/endpoints/"+gone)
@@ -264,6 +264,33 @@ func TestTimelineNamesEndpoints(t *testing.T) {
 		s.open("/dashboard/endpoints/" + id)
 		s.shows(200)
 	}
+}
+
+// TestStatusOfDelivery: two webhooks of one payment in one second have the status that each carries,
+// in the list, on their pages and on the timeline.
+func TestStatusOfDelivery(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	s, r := newHookSite(t)
+	r.takes("/")
+	payment := r.sold(goodCard, someSession)
+	r.want(r.post("/payments/"+payment+"/capture", ""), 200, "")
+	r.settled("outcome=SUCCEEDED&eventType=PAYMENT.STATUS", 2)
+	s.open("/dashboard/deliveries?eventType=PAYMENT.STATUS")
+	s.shows(200, "PAYMENT.STATUS Settled", "PAYMENT.STATUS Authorized")
+	rows := regexp.MustCompile(`data-opens="(/dashboard/deliveries/[^"]*)"`).FindAllStringSubmatch(s.now.text, -1)
+	for i, status := range []string{"Settled", "Authorized"} {
+		s.open(rows[i][1])
+		s.shows(200, "PAYMENT.STATUS with the status "+status)
+		s.open(rows[i][1] + "/resend")
+		s.shows(200, "PAYMENT.STATUS with the status "+status)
+	}
+	s.open("/dashboard/payments/" + payment)
+	s.shows(200, "Webhook PAYMENT.STATUS with the status Settled to", "Webhook PAYMENT.STATUS with the status Authorized to")
+	s.open("/dashboard/signing-secret/rotate")
+	s.shows(200, "Refused webhooks are not lost: they are tried again, and you can resend them .")
 }
 
 // TestDeliveryListScreen: a list that is longer than a page is read by its cursor, with the

@@ -63,14 +63,18 @@ var nouns = map[processor.Kind]string{
 	processor.Adjust: "adjustment", processor.Complete: "completion of the authorization",
 }
 
-// Told says to how many endpoints the event's webhooks came: "PAYMENT.STATUS: 4 of 5 endpoints
-// accepted, 1 failed".
+// Told says to how many endpoints the event's webhooks came: "PAYMENT.STATUS with the status
+// Settled: 4 of 5 endpoints accepted, 1 failed".
 func (e entry) Told() string {
 	counts := map[string]int{}
 	for _, w := range e.Webhooks {
 		counts[w.Outcome]++
 	}
-	text := fmt.Sprintf("%s: %d of %d endpoints accepted", e.Webhooks[0].EventType, counts["SUCCEEDED"], len(e.Webhooks))
+	kind := e.Webhooks[0].EventType
+	if kind == "PAYMENT.STATUS" {
+		kind += " with the status " + frame.Plain(e.Status())
+	}
+	text := fmt.Sprintf("%s: %d of %d endpoints accepted", kind, counts["SUCCEEDED"], len(e.Webhooks))
 	for _, outcome := range slices.Sorted(maps.Keys(counts)) {
 		if outcome != "SUCCEEDED" {
 			text += fmt.Sprintf(", %d %s", counts[outcome], strings.ToLower(frame.Plain(outcome)))

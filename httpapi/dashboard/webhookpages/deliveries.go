@@ -1,6 +1,7 @@
 package webhookpages
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
@@ -26,6 +27,7 @@ type deliveryRow struct {
 	LastStatusCode int
 	LastFailure    string
 	Dropped        bool
+	Status         string `json:"-"` // of the payment, in the webhook; "": it tells none, or it is not known
 }
 
 // Reason is why the last attempt failed.
@@ -140,6 +142,9 @@ func list(v *frame.Visit) error {
 	if err := paymentsOfDisputes(v, page.Data); err != nil {
 		return err
 	}
+	if err := statuses(v, page.Data); err != nil {
+		return err
+	}
 	out.Deliveries, out.Older = page.Data, frame.At(pathDeliveries, form.Values, page.NextCursor)
 	if !v.Auditor() && len(out.Endpoints) > 0 {
 		out.Replay = frame.Address(pathReplays+"/new", frame.Without(form.Values, "cursor", "done", "outcome", "paymentId", "everFailed"))
@@ -149,6 +154,34 @@ func list(v *frame.Visit) error {
 	}
 	out.Filters = form
 	return v.Show(frame.Page{Name: "deliveries", Title: "Webhook deliveries", Nav: pathDeliveries, Status: form.Status(), Live: cursor == "", Data: out})
+}
+
+// statuses adds the status that each webhook about a payment's status carries: without it, two of
+// one payment in one second look the same.
+func statuses(v *frame.Visit, rows []deliveryRow) error {
+	for i := range rows {
+		if rows[i].EventType != paymentStatus || rows[i].Dropped {
+			continue
+		}
+		var one delivery
+		err := v.Get(frame.Path("management", "webhook-deliveries", rows[i].ID), nil, &one)
+		if err != nil && frame.StatusOf(err) != http.StatusNotFound {
+			return err
+		}
+		rows[i].Status = one.Carries()
+	}
+	return nil
+}
+
+const paymentStatus = "PAYMENT.STATUS"
+
+// Carries returns the payment's status in the body; "" for none.
+func (d delivery) Carries() string {
+	var body struct{ Payment struct{ Status string } }
+	if d.EventType != paymentStatus || json.Unmarshal(d.Body, &body) != nil {
+		return ""
+	}
+	return body.Payment.Status
 }
 
 // paymentsOfDisputes adds the payments of the disputes that deliveries tell about.
