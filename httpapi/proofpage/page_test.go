@@ -20,7 +20,7 @@ func TestPage(t *testing.T) {
 	if err := page.Write(w); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"“Download the proof”", "GET /payments/{id}/proof", "payledger prove", `href="/dashboard"`, `<textarea id="key"`, `payledger&#43;42495 &lt;key&gt;</textarea>`} {
+	for _, want := range []string{"“Download the proof”", "GET /payments/{id}/proof", "payledger prove", `href="/dashboard"`, `href="/docs/guides/check.py"`, `href="/docs/guides/auditors"`, "come from the service whose ledger you check", `<textarea id="key"`, `payledger&#43;42495 &lt;key&gt;</textarea>`} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("the page lacks %s", want)
 		}
