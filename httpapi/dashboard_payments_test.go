@@ -60,8 +60,9 @@ func TestOperationsInTwoTabs(t *testing.T) {
 			other.key = "another-tab"
 		}
 		before := len(s.books(id))
+		done := map[string]string{"capture": "was requested.", "refund": "was refunded."}[step.operation]
 		s.send(one, "amount", "6.00")
-		s.shows(200, "was requested.")
+		s.shows(200, done)
 		s.send(other, "amount", "6.00")
 		s.shows(422, changedSince, "send the form again only if", step.left)
 		if s.value("amount") != "6.00" {
@@ -79,7 +80,7 @@ func TestOperationsInTwoTabs(t *testing.T) {
 			t.Errorf("%d operations instead of one", n)
 		}
 		s.send(s.again(other), "amount", "0.10")
-		s.shows(200, "was requested.")
+		s.shows(200, done)
 		if n := len(s.books(id)) - before; n != 2 {
 			t.Errorf("%d operations instead of two", n)
 		}
@@ -125,7 +126,7 @@ func TestRefundWithoutOutcome(t *testing.T) {
 	s.want(s.post(at+"/capture", ""), 200, "")
 	one, other := s.form("/dashboard"+at+"/refund"), s.form("/dashboard"+at+"/refund")
 	s.send(one, "amount", "6.00")
-	s.shows(200, "The refund was requested.")
+	s.shows(200, "The refund of €6.00 was requested. The processor has not decided yet.")
 	s.send(other, "amount", "6.00")
 	s.shows(422, changedSince, "Refunded €0.00", "Refunds without an outcome €6.00", "Left to refund €18.20")
 	s.form("/dashboard" + at + "/refund")
@@ -209,7 +210,7 @@ func TestRefundOfDisputed(t *testing.T) {
 	}
 	s.send(o, "amount", "4.20")
 	s.banner("warn")
-	s.shows(200, "The refund was requested. The payment has a dispute that is open or lost: the customer may get the money twice.")
+	s.shows(200, "€4.20 was refunded. The payment has a dispute that is open or lost: the customer may get the money twice.")
 	s.lacks("will be refused")
 	s.act(at, processor.Refund, 1800) // so that the processor refuses the next one
 	s.send(s.form(form), "amount", "15.00")
@@ -349,7 +350,7 @@ func TestAmountAboveTheRest(t *testing.T) {
 		t.Errorf("%d events of a refund that was not sent", n)
 	}
 	s.send(rest, "amount", "24.20", "reason", "late")
-	s.shows(200, "The refund was requested.", "€24.20, with the reason “late”")
+	s.shows(200, "€24.20 was refunded.", "€24.20, with the reason “late”")
 	s.send(rest, "amount", "24.20", "reason", "late")
 	s.shows(200, "Nothing was done a second time.")
 	s.send(s.form("/dashboard"+at+"/refund"), "amount", "1.00")
@@ -397,8 +398,16 @@ func TestEarlierMoment(t *testing.T) {
 	s.open(page + "?at=" + last.Format("2006-01-02T15:04:05.999999Z"))
 	s.shows(200, "€24.20 Settled €4.20 refunded At "+frame.When(last)+" Back to now", "had accepted by "+frame.When(last))
 	s.lacks(`href="` + page + `/refund"`)
-	s.open(page + "?at=2020-01-01T14:05")
-	s.shows(404, "There was no payment yet: it was made ")
+	s.open(page + "?at=" + last.Format("2006-01-02T15:04:05"))
+	s.shows(200, "€24.20 Settled €4.20 refunded")
+	s.holds(`action="`+page+`#travel-h"`, `href="`+page+`?at=1#travel-h"`)
+	for at, says := range map[string]string{"2020-01-01T14:05": "There was no payment yet: it was made ", "99": "The payment has the revisions 1 to "} {
+		s.open(page + "?at=" + at)
+		s.shows(404, says, "Back to the payment", "At a time (UTC)")
+		s.holds(`action="`+page+`#travel-h"`, `value="`+of.Data[0].Time.UTC().Format("2006-01-02T15:04:05")+`"`)
+	}
+	s.open(page + "?unit=second&at=" + of.Data[0].Time.UTC().Add(-time.Minute).Format("2006-01-02T15:04"))
+	s.shows(404, "There was no payment yet")
 	s.open(page + "?at=2099-01-01T14:05")
 	s.shows(200, "Refund Download")
 	s.open(page + "?at=yesterday")
@@ -474,6 +483,12 @@ func TestListViews(t *testing.T) {
 	s.holds(`<details class="sheet panel" id="filters">`)
 	follow("Today")
 	s.shows(200, "Filters 3 set", "1 payment ")
+	follow("Last month")
+	s.shows(200, "Filters 4 set", "No payment fits these filters", "Last month × : take this away")
+	follow("This month")
+	s.shows(200, "1 payment ", "This month × : take this away")
+	s.lacks("Last month ×")
+	follow("Today")
 	follow("Declined or failed")
 	s.shows(200, "Filters 3 set", "No payment fits these filters", "Newest processor: ADYEN ×")
 	follow("Declined or failed")
@@ -483,6 +498,103 @@ func TestListViews(t *testing.T) {
 	s.holds(`aria-current="true"><bdi>All</bdi>`)
 	s.open("/dashboard/payments?min=x")
 	s.holds(`<details class="sheet panel" open id="filters">`)
+}
+
+// TestFileNames: the name of a file has the days of its filter.
+func TestFileNames(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	for query, want := range map[string]string{
+		"": "payments-2", "?from=2026-03-01&to=2026-03-31": "payments-2026-03-01-to-2026-03-31-2", "?from=2026-03-02&to=2026-03-02": "payments-2026-03-02-2",
+		"?from=2026-03-01": "payments-from-2026-03-01-2", "?to=2026-03-01": "payments-to-2026-03-01-2",
+	} {
+		s.open("/dashboard/payments.csv" + query)
+		if got := s.now.header.Get("Content-Disposition"); !strings.Contains(got, `filename="`+want) {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
+
+// TestWhatCanBeRefunded: the button that refunds the listed payments is red, stands apart from the
+// downloads, and is there only if one of them can be refunded.
+func TestWhatCanBeRefunded(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	s := newSite(t)
+	s.signIn()
+	s.paid(declinedCard, "")
+	at := s.paid(goodCard, "")
+	const button, form = "Refund these…", `class="button compact danger" href="/dashboard/bulk/refund`
+	s.open("/dashboard/payments?order=order-1")
+	s.lacks(button)
+	s.want(s.post(at+"/capture", ""), 200, "")
+	for query, there := range map[string]bool{
+		"": false, "?order=order-1": true, "?status=SETTLED": true, "?status=SETTLED&status=DECLINED": true, "?status=DECLINED": false, "?status=FAILED": false,
+		"?status=CANCELLED&order=order-1": false, "?order=other": false,
+	} {
+		s.open("/dashboard/payments" + query)
+		if s.shows(200); there != strings.Contains(s.now.text, form) || there != strings.Contains(s.now.text, button) {
+			t.Errorf("%s: not %t", query, there)
+		}
+		if head, _, _ := strings.Cut(s.now.text, "</h1>"); strings.Contains(head, button) {
+			t.Errorf("%s: it stands in the heading", query)
+		}
+	}
+	s.want(s.post(at+"/refund", ""), 200, "")
+	s.open("/dashboard/payments?order=order-1")
+	s.lacks(button)
+}
+
+// TestRefundNamesAmount: the button of the form and the message after it name the amount. The
+// currency's sign may stand before the amount.
+func TestRefundNamesAmount(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	s := newSite(t)
+	s.signIn()
+	at := s.paid(goodCard, "")
+	s.open("/dashboard" + at + "/capture")
+	s.holds(`data-amount="€1.00" data-code="EUR" data-digits="2" data-verb="Capture">Capture €24.20</button>`)
+	s.want(s.post(at+"/capture", ""), 200, "")
+	refund := s.form("/dashboard" + at + "/refund")
+	s.shows(200, "Refund €24.20 Go back")
+	s.send(refund, "amount", "12,50")
+	s.shows(422, "A point stands before the decimals", "Refund Go back")
+	s.send(s.again(refund), "amount", "€12.50")
+	s.shows(200, "€12.50 was refunded.")
+	s.open("/dashboard" + at + "?done=refunded&amount=99")
+	s.shows(200, "€12.50 was refunded.")
+	s.open("/dashboard" + at)
+	s.lacks("€12.50 was refunded.")
+}
+
+// TestPersonsOnLists: the customer below an order is named so and has a link, and the customer's
+// page has the reason of a decline.
+func TestPersonsOnLists(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	s, _ := newHookSite(t)
+	s.paid("4000000000009995", "")
+	s.open("/dashboard/payments")
+	s.shows(200, "order-1 Customer customer-7")
+	s.open("/dashboard/customers/one?id=customer-7")
+	s.shows(200, "Declined Insufficient funds")
+	s.open("/dashboard/settings")
+	s.shows(200, "Time zone UTC: all days of filters")
+	s.open("/dashboard/api-keys")
+	s.shows(200, "Everything that settings:write, keys:write and users:write allow.", "A person who only reads needs no key: add a user with the role auditor.")
+	s.holds(`data-ticks="transactions:retrieve payment_instrument:read events:read account:read"`)
+	s.open("/dashboard/statistics?range=last-month")
+	s.shows(200, "This month Last month")
+	s.open("/dashboard")
+	s.shows(200, "A payment that was tried at two processors counts at both", "Failed tries")
 }
 
 // TestHeadlineOfRefund: the headline of a payment has its refunds.

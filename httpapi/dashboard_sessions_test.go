@@ -64,7 +64,7 @@ func TestReadOnlyKey(t *testing.T) {
 	} {
 		s.open(page)
 		s.shows(200, "Read payments with the personal data of their customers", "Read everything that this dashboard shows: all payments with the personal data of their customers,", "and the audit log account:read")
-		s.shows(200, "Read only", "These change nothing and move no money.", "erase: destroy the personal data of a customer or guest for ever")
+		s.shows(200, "Read only", "These change nothing and move no money.", "destroy the personal data of a customer or guest for ever")
 		var got []string
 		for _, m := range ticked.FindAllStringSubmatch(s.now.text, -1) {
 			got = append(got, m[1])

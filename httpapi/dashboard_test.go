@@ -310,7 +310,7 @@ func TestOperations(t *testing.T) {
 	s.shows(200, "Nothing was done a second time.")
 	s.open(at + "/refund")
 	s.submit(at+"/refund", "key", s.value("key"), "revision", s.value("revision"), "amount", "1", "reason", hostileText)
-	s.shows(200, "The refund was requested.")
+	s.shows(200, "€1.00 was refunded.")
 	if strings.Contains(s.now.text, hostileText) {
 		t.Error("a reason is not escaped")
 	}

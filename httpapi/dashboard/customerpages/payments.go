@@ -1,6 +1,7 @@
 package customerpages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,7 +20,16 @@ type payment struct {
 	Date                time.Time
 	CurrencyCode        domain.Currency
 	Amount              domain.Amount
+	StatusReason        *struct{ Type, Code string }
 	Processor           *struct{ AmountCaptured, AmountRefunded domain.Amount }
+}
+
+// Reason returns the code of a decline, or the type of another failure; "" for none.
+func (p payment) Reason() string {
+	if p.StatusReason == nil {
+		return ""
+	}
+	return cmp.Or(p.StatusReason.Code, p.StatusReason.Type)
 }
 
 // Captured is the captured amount, and Refunded the refunded one, in minor units.

@@ -11,10 +11,26 @@ import (
 
 // ParseAmount reads an amount that a person typed, in the currency's own units: "12.50" or
 // "1,250.00". The point separates the decimals, as on every page; commas may group the digits
-// before it. An amount that could be read in two ways, such as "1,500" of a currency with three
+// before it, and the currency's code or sign may stand at either end. An amount that could be read in two ways, such as "1,500" of a currency with three
 // decimals, is refused. The error is for that person, and has an example in the currency.
 func ParseAmount(text string, c domain.Currency) (domain.Amount, error) {
-	return parseAmount(strings.TrimSpace(text), c, c.Digits())
+	return parseAmount(bare(text, c), c, c.Digits())
+}
+
+// bare removes the currency's code or sign before or behind an amount: "€12.50", "12.50 EUR".
+func bare(text string, c domain.Currency) string {
+	text = strings.TrimSpace(text)
+	sign := strings.Trim(Money(0, c), "0.\u00a0 ")
+	for _, mark := range []string{string(c), sign} {
+		switch n := len(text) - len(mark); {
+		case mark == "" || n <= 0:
+		case strings.EqualFold(text[:len(mark)], mark):
+			return strings.TrimSpace(text[len(mark):])
+		case strings.EqualFold(text[n:], mark):
+			return strings.TrimSpace(text[:n])
+		}
+	}
+	return text
 }
 
 // ParseLimit reads a limit of amounts in several currencies, or in any: with the two decimals of

@@ -21,6 +21,8 @@ func TestParseAmount(t *testing.T) {
 		{"1,500", "JPY", 1500}, {"1500", "JPY", 1500}, {"1,234,567", "JPY", 1234567}, {"1.5", "TND", 1500}, {"1.500", "TND", 1500},
 		{"1500", "TND", 1500000}, {"1,500.000", "TND", 1500000}, {"1,500.5", "KWD", 1500500}, {"1,500,000", "KWD", 1500000000}, {"1.5000", "CLF", 15000},
 		{"90071992547409.91", "EUR", domain.MaxAmount},
+		{"€12.50", "EUR", 1250}, {"12.50 €", "EUR", 1250}, {"EUR 12.50", "EUR", 1250}, {"12.50eur", "EUR", 1250}, {" € 1,250.00 ", "EUR", 125000}, {"¥1,050", "JPY", 1050},
+		{"KWD\u00a01.500", "KWD", 1500}, {"12 CHF", "CHF", 1200}, {"$3", "USD", 300},
 	} {
 		if got, err := frame.ParseAmount(c.text, c.currency); err != nil || got != c.want {
 			t.Errorf("%q %s is %d, %v; want %d", c.text, c.currency, got, err, c.want)
@@ -37,7 +39,7 @@ func TestParseAmount(t *testing.T) {
 		{"1,50", "EUR", other}, {"1,5", "JPY", other}, {"1.500", "EUR", other}, {"1.500", "JPY", other}, {"1.5000", "TND", other}, {"1.500,00", "EUR", other},
 		{"1.500,000", "TND", other}, {"1,500,00", "EUR", other}, {"1 500", "TND", other}, {"1'500", "TND", other}, {"1\u00a0500", "EUR", other}, {"1،500", "KWD", other},
 		{"1٫500", "KWD", other}, {"１５", "EUR", other}, {"+5", "EUR", other}, {"-5", "EUR", other}, {"1e3", "EUR", other}, {"0x10", "JPY", other}, {"1_000", "JPY", other},
-		{"5.", "EUR", other}, {".5", "EUR", other}, {"", "EUR", other}, {"€5", "EUR", other}, {"5 EUR", "EUR", other}, {",500", "TND", other}, {"1,,500", "EUR", other},
+		{"5.", "EUR", other}, {".5", "EUR", other}, {"", "EUR", other}, {"$5", "EUR", other}, {"5 USD", "EUR", other}, {"€", "EUR", other}, {"€€5", "EUR", other}, {"€5 EUR", "EUR", other}, {"€12,50", "EUR", other}, {"12,50 EUR", "EUR", other}, {"¥5", "KWD", other}, {",500", "TND", other}, {"1,,500", "EUR", other},
 	} {
 		got, err := frame.ParseAmount(c.text, c.currency)
 		if err == nil {

@@ -103,6 +103,7 @@ type Page struct {
 	Live   bool   // the page's title and its parts data-live are refreshed while it is open
 	Charts bool   // the page has charts
 	Parts  bool   // the page has a file that is downloaded in parts
+	Said   string // the text about what was done, in the place of the usual one; "": the usual one
 	Data   any
 }
 
@@ -153,6 +154,9 @@ var navigation = []navItem{
 func (v *Visit) Show(p Page) error {
 	out := v.frame.view(p, v.Request)
 	out.SignedIn, out.User, out.Role = true, v.User.Name, string(v.User.Role)
+	if p.Said != "" && out.Done.Text != "" {
+		out.Done.Text = p.Said
+	}
 	out.Merchant = v.Merchant.Settings.DisplayName
 	if out.Merchant == "" {
 		out.Merchant = v.Merchant.Name

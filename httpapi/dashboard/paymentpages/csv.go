@@ -55,9 +55,10 @@ type part struct {
 	rows int
 }
 
-// newPart begins a part. The first one has the names of the columns.
+// newPart begins a part. The first one has the names of the columns. The name of the file has the
+// days of the address, which are valid.
 func newPart(v *frame.Visit, name string, columns []string, first bool) *part {
-	p := &part{Visit: v, name: name + "-" + v.Now().UTC().Format("20060102-150405"), most: csvMost}
+	p := &part{Visit: v, name: name + period(v.Value("from"), v.Value("to")) + "-" + v.Now().UTC().Format("20060102-150405"), most: csvMost}
 	if n, err := strconv.Atoi(v.Request.Header.Get(headerPart)); err == nil {
 		p.most = max(1, min(n, csvPart))
 	}
@@ -130,6 +131,23 @@ func exportPayments(v *frame.Visit) error {
 		}
 	}
 	return out.send()
+}
+
+// period returns the days of a filter, for the name of a file: "-2026-03-01-to-2026-03-31"; "" for
+// none.
+func period(from, to string) string {
+	switch {
+	case from == "" && to == "":
+		return ""
+	case from == to:
+		return "-" + from
+	case to == "":
+		return "-from-" + from
+	case from == "":
+		return "-to-" + to
+	default:
+		return "-" + from + "-to-" + to
+	}
 }
 
 // emailOf returns the e-mail address of a payment's customer; "" for none, and after an erasure. No

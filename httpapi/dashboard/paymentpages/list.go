@@ -123,8 +123,10 @@ type listView struct {
 
 func views(now time.Time) []frame.View {
 	today, yesterday := now.UTC().Format(time.DateOnly), now.UTC().AddDate(0, 0, -1).Format(time.DateOnly)
+	this, last := frame.Month(now, 0), frame.Month(now, -1)
 	return []frame.View{
 		{Name: "Today", Query: "?from=" + today}, {Name: "Yesterday", Query: "?from=" + yesterday + "&to=" + yesterday},
+		{Name: "This month", Query: "?from=" + this.First}, {Name: "Last month", Query: "?from=" + last.First + "&to=" + last.Last},
 		{Name: "To capture", Query: "?status=AUTHORIZED&status=PARTIALLY_SETTLED"}, {Name: "Waiting", Query: "?status=PENDING&status=SETTLING"},
 		{Name: "Declined or failed", Query: "?status=DECLINED&status=FAILED"},
 	}
@@ -195,6 +197,20 @@ func amounts(f *frame.Form, q url.Values) {
 	}
 }
 
+// refundable reports whether any payment of the filters can be refunded.
+func (l *listView) refundable(q url.Values) bool {
+	q = frame.Without(q)
+	if !narrow(q) || l.Totals == nil {
+		return false
+	}
+	for _, of := range l.Totals.Currencies {
+		if of.AmountCaptured.Cmp(of.AmountRefunded) > 0 {
+			return true
+		}
+	}
+	return l.Totals.More
+}
+
 // total reads the totals of the filters. A refresh of the page does not: they cost more than the
 // list.
 func (l *listView) total(v *frame.Visit, form *frame.Form, q url.Values) error {
@@ -234,7 +250,7 @@ func list(v *frame.Visit) error {
 			turned.Set("sort", oldest)
 		}
 		view.Turned = frame.Address(pathPayments, turned)
-		if view.Filtered && len(found.Data) > 0 && !v.Auditor() && v.Value("cursor") == "" { // a bulk refund begins where the list does
+		if view.Filtered && view.refundable(q) && !v.Auditor() && v.Value("cursor") == "" { // a bulk refund begins where the list does
 			view.Bulk = frame.Address(pathBulk, frame.Without(form.Values, "cursor", "done"))
 		}
 		filters := frame.Without(form.Values, "cursor", "done")

@@ -107,6 +107,25 @@ type form struct {
 	Refuses  bool          // the account refuses refunds beside such disputes (D22.2)
 }
 
+// Says is the text of the form's button: with the amount in its field, if there is a sound one.
+func (f form) Says() string {
+	if text := f.Text("amount"); text != "" {
+		if amount, err := frame.ParseAmount(text, f.Payment.CurrencyCode); err == nil {
+			return f.Button + " " + frame.Money(amount, f.Payment.CurrencyCode)
+		}
+	}
+	return f.Button
+}
+
+// One is an amount of 1 in the currency, as the pages write it.
+func (f form) One() string {
+	one := domain.Amount(1)
+	for range f.Payment.CurrencyCode.Digits() {
+		one *= 10
+	}
+	return frame.Money(one, f.Payment.CurrencyCode)
+}
+
 func ask(v *frame.Visit, out form) error {
 	out.Key = v.NewKey()
 	if out.Returned == 0 || out.Returned < out.Left {
@@ -173,6 +192,33 @@ func operate(v *frame.Visit, out form, sent frame.Form) error {
 		return v.Redirect(path, "repeated")
 	}
 	return refused(v, out, seen, err)
+}
+
+// refundSaid returns the message about a refund that the user has just sent, with the amount: the
+// newest one, refunds are in the order of their latest news (§6.3). It returns "" for a message
+// about something else.
+func (p paymentData) refundSaid(done string) string {
+	rest := ""
+	switch done {
+	case "refunded":
+	case "refund-risk":
+		rest = " The payment has a dispute that is open or lost: the customer may get the money twice."
+	default:
+		return ""
+	}
+	for _, t := range slices.Backward(p.Transactions) {
+		if t.TransactionType != "REFUND" {
+			continue
+		}
+		switch amount := frame.Money(t.Amount, t.CurrencyCode); t.ProcessorStatus {
+		case string(payment.StatusSettled):
+			return amount + " was refunded." + rest
+		case string(payment.StatusPending):
+			return "The refund of " + amount + " was requested. The processor has not decided yet." + rest
+		}
+		break
+	}
+	return ""
 }
 
 // operated is the answer to an operation.

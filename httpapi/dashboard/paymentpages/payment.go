@@ -3,6 +3,7 @@ package paymentpages
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -153,7 +154,8 @@ func show(v *frame.Visit) error {
 	if err := read(v, id, &out.Payment, &shown); err != nil {
 		return err
 	}
-	err := out.readHistory(v, v.Value("at"), v.Value("until"), v.Revision)
+	at := momentOf(v)
+	err := out.readHistory(v, at, v.Value("until"), v.Revision)
 	if err != nil {
 		return err
 	}
@@ -165,8 +167,8 @@ func show(v *frame.Visit) error {
 	if out.Disputes, err = disputesOf(v, id); err != nil {
 		return err
 	}
-	if err := out.travel(v.Value("at"), v.Now()); err != nil {
-		return err
+	if err := out.travel(at, v.Now()); err != nil {
+		return out.nowhere(v, err)
 	}
 	if out.Shown().Impersonal() {
 		if out.Erased, err = erasedAt(v, cmp.Or(out.Payment.CustomerID, id), out.Payment.Date); err != nil {
@@ -180,6 +182,26 @@ func show(v *frame.Visit) error {
 	}
 	return v.Show(frame.Page{
 		Name: "payment", Title: "Payment of " + frame.Money(out.Payment.Amount, out.Payment.CurrencyCode) + ", " + plainStatus(out.Payment), Nav: pathPayments, Live: out.Newest, Data: out,
+		Said: out.Payment.refundSaid(v.Value("done")),
+	})
+}
+
+// nowhereView is the page of a moment that the payment does not have.
+type nowhereView struct {
+	ID, Text, Advice string
+	First            string // the time of the earliest event on the page, as the field shows it
+}
+
+// nowhere serves the page of a moment that the payment does not have: with the field for another
+// one, and the way back.
+func (v *view) nowhere(visit *frame.Visit, err error) error {
+	failure, is := errors.AsType[*frame.Failure](err)
+	if !is {
+		return err
+	}
+	return visit.Show(frame.Page{
+		Name: "nowhere", Title: "The payment has no such moment", Nav: pathPayments, Status: failure.Status,
+		Data: nowhereView{v.Payment.ID, failure.Text, failure.Advice, v.earliest().UTC().Format(fieldTime)},
 	})
 }
 

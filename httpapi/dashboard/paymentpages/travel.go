@@ -116,17 +116,40 @@ func (v *view) markLater(until *time.Time) {
 
 // times are the layouts of a time in the address and of the field for it, whose letters may be
 // lower case (D22.8). A time without an offset is in UTC.
-var times = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04"}
+var times = []string{time.RFC3339, fieldTime, fieldMinute, time.DateTime, "2006-01-02 15:04"}
 
-const fieldTime = "2006-01-02T15:04:05"
+const (
+	fieldTime   = "2006-01-02T15:04:05"
+	fieldMinute = "2006-01-02T15:04" // the field leaves the seconds out when they are 0
+)
 
+// parseTime reads a time. The page shows times cut to seconds: so a time without a fraction is the
+// end of its second, or of its minute if it has no seconds, and includes all events that the page
+// shows with it.
 func parseTime(text string) (at time.Time, err error) {
 	for _, layout := range times {
-		if at, err = time.Parse(layout, strings.ToUpper(text)); err == nil {
-			break
+		if at, err = time.Parse(layout, strings.ToUpper(text)); err != nil {
+			continue
 		}
+		switch {
+		case strings.ContainsAny(text, ".,"):
+			return at, nil
+		case strings.HasSuffix(layout, "15:04"):
+			return at.Add(time.Minute - 1), nil
+		}
+		return at.Add(time.Second - 1), nil
 	}
 	return at, err
+}
+
+// momentOf returns the revision or the time that the address of a page names. The field for a time
+// is in seconds, also where it leaves them out.
+func momentOf(v *frame.Visit) string {
+	at := v.Value("at")
+	if _, err := time.Parse(fieldMinute, at); err == nil && v.Value("unit") == "second" {
+		at += ":00"
+	}
+	return at
 }
 
 // atTime chooses the moment of a time. One in the future is now.
@@ -136,14 +159,12 @@ func (v *view) atTime(text string, now time.Time) error {
 	switch {
 	case err != nil:
 		return &frame.Failure{Status: 404, ID: "NotFound", Text: "“" + text + "” is no revision and no time.", Advice: "Write the time as in 2026-03-14T09:30:00, in UTC."}
-	case at.Before(first.Truncate(time.Second)):
+	case at.Before(first):
 		return &frame.Failure{Status: 404, ID: "NotFound", Text: "There was no payment yet: it was made " + frame.When(first) + ".", Advice: "Choose a later time."}
 	case !at.Before(now):
 		return nil
 	}
-	if at = at.UTC(); at.Before(first) {
-		at = first // the page shows whole seconds
-	}
+	at = at.UTC()
 	v.Time = &at
 	for _, e := range v.Entries {
 		if !e.Time.After(at) {
@@ -187,7 +208,7 @@ func (v *view) accepted() (all []accepted) {
 	for _, e := range v.Entries {
 		for _, w := range e.Webhooks {
 			if at, is := w.acceptedAt(); is {
-				all = append(all, accepted{at, w.EventType, w.EndpointID, e.status(), e.Revision})
+				all = append(all, accepted{at, w.EventType, w.EndpointID, e.Status(), e.Revision})
 			}
 		}
 	}
@@ -204,8 +225,8 @@ func (w hook) acceptedAt() (at time.Time, is bool) {
 	return w.Attempts[i].answered(), true
 }
 
-// status returns the payment's status after the event.
-func (e entry) status() string {
+// Status returns the payment's status after the event, which its webhooks carry.
+func (e entry) Status() string {
 	var p struct{ Status string }
 	_ = json.Unmarshal(e.Payment, &p) // "" is shown
 	return p.Status
@@ -221,7 +242,7 @@ func (v *view) untold(now bool) (all []untold) {
 			if _, is := w.acceptedAt(); is || w.Dropped {
 				continue
 			}
-			one := untold{accepted: accepted{EventType: w.EventType, EndpointID: w.EndpointID, Status: e.status(), Revision: e.Revision}, Cancelled: now && w.Outcome == "CANCELLED"}
+			one := untold{accepted: accepted{EventType: w.EventType, EndpointID: w.EndpointID, Status: e.Status(), Revision: e.Revision}, Cancelled: now && w.Outcome == "CANCELLED"}
 			for _, a := range w.Attempts {
 				if !a.Later {
 					one.Tries, one.Last = one.Tries+1, a

@@ -40,6 +40,7 @@ func TestTold(t *testing.T) {
 		{"", 2, 2, true}, {"2", 2, 2, true}, {"1", 1, 1, false}, {"2026-03-14T14:00:05Z", 1, 0, false}, {"2026-03-14T14:00:06", 1, 1, false},
 		{"2026-03-14 14:00:09", 1, 1, false}, {"2026-03-14T15:00:10+01:00", 2, 1, false}, {"2026-03-14T14:00:17", 2, 2, false},
 		{"2026-03-14T14:01", 2, 2, false}, {"2099-01-01T00:00", 2, 2, true},
+		{"2026-03-14T14:00:09.999999", 1, 1, false}, {"2026-03-14T14:00", 2, 2, false},
 	} {
 		v := history(t, began)
 		if err := v.travel(c.at, began.Add(time.Hour)); err != nil {
@@ -116,6 +117,32 @@ func TestTimesThatGoBack(t *testing.T) {
 		if err := v.atTime(second(s).Format(fieldTime), second(59)); v.At != want || (err != nil) != (want == 0) {
 			t.Errorf("at second %d: revision %d, %v", s, v.At, err)
 		}
+	}
+}
+
+// TestShownSeconds: the page shows times cut to seconds, so the time of an event as the page shows
+// it includes the event: at the second, and at the minute. A time with a fraction is exact.
+func TestShownSeconds(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 3, 14, 14, 0, 3, 400_000_000, time.UTC)
+	for at, want := range map[string]uint64{
+		began.Format(fieldTime): 1, began.Add(10 * time.Second).Format(fieldTime): 2, began.Add(9 * time.Second).Format(fieldTime): 1,
+		began.Add(10 * time.Second).Format(time.RFC3339): 2, "2026-03-14T14:00": 2, "2026-03-14T14:00:13.399": 1, "2026-03-14T14:00:13.4": 2,
+	} {
+		v := view{Entries: []entry{
+			{Revision: 1, Time: began, Payment: json.RawMessage(`{"status":"AUTHORIZED"}`)}, {Revision: 2, Time: began.Add(10 * time.Second), Payment: json.RawMessage(`{"status":"SETTLED"}`)},
+		}, Revisions: 2}
+		if err := v.travel(at, began.Add(time.Hour)); err != nil || v.At != want {
+			t.Errorf("%s: revision %d, %v; want %d", at, v.At, err, want)
+			continue
+		}
+		if again := v.Moment(); want == 2 && !strings.Contains(at, ".") && at != "2026-03-14T14:00" && again != began.Add(10*time.Second).Format(fieldTime) {
+			t.Errorf("%s: the field shows %s", at, again)
+		}
+	}
+	v := view{Entries: []entry{{Revision: 1, Time: began}}}
+	if err := v.atTime("2026-03-14T14:00:02", began.Add(time.Hour)); err == nil {
+		t.Error("a second before the payment is taken")
 	}
 }
 
