@@ -25,7 +25,7 @@ func TestPaymentList(t *testing.T) {
 	s.want(s.post(at+"/capture", `{"amount":2000}`), 200, "")
 	s.want(s.post(at+"/refund", `{"amount":500}`), 200, "")
 	s.open("/dashboard/payments")
-	s.shows(200, "2 payments", "EUR 2 €48.40 €20.00 €5.00", "€24.20 €20.00 captured €5.00 refunded €20.00 €5.00 VISA ••••\u00a01111 ADYEN order-1 customer-7 ADYEN", "Declined Lost or stolen card €24.20 – – VISA ••••\u00a09987 ADYEN")
+	s.shows(200, "2 payments", "EUR 2 €48.40 €20.00 €5.00", "€24.20 €20.00 captured €5.00 refunded €20.00 €5.00 VISA ••••\u00a01111 ADYEN order-1 Customer customer-7 ADYEN", "Declined Lost or stolen card €24.20 – – VISA ••••\u00a09987 ADYEN")
 	if !strings.Contains(s.now.text, `<tr data-opens="/dashboard`+at+`">`) {
 		t.Error("a row does not open its payment")
 	}

@@ -266,8 +266,8 @@ func TestTimelineNamesEndpoints(t *testing.T) {
 	}
 }
 
-// TestStatusOfDelivery: two webhooks of one payment in one second have the status that each carries,
-// in the list, on their pages and on the timeline.
+// TestStatusOfDelivery: two webhooks of one payment in one second have the status that each
+// carries, in the list, on their pages and on the timeline.
 func TestStatusOfDelivery(t *testing.T) {
 	t.Parallel()
 	if eventstoretest.LeftToWholeRun(t) {

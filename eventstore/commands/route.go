@@ -30,8 +30,9 @@ func (b *Base) NoteUnfit(name processor.Name, key domain.OperationKey, why strin
 // connectProcessor is the advice about an account whose enabled processors have no address.
 const connectProcessor = "GET /management/processors shows which processors have an address. The operator of the service adds one: --processor NAME=URL."
 
-// NoRoute returns err. If it says that no processor is enabled, although some are, it says which
-// list of the account's rules has none of them, or that those of the list have no address.
+// NoRoute returns err. If err says that no processor is enabled although some are, NoRoute returns
+// an error that names the list of the account's rules with none of them, or says that those of the
+// list have no address.
 func (b *Base) NoRoute(merchant account.State, facts account.RouteFacts, err error) error {
 	refusal, is := errors.AsType[*domain.Error](err)
 	if !is || !errors.Is(err, payment.ErrNoProcessor) {

@@ -11,8 +11,9 @@ import (
 
 // ParseAmount reads an amount that a person typed, in the currency's own units: "12.50" or
 // "1,250.00". The point separates the decimals, as on every page; commas may group the digits
-// before it, and the currency's code or sign may stand at either end. An amount that could be read in two ways, such as "1,500" of a currency with three
-// decimals, is refused. The error is for that person, and has an example in the currency.
+// before it, and the currency's code or sign may stand at either end. An amount that could be read
+// in two ways, such as "1,500" of a currency with three decimals, is refused. The error is for that
+// person, and has an example in the currency.
 func ParseAmount(text string, c domain.Currency) (domain.Amount, error) {
 	return parseAmount(bare(text, c), c, c.Digits())
 }
