@@ -72,7 +72,8 @@ func movedOnly(q url.Values) bool {
 }
 
 // exportMovements serves the file of the movements of the filters' days, from the cursor on, in
-// parts as file.export does.
+// parts as exportPayments does. The rows are in the order of the log, however the parts are cut:
+// movements of one second may be in another order than their times.
 func exportMovements(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	r := reading{query: query(&form)}
@@ -89,7 +90,6 @@ func exportMovements(v *frame.Visit) error {
 			break
 		}
 	}
-	slices.SortStableFunc(r.all, func(a, b movementOf) int { return a.at.Compare(b.at) }) // two shards' events of a moment
 	for _, m := range r.all {
 		p.add(m.row(m.of))
 	}
