@@ -78,3 +78,26 @@ func TestReplayEndsWithItsRange(t *testing.T) {
 		t.Errorf("%d events were read", n)
 	}
 }
+
+// TestReplayOverAWrongClock: a node's clock was hours ahead for a while of the range. The events
+// after that while are replayed.
+func TestReplayOverAWrongClock(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newLogRig(t)
+	r.ahead.Store(int64(-9 * time.Hour))
+	r.start()
+	began := r.now().Add(time.Hour)
+	for _, while := range []struct {
+		after time.Duration
+		times int
+	}{{10 * time.Minute, 8}, {3 * time.Hour, 6}, {20 * time.Minute, 6}, {50 * time.Minute, 4}, {4 * time.Hour, 40}} {
+		r.ahead.Store(int64(time.Until(began.Add(while.after))))
+		for range while.times {
+			r.pay(processor.Declined)
+		}
+	}
+	q := all(r.endpoint(inbox.url + "/"))
+	q.From, q.To = began, began.Add(time.Hour)
+	r.isDone(r.replay(q, 8+6+4), 8+6+4)
+}

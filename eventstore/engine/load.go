@@ -165,40 +165,6 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	return all, nil
 }
 
-// Before returns an address below all events of a shard from a time on. Their times grow only
-// roughly: the caller subtracts a slack.
-func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
-	end, _ := s.shard[shard].end()
-	last := format.GroupOf(end.Last)
-	before, through := uint64(0), last // groups up to before are before at, those past through are not
-	for before < through {
-		middle := before + (through-before+1)/2
-		g, err := s.shard[shard].firstWithEvents(ctx, middle, last)
-		if err != nil {
-			return 0, err
-		}
-		if g.Seq <= through && g.Frames[0].Time.Before(at) {
-			before = g.Seq
-		} else {
-			through = middle - 1
-		}
-	}
-	return format.At(before, 0), nil
-}
-
-// firstWithEvents returns the first group with events from seq on; the one at last has some.
-func (h *shard) firstWithEvents(ctx context.Context, seq, last uint64) (*format.Group, error) {
-	for ; ; seq++ {
-		g, err := h.Group(ctx, seq)
-		if err != nil || len(g.Frames) > 0 {
-			return g, err
-		}
-		if seq >= last {
-			return nil, fmt.Errorf("%w: %s has no event at %d", fault.ErrUnhealthy, h.name(), seq)
-		}
-	}
-}
-
 // tip returns the newest acknowledged event of an aggregate; nil when there is none. The shard
 // remembers that there is none until the first event of the aggregate: an account without workflows
 // is looked up for each batch of its events.

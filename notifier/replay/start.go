@@ -10,7 +10,6 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
-	"payledger/eventstore/format"
 	"payledger/notifier/message"
 	"payledger/projections/deliveries"
 )
@@ -129,12 +128,11 @@ func (r *Replayer) through(ctx context.Context, to time.Time, end []uint64) ([]u
 	}
 	last := make([]uint64, len(end))
 	for shard := range last {
-		first, err := r.Store.Before(ctx, shard, to.Add(slack))
+		through, err := r.Store.Through(ctx, shard, to.Add(slack))
 		if err != nil {
 			return nil, err
 		}
-		// The rest of its group may be in the range.
-		last[shard] = min(format.At(format.GroupOf(first), format.MaxFrames-1), end[shard])
+		last[shard] = min(through, end[shard])
 	}
 	return last, nil
 }
