@@ -11,6 +11,9 @@ import (
 // signature (§5.2 rule 3).
 const SigningOverlap = 24 * time.Hour
 
+// UnconfirmedRotation is the warning for a rotation that not every node has confirmed yet.
+const UnconfirmedRotation = "Not every node of the service has confirmed the rotation yet: for a moment, webhooks may still be signed with the previous secret alone."
+
 // SigningSecret names the secret that webhooks are signed with (§5.2).
 type SigningSecret struct {
 	Secret    domain.SecretID `json:"secret"`             // names the secret in the stream of secrets

@@ -204,18 +204,18 @@ func TestResetCutShort(t *testing.T) {
 	if whole.err != nil || whole.made.DashboardPassword == "" {
 		t.Fatalf("%+v", whole)
 	}
-	if len(whole.steps) < 7 { // key, secret, rotation, verifier, event, destruction, deletion
+	if len(whole.steps) < 7 { // key, verifier, event, destruction, deletion, secret, rotation
 		t.Fatalf("a reset has the effects %q", whole.steps)
 	}
-	event := 0 // the third one, after the key's and the rotation's
-	for i, events := 0, 0; events < 3 && i < len(whole.steps); i++ {
+	event := 0 // the second one, after the key's
+	for i, events := 0, 0; events < 2 && i < len(whole.steps); i++ {
 		if strings.HasPrefix(whole.steps[i], "ledger.") {
 			event, events = i, events+1
 		}
 	}
 	first := 1
 	if seedtest.Sampled() {
-		first = 4 // the verifier
+		first = 2 // the verifier
 	}
 	for at := first; at <= len(whole.steps); at++ {
 		for _, after := range []bool{false, true} {
@@ -277,14 +277,14 @@ func TestResetIsRecorded(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"account.api_key_created", "account.signing_secret_rotated", "account.user_password_reset"}; !slices.Equal(types, want) {
+	if want := []string{"account.api_key_created", "account.user_password_reset", "account.signing_secret_rotated"}; !slices.Equal(types, want) {
 		t.Errorf("the history has %q", types)
 	}
-	newest, err := eventstore.Accounts.Event(events[len(events)-1])
+	newest, err := eventstore.Accounts.Event(events[len(events)-2])
 	reset, is := newest.(account.UserPasswordReset)
 	after, _ := r.Merchant(r.By.Account)
 	if err != nil || !is || reset.User != before.Users[0].ID || reset.Password == before.Users[0].Password || after.Users[0].Password != reset.Password {
-		t.Errorf("the newest event is %+v, %v", newest, err)
+		t.Errorf("the event before the rotation is %+v, %v", newest, err)
 	}
 	if _, err := r.Vault.Get(context.Background(), before.Users[0].Password); !errors.Is(err, secrets.ErrGone) {
 		t.Errorf("the old verifier: %v", err)
@@ -332,10 +332,10 @@ func TestResetEndsLockAndSecondFactor(t *testing.T) {
 		}
 		events, err := s.store.History(s.ctx, eventstore.Accounts.Key(s.owner, string(s.owner)))
 		var types []string
-		for _, e := range events[max(0, len(events)-3):] {
+		for _, e := range events[max(0, len(events)-4):] {
 			types = append(types, e.Type+" "+strings.SplitN(e.Actor, ":", 2)[0])
 		}
-		if want := []string{"account.user_password_reset cli", "account.user_totp_disabled cli", "account.user_signed_in user"}; !slices.Equal(types, want) {
+		if want := []string{"account.user_password_reset cli", "account.user_totp_disabled cli", "account.signing_secret_rotated cli", "account.user_signed_in user"}; !slices.Equal(types, want) {
 			t.Errorf("recorded are %q", types)
 		}
 		if got := s.stored(); !slices.Equal(got, named(s.state())) || len(got) != 1 {

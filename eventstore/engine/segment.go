@@ -133,8 +133,11 @@ func (h *shard) mayRead(ctx context.Context, seg segment, from, through uint64) 
 		stored = min(stored, seg.last)
 	}
 	damage, err := h.s.guard.Check(ctx, folder.Span{Stream: seg.name(h.n), First: seg.first, From: from, Through: through, Stored: stored})
-	if err != nil || damage.Reason == "" || h.dropped(from) {
+	switch {
+	case err != nil || damage.Reason == "":
 		return err
+	case h.dropped(from):
+		return fault.ErrDropped
 	}
 	return h.markDamaged(damage.Seq, errors.New(damage.Reason))
 }

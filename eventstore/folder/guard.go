@@ -2,7 +2,9 @@ package folder
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"sync"
@@ -42,7 +44,7 @@ type Damage struct {
 // guarded is a stream that was read.
 type guarded struct {
 	folder string
-	mu     sync.Mutex
+	turn   chan struct{} // holds a value while somebody uses the rest
 	listed time.Time
 	blocks []guardedBlock // in the order of their files
 }
@@ -65,49 +67,64 @@ func NewGuard(dir, account string, patience time.Duration, now func() time.Time)
 // long, and the system keeps the bytes of the file.
 const guardFresh = 10 * time.Second
 
-// Check returns the damage because of which the server must not read a span. It fails if the look
-// takes too long: a lost disk does not answer.
+// judged is the result of a look.
+type judged struct {
+	Damage
+	err error
+}
+
+// errLook means that a file must be read.
+var errLook = errors.New("folder: a block was not looked at")
+
+// Check returns the damage because of which the server must not read a span. It fails if a file
+// cannot be read, or if the look takes too long: a lost disk does not answer. Then one goroutine
+// for each stream waits for the disk.
 func (g *Guard) Check(ctx context.Context, span Span) (Damage, error) {
 	g.mu.Lock()
 	s := g.streams[span.Stream]
 	if s == nil {
-		s = &guarded{folder: blocks.Folder(g.dir, g.account, span.Stream)}
+		s = &guarded{folder: blocks.Folder(g.dir, g.account, span.Stream), turn: make(chan struct{}, 1)}
 		g.streams[span.Stream] = s
 	}
 	g.mu.Unlock()
-	if s.mu.TryLock() {
-		damage, known := s.judge(span, g.now(), false)
-		s.mu.Unlock()
-		if known {
-			return damage, nil
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
-	judged := make(chan Damage, 1)
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return Damage{}, s.late(ctx)
+	}
+	if damage, err := s.judge(span, g.now(), false); !errors.Is(err, errLook) {
+		<-s.turn
+		return damage, err
+	}
+	looked := make(chan judged, 1)
 	go func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		damage, _ := s.judge(span, g.now(), true)
-		judged <- damage
+		defer func() { <-s.turn }()
+		damage, err := s.judge(span, g.now(), true)
+		looked <- judged{damage, err}
 	}()
 	select {
-	case damage := <-judged:
-		return damage, nil
+	case j := <-looked:
+		return j.Damage, j.err
 	case <-ctx.Done():
-		return Damage{}, fmt.Errorf("eventstore: a look at the files of %s: %w", span.Stream, ctx.Err())
+		return Damage{}, s.late(ctx)
 	}
 }
 
-// judge returns the damage of a span. Without look it reads no file, and known is false if it would
-// have to.
-func (s *guarded) judge(span Span, now time.Time, look bool) (_ Damage, known bool) {
+func (s *guarded) late(ctx context.Context) error {
+	return fmt.Errorf("eventstore: a look at the files of %s: %w", s.folder, ctx.Err())
+}
+
+// judge returns the damage of a span. Without look it reads no file, and returns errLook if it
+// would have to.
+func (s *guarded) judge(span Span, now time.Time, look bool) (Damage, error) {
 	if now.Sub(s.listed) >= guardFresh {
 		if !look {
-			return Damage{}, false
+			return Damage{}, errLook
 		}
-		if s.list() != nil { // it was dropped, or the server cannot read it either
-			return Damage{}, true
+		if err := s.list(); err != nil {
+			return Damage{}, err
 		}
 		s.listed = now
 	}
@@ -116,108 +133,147 @@ func (s *guarded) judge(span Span, now time.Time, look bool) (_ Damage, known bo
 		if s.blocks[i].begins > span.Through || i+1 < len(s.blocks) && s.blocks[i+1].begins <= span.From {
 			continue
 		}
-		o, read := s.outline(i, now, look)
-		switch {
-		case read && o == nil:
-			return Damage{}, true
-		case !read:
-			return Damage{}, false
+		o, err := s.outline(i, now, look)
+		if o == nil {
+			return Damage{}, err
 		}
-		if damage := s.compare(i, *o, expected, span); damage.Reason != "" {
-			return damage, true
-		}
-		if o.First == o.Last && i > 0 { // no second message shows that the sequence of the first is right
-			before, read := s.outline(i-1, now, look)
-			switch {
-			case !read:
-				return Damage{}, false
-			case before != nil && before.Wrong == "" && !before.Torn && o.Last != 0 && before.Last+1 != o.First:
-				return Damage{before.Last + 1, fmt.Sprintf("%s begins with sequence %d, and the block before ends with %d", s.blocks[i].path, o.First, before.Last)}, true
-			}
+		damage, err := s.compare(i, *o, expected, span, now, look)
+		if err != nil || damage.Reason != "" {
+			return damage, err
 		}
 		if i+1 == len(s.blocks) { // it may have grown since the look
-			return Damage{}, true
+			return Damage{}, nil
 		}
 		if o.First <= expected && expected <= o.Last {
 			expected = o.Last + 1
 		}
 	}
 	if expected <= span.Through && len(s.blocks) > 0 && s.blocks[len(s.blocks)-1].begins > expected {
-		return Damage{expected, fmt.Sprintf("no block of %s has sequence %d in its place", s.folder, expected)}, true
+		return Damage{expected, fmt.Sprintf("no block of %s has sequence %d in its place", s.folder, expected)}, nil
 	}
-	return Damage{}, true
+	return Damage{}, nil
 }
 
-// compare returns the damage of a block that was looked at. expected is the first message of the
-// span that may be in it.
-func (s *guarded) compare(i int, o blocks.Outline, expected uint64, span Span) Damage {
-	b, next := s.blocks[i], o.Last+1
+// compare returns the damage of a block that was looked at, also by its neighbours. expected is the
+// first message of the span that may be in it.
+func (s *guarded) compare(i int, o blocks.Outline, expected uint64, span Span, now time.Time, look bool) (Damage, error) {
+	b, next, newest := s.blocks[i], o.Last+1, i+1 == len(s.blocks)
 	if o.Last == 0 {
 		next = expected
 	}
-	switch newest := i+1 == len(s.blocks); {
-	case o.Wrong != "":
-		return Damage{next, o.Wrong}
-	case o.Torn && !newest:
-		return Damage{next, fmt.Sprintf("%s ends within a record, and is not the newest block", b.path)}
-	case o.Torn && o.Last < span.Stored: // not one that is being written
-		return Damage{next, fmt.Sprintf("%s ends within a record after sequence %d, and %d is stored", b.path, o.Last, span.Stored)}
-	case i == 0 && o.Last != 0 && o.First != span.First:
-		return Damage{span.First, fmt.Sprintf("%s begins with sequence %d, and its stream with %d", b.path, o.First, span.First)}
+	// The first sequence of a block is right if the second one follows it.
+	first := o.First
+	if o.First == o.Last && i > 0 {
+		before, err := s.outline(i-1, now, look)
+		switch {
+		case err != nil:
+			return Damage{}, err
+		case before == nil || before.Wrong != "" || before.Torn || before.Last == 0:
+		case o.Wrong != "" && o.First != before.Last+1:
+			next = before.Last + 1
+		case o.Last != 0:
+			first = before.Last + 1
+		}
 	}
-	return Damage{}
+	switch {
+	case o.Wrong != "":
+		return Damage{next, o.Wrong}, nil
+	case o.Torn && !newest:
+		return Damage{next, fmt.Sprintf("%s ends within a record, and is not the newest block", b.path)}, nil
+	case o.Torn && o.Last < span.Stored: // not one that is being written
+		return Damage{next, fmt.Sprintf("%s ends within a record after sequence %d, and %d is stored", b.path, o.Last, span.Stored)}, nil
+	case i == 0 && o.Last != 0 && o.First != span.First:
+		return Damage{span.First, fmt.Sprintf("%s begins with sequence %d, and its stream with %d", b.path, o.First, span.First)}, nil
+	case o.First != first:
+		return Damage{first, fmt.Sprintf("%s begins with sequence %d, and the block before ends with %d", b.path, o.First, first-1)}, nil
+	case newest && look && o.Last < span.Stored:
+		return s.short(i, span)
+	case newest || o.Last == 0 || s.blocks[i+1].begins == o.Last+1:
+		return Damage{}, nil
+	}
+	// A length that is too long may end exactly with the file.
+	after, err := s.outline(i+1, now, look)
+	if err != nil || after == nil || after.First == after.Last || after.First == o.Last+1 {
+		return Damage{}, err
+	}
+	return Damage{next, fmt.Sprintf("%s ends with sequence %d, and the next block begins with %d", b.path, o.Last, after.First)}, nil
 }
 
-// outline returns the outline of a block; nil if the file cannot be read. Without look it reads no
-// file, and read is false if it would have to. An outline with damage does not count for later
-// reads, because the block may be restored, and neither does that of a record that is being
+// short returns the damage of the newest block if it ends before a stored message, and is still the
+// newest one: a length that is too long may end exactly with the file.
+func (s *guarded) short(i int, span Span) (Damage, error) {
+	path := s.blocks[i].path
+	if err := s.list(); err != nil || len(s.blocks) == 0 || s.blocks[len(s.blocks)-1].path != path {
+		return Damage{}, err
+	}
+	o, err := blocks.OutlineOf(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && o.Last >= span.Stored:
+		return Damage{}, nil
+	case err != nil:
+		return Damage{}, err
+	}
+	return Damage{o.Last + 1, fmt.Sprintf("%s ends with sequence %d, and %d is stored", path, o.Last, span.Stored)}, nil
+}
+
+// outline returns the outline of a block; nil if there is no such file any more. Without look it
+// reads no file, and returns errLook if it would have to. An outline with damage does not count for
+// later reads, because the block may be restored, and neither does that of a record that is being
 // written.
-func (s *guarded) outline(i int, now time.Time, look bool) (_ *blocks.Outline, read bool) {
+func (s *guarded) outline(i int, now time.Time, look bool) (*blocks.Outline, error) {
 	b := &s.blocks[i]
 	newest := i+1 == len(s.blocks)
 	if !b.looked.IsZero() && now.Sub(b.looked) < guardFresh && (newest || !b.newest) {
-		return &b.outline, true
+		return &b.outline, nil
 	}
 	if !look {
-		return nil, false
+		return nil, errLook
 	}
 	o, err := blocks.OutlineOf(b.path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, blocks.ErrUnsupported) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil, true
+		return nil, err
 	}
 	if b.outline, b.newest, b.looked = o, newest, now; o.Torn || o.Wrong != "" {
 		b.looked = time.Time{}
 	}
-	return &o, true
+	return &o, nil
 }
 
 // list reads which blocks there are, and their first records.
 func (s *guarded) list() error {
-	files, err := blocks.Files(s.folder)
-	if err != nil {
-		return err
-	}
 	before := map[string]guardedBlock{}
 	for _, b := range s.blocks {
 		before[b.path] = b
 	}
 	s.blocks = nil
+	files, err := blocks.Files(s.folder)
 	for _, f := range files {
-		begins, err := begins(f.Path)
-		if err != nil {
-			s.blocks = nil
-			return err
-		}
-		if begins == 0 {
+		first, beginsErr := begins(f.Path)
+		if errors.Is(beginsErr, fs.ErrNotExist) {
 			continue
 		}
-		b := guardedBlock{path: f.Path, begins: begins}
-		if known := before[f.Path]; known.begins == begins {
+		if err = errors.Join(err, beginsErr); err != nil {
+			break
+		}
+		if first == 0 {
+			continue
+		}
+		b := guardedBlock{path: f.Path, begins: first}
+		if known := before[f.Path]; known.begins == first {
 			b = known
 		}
 		s.blocks = append(s.blocks, b)
 	}
-	return nil
+	if errors.Is(err, fs.ErrNotExist) { // the stream was dropped
+		err = nil
+	}
+	if err != nil {
+		s.blocks = nil
+	}
+	return err
 }
 
 // begins returns the sequence in a block's first record; 0 if it has none yet. No message has the

@@ -19,8 +19,9 @@ import (
 const sequence = 4
 
 // record is a record without a checksum. The guard does not compare checksums.
-func record(seq uint64) []byte {
-	const subject = "a"
+func record(seq uint64) []byte { return recordOf(seq, "a") }
+
+func recordOf(seq uint64, subject string) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(22+len(subject)+8))
 	b = binary.LittleEndian.AppendUint64(b, seq)
 	b = binary.LittleEndian.AppendUint64(b, 1)
@@ -123,6 +124,26 @@ func TestGuard(t *testing.T) {
 	}
 	g.later()
 	g.check(5, 5, 9, 0, "")
+}
+
+// TestGuardOfLengths: a wrong length makes a record end exactly with its file.
+func TestGuardOfLengths(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	merged := changed(append(block(4, 5), recordOf(6, strings.Repeat("a", 64-30))...), second, 1<<6)
+	g.write(1, block(1, 3))
+	g.write(2, merged)
+	g.check(4, 4, 5, 0, "")
+	g.later()
+	g.check(4, 4, 6, 6, "6 is stored")
+	g.write(3, block(7, 9))
+	g.later()
+	g.check(4, 4, 9, 6, "the next block begins with 7")
+	g.check(2, 3, 9, 0, "")
+	g.write(2, block(4, 6))
+	g.write(3, block(7, 7)) // one message: its sequence may be wrong
+	g.later()
+	g.check(4, 6, 7, 0, "")
 }
 
 // TestGuardOfTheNewestBlock: the newest block may end within a record that is being written, and

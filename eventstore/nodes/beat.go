@@ -107,7 +107,7 @@ func (r *Registry) beat(ctx context.Context) (joined int, err error) {
 	defer r.mu.Unlock()
 	r.seq, r.until = seq, sent+r.Lease
 	acked := r.Clock()
-	r.day.beat, r.day.at = seq, day.Add((acked-sent)/2)
+	r.day.beat, r.day.sent, r.day.acked, r.day.at = seq, sent, acked, day.Add((acked-sent)/2)
 	r.work.beat(record.Term, sent, acked, r.Tenure)
 	if record.State != Serving {
 		joins = 0

@@ -5,15 +5,18 @@ import "time"
 // timeOfDay compares this node's time of day with that of the NATS servers, which note when they
 // store a beat. No lease rests on it.
 type timeOfDay struct {
-	beat  uint64    // the newest beat
-	at    time.Time // the time of day here, in the middle between sending the beat and its acknowledgement
-	ahead time.Duration
-	known bool
-	off   bool // the difference is logged
+	beat        uint64        // the newest beat
+	sent, acked time.Duration // readings of Clock
+	at          time.Time     // the time of day here in the middle between both
+
+	known  bool
+	stored time.Time     // the time of the servers of a beat that was read back
+	after  time.Duration // a reading of Clock after stored
+	ahead  time.Duration // of the time of day here, as of that beat
+	off    bool          // the difference is logged
 }
 
-// maxAhead is the difference that is logged. Requests to servers in an election take longer, but
-// their times are of one clock.
+// maxAhead is the difference that is logged.
 const maxAhead = time.Second
 
 // Ahead returns how far this node's time of day is ahead of that of the NATS servers, as of the
@@ -28,18 +31,29 @@ func (r *Registry) Ahead() (time.Duration, bool) {
 	return r.day.ahead, r.day.known
 }
 
+// ServerTime returns a time of day that is over at the NATS servers: the time at which one stored a
+// beat of this node, and the time that has passed here since it was acknowledged, which nobody can
+// set. false: no beat was read back yet.
+func (r *Registry) ServerTime() (time.Time, bool) {
+	now := r.Clock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.day.stored.Add(now - r.day.after), r.day.known
+}
+
 // compare notes the time at which a server has stored a beat. It runs under r.mu.
 func (r *Registry) compare(own Record) {
 	d := &r.day
 	if own.seq != d.beat || own.stored.IsZero() {
 		return
 	}
-	d.ahead, d.known = d.at.Sub(own.stored), true
-	switch off := d.ahead.Abs() > maxAhead; {
-	case off && !d.off:
+	d.known, d.stored, d.after, d.ahead = true, own.stored, d.acked, d.at.Sub(own.stored)
+	was := d.off
+	d.off = d.ahead.Abs()-(d.acked-d.sent)/2 > maxAhead
+	switch {
+	case d.off && !was:
 		r.Logger.Error().Dur("aheadMs", d.ahead).Msg("this node's time of day is not that of the NATS servers: set the clocks")
-	case !off && d.off:
+	case was && !d.off:
 		r.Logger.Info().Msg("this node's time of day is that of the NATS servers again")
 	}
-	d.off = d.ahead.Abs() > maxAhead
 }

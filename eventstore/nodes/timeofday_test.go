@@ -8,7 +8,8 @@ import (
 )
 
 // TestAhead: a node knows how far its time of day is ahead of that of the NATS servers, or behind
-// it, and its monotonic clock changes nothing.
+// it, and its monotonic clock changes nothing. It knows the servers' time without its own time of
+// day.
 func TestAhead(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -19,5 +20,9 @@ func TestAhead(t *testing.T) {
 			got, known := n.Ahead()
 			return known && (got-ahead).Abs() < time.Hour // a busy machine delays a beat
 		})
+		there, known := n.ServerTime()
+		if now := time.Now(); !known || there.After(now) || now.Sub(there) > time.Hour {
+			t.Errorf("%s ahead: the servers' time is %s, %t, and it is %s", ahead, there, known, now)
+		}
 	}
 }

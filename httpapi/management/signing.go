@@ -38,7 +38,7 @@ func (h *Handlers) RotateSigningSecret(c *request.Call) (any, error) {
 	}
 	if rotated.Elsewhere != nil {
 		h.Logger.Warn().Err(rotated.Elsewhere).Msg("a rotation of a signing secret is not confirmed by every node")
-		a.Warnings = append(a.Warnings, "Not every node of the service has confirmed the rotation yet: for a moment, webhooks may still be signed with the previous secret alone.")
+		a.Warnings = append(a.Warnings, account.UnconfirmedRotation)
 	}
 	return h.shown(c, a, err)
 }

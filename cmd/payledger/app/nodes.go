@@ -107,8 +107,11 @@ func (a *App) over() (time.Time, bool) {
 	if a.Nodes == nil {
 		return now, true
 	}
-	ahead, known := a.Nodes.Ahead()
-	return now.Add(-max(0, ahead)), known
+	there, known := a.Nodes.ServerTime()
+	if there.Before(now) {
+		now = there
+	}
+	return now, known
 }
 
 // enterService returns when the other nodes include this node, and this node has everything that

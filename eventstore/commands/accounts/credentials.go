@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -33,12 +32,13 @@ func ResetCredentials(ctx context.Context, store eventstore.Store, secretStore *
 }
 
 // ResetCredentials replaces lost credentials of an account, of the log's first one if owner is
-// empty: it creates another signing secret, an API key with every scope, and another password of
-// the first dashboard user who is an admin. This user's lock ends, and so does the second factor,
-// after the password: nobody else can sign in meanwhile. Existing API keys still work. Webhooks
-// carry the previous secret's signature too, for SigningOverlap. After a crash or an error, some
-// credentials exist that were never shown; the next run creates all of them again. Each is an event
-// of the account by actor. ErrNotInitialized and ErrNoAccount mean that nothing was changed.
+// empty: it creates an API key with every scope, another password of the first dashboard user who
+// is an admin, and, last, another signing secret. The user's lock ends, and so does the second
+// factor, after the password: nobody else can sign in meanwhile. Existing API keys still work.
+// Webhooks carry the previous secret's signature too, for SigningOverlap. After a crash or an
+// error, some credentials exist that were never shown; the next run creates all of them again. Each
+// is an event of the account by actor. ErrNotInitialized and ErrNoAccount mean that nothing was
+// changed.
 func (s *Accounts) ResetCredentials(ctx context.Context, owner domain.AccountID, actor string) (Credentials, error) {
 	return s.resetCredentials(ctx, owner, actor, new(account.State))
 }
@@ -66,25 +66,26 @@ func (s *Accounts) resetCredentials(ctx context.Context, owner domain.AccountID,
 	if err != nil {
 		return Credentials{}, err
 	}
-	rotated, err := s.RotateSigningSecret(ctx, by)
+	made := Credentials{AccountID: owner, Environment: state.Environment, APIKey: key}
+	if first := slices.IndexFunc(tip.State.Users, account.User.Admin); first >= 0 {
+		user := tip.State.Users[first]
+		made.DashboardUser = user.Name
+		if made.DashboardPassword, err = s.ResetUserPassword(ctx, by, user); err != nil {
+			return Credentials{}, err
+		}
+		if _, err = s.DisableUserTOTP(ctx, by, user.ID); err != nil {
+			return Credentials{}, err
+		}
+	}
+	rotated, err := s.RotateSigningSecret(ctx, by) // last: a second rotation ends the overlap of the secret that receivers have
 	if err != nil {
 		return Credentials{}, err
 	}
-	made := Credentials{AccountID: owner, Environment: state.Environment, APIKey: key, SigningSecret: rotated.Text}
-	if ended := rotated.Ended; ended != nil {
-		made.Warnings = append(made.Warnings, ended.Warning())
+	if made.SigningSecret = rotated.Text; rotated.Ended != nil {
+		made.Warnings = append(made.Warnings, rotated.Ended.Warning())
 	}
-	first := slices.IndexFunc(tip.State.Users, account.User.Admin)
-	if first < 0 {
-		return made, nil
-	}
-	user := tip.State.Users[first]
-	made.DashboardUser = user.Name
-	if made.DashboardPassword, err = s.ResetUserPassword(ctx, by, user); err != nil {
-		return Credentials{}, err
-	}
-	if _, err = s.DisableUserTOTP(ctx, by, user.ID); err != nil { // the rest is recorded, and must be shown
-		made.Warnings = append(made.Warnings, fmt.Sprintf("The second factor of %s may still be on (%v): reset the credentials again if the sign-in asks for a code.", user.Name, err))
+	if rotated.Elsewhere != nil {
+		made.Warnings = append(made.Warnings, account.UnconfirmedRotation)
 	}
 	return made, nil
 }

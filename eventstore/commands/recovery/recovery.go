@@ -65,8 +65,8 @@ type Config struct {
 	ActionTimeout  time.Duration
 	DisputeLookup  time.Duration // interval of the sweeps for lost dispute notifications
 	Now            func() time.Time
-	// Over returns a time of day that is surely over at all nodes of a cluster, or false while it
-	// is unknown: what is destroyed at a time is destroyed by it. nil: Now.
+	// Over returns a time of day that is over here and at the NATS servers of a cluster, or false
+	// while it is unknown: what is destroyed at a time is destroyed by it. nil: Now.
 	Over   func() (time.Time, bool)
 	Logger zerolog.Logger
 }
