@@ -167,7 +167,7 @@ func (o *office) testRoom(t *testing.T) {
 		w.until(`document.querySelector("td a") !== null`)
 		const inSight = `(() => { const r = [...document.querySelectorAll('td a[href^="/dashboard/payments/"]')].filter((a) => a.checkVisibility()).at(-1).getBoundingClientRect(); return r.right <= innerWidth && r.bottom <= innerHeight })()`
 		if !eval[bool](w, inSight) {
-			t.Errorf("the payment's link is out of sight at %d", width)
+			t.Errorf("the payment's link is out of sight at %d: %s", width, eval[string](w, `JSON.stringify([innerHeight, [...document.querySelectorAll("td a")].map((a) => a.getBoundingClientRect().bottom)])`))
 		}
 		w.click("[data-zone-toggle]")
 		w.untilText("td time", "GMT+5:30")
