@@ -67,13 +67,6 @@ func holds(message []byte, is func(*eventstore.Recorded) bool) bool {
 	return false
 }
 
-// Divert returns p with the message at a place sent where nobody listens.
-func Divert(p []byte, at int) []byte {
-	diverted := bytes.Clone(p)
-	copy(diverted[at:], "HPUB nobody.")
-	return diverted
-}
-
 // Answer finds the server's answer to one message in what a client receives.
 type Answer struct {
 	mu   sync.Mutex
