@@ -1,6 +1,7 @@
 package users_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/netip"
@@ -71,6 +72,8 @@ type node struct {
 	vault    *secrets.Store
 	accounts *accounts.Accounts
 	all      []domain.AccountID
+	reads    int   // of the newest state of an account
+	failing  error // of these reads
 }
 
 func (r *rig) node() *node {
@@ -97,8 +100,9 @@ func (r *rig) node() *node {
 			return all
 		},
 		Newest: func(ctx context.Context, id domain.AccountID) (account.State, bool, error) {
+			n.reads++
 			tip, err := eventstore.NewRepositories(n.store).Accounts.Load(ctx, id, id, eventstore.Latest)
-			return tip.State, tip.State.Exists(), err
+			return tip.State, tip.State.Exists(), cmp.Or(n.failing, err)
 		},
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
@@ -160,10 +161,12 @@ func (u *Users) byStep(ctx context.Context, in SignInInput, from source) (Signed
 }
 
 // candidates returns the newest states of the users of a name, or AccountNeeded if there are more
-// than are compared.
+// than are compared. It reads as many accounts for a name that nobody has: they cost time, and fail
+// while their shard fails.
 func (u *Users) candidates(ctx context.Context, in SignInInput) (found []candidate, err error) {
 	var owners []domain.AccountID
-	for _, a := range u.Directory() {
+	directory := u.Directory()
+	for _, a := range directory {
 		if in.Account != "" && a.ID != in.Account {
 			continue
 		}
@@ -173,6 +176,14 @@ func (u *Users) candidates(ctx context.Context, in SignInInput) (found []candida
 	}
 	if len(owners) > MaxCandidates {
 		return nil, refuse(AccountNeeded)
+	}
+	spread := fnv.New32a()
+	_, _ = spread.Write([]byte(account.UserName(in.Email)))
+	for n := len(owners); n < u.work(in) && len(directory) > 0; n++ {
+		other := directory[(int(spread.Sum32())+n)%len(directory)]
+		if _, _, err := u.Newest(ctx, other.ID); err != nil {
+			return nil, err
+		}
 	}
 	for _, id := range owners {
 		state, known, err := u.Newest(ctx, id)

@@ -88,6 +88,20 @@ func TestSignIn(t *testing.T) {
 	if unknown == nil || unknown.Error() != wrong.Error() {
 		t.Errorf("a wrong password: %v; an unknown name: %v", wrong, unknown)
 	}
+	reads := func(name string) int {
+		n.reads = 0
+		_, _ = n.try(name, "wrong", "")
+		return n.reads
+	}
+	if known, unknown := reads("admin"), reads("else@example.com"); known == 0 || known != unknown {
+		t.Errorf("a name costs %d reads of accounts, an unknown one %d", known, unknown)
+	}
+	n.failing = errors.New("a test")
+	_, wrong = n.try("admin", "wrong", "")
+	_, unknown = n.try("else@example.com", "wrong", "")
+	if n.failing = nil; wrong == nil || unknown == nil || wrong.Error() != unknown.Error() {
+		t.Errorf("while the log fails: %v; an unknown name: %v", wrong, unknown)
+	}
 	for range account.MaxFailures - 2 {
 		_, unknown = n.try("nobody@example.com", "wrong", "")
 		mustRefuse(t, "an unknown name", unknown, users.WrongCredentials)
