@@ -123,9 +123,11 @@ func (s State) DelaysCapture(void Operation) bool {
 }
 
 // owesCapture reports whether the failure of a void requests the capture that waited for it. The
-// processor did not refuse a void whose key was fenced: the merchant decides.
+// processor did not refuse a void whose key was fenced, or that met a passing fault: the merchant
+// decides.
 func (s State) owesCapture(void Operation, a processor.Answer) bool {
-	return s.newestAuthorization().State == StateSucceeded && a.Code != processor.CodeFenced && s.DelaysCapture(void)
+	refused := a.Code != processor.CodeFenced && !a.Retryable
+	return refused && s.newestAuthorization().State == StateSucceeded && s.DelaysCapture(void)
 }
 
 // FollowsAnswer reports whether a void or a capture was requested by an answer to its

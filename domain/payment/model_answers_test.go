@@ -98,7 +98,7 @@ func (b *book) decided(c payment.RecordAnswer) string {
 	if i.kind == processor.Void && to.stage == "yes" && b.sale.stage != "yes" && !(b.sale.stage == "no" && b.end == "DECLINED") {
 		b.settleSale("gone", "")
 	}
-	refused := i.kind == processor.Void && to.stage == "no" && !i.given
+	refused := i.kind == processor.Void && to.stage == "no" && !i.given && !c.Answer.Retryable
 	if refused && !b.released && b.alive(processor.Void) == 0 && !b.asked(processor.Capture) {
 		b.take() // the capture waited for the void
 	}

@@ -128,10 +128,10 @@ func (h *shard) mayRead(ctx context.Context, seg segment, from, through uint64) 
 	}
 	h.mu.Lock()
 	stored := h.head.Seq
-	h.mu.Unlock()
-	if seg.last > 0 {
-		stored = min(stored, seg.last)
+	if now, ok := h.segments.numbered(seg.number); ok && now.last > 0 { // it may have been closed since seg was found
+		stored = min(stored, now.last)
 	}
+	h.mu.Unlock()
 	damage, err := h.s.guard.Check(ctx, folder.Span{Stream: seg.name(h.n), First: seg.first, From: from, Through: through, Stored: stored})
 	switch {
 	case err != nil || damage.Reason == "":

@@ -133,16 +133,14 @@ func (s *guarded) judge(span Span, now time.Time, look bool) (Damage, error) {
 		if s.blocks[i].begins > span.Through || i+1 < len(s.blocks) && s.blocks[i+1].begins <= span.From {
 			continue
 		}
+		newest := i+1 == len(s.blocks)
 		o, err := s.outline(i, now, look)
 		if o == nil {
 			return Damage{}, err
 		}
 		damage, err := s.compare(i, *o, expected, span, now, look)
-		if err != nil || damage.Reason != "" {
+		if newest || err != nil || damage.Reason != "" { // the newest one may have grown since the look, or be followed by others
 			return damage, err
-		}
-		if i+1 == len(s.blocks) { // it may have grown since the look
-			return Damage{}, nil
 		}
 		if o.First <= expected && expected <= o.Last {
 			expected = o.Last + 1

@@ -169,6 +169,34 @@ func TestGuardOfTheNewestBlock(t *testing.T) {
 	g.check(9, 11, 12, 0, "")
 }
 
+// TestGuardOfSeveralNewBlocks: blocks begin within ten seconds of the list. Reads across them are no
+// damage.
+func TestGuardOfSeveralNewBlocks(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	g.write(1, block(1, 3))
+	g.write(2, block(4, 6))
+	g.check(1, 1, 6, 0, "")
+	for n := range uint64(3) {
+		g.write(int(n)+2, block(4+6*n, 9+6*n))
+	}
+	g.check(8, 11, 21, 0, "")
+	g.check(8, 17, 21, 0, "")
+	g.later()
+	g.check(8, 17, 21, 0, "")
+
+	g = newGuarded(t)
+	g.write(1, block(1, 3))
+	g.write(2, block(4, 6))
+	g.check(4, 4, 6, 0, "")
+	g.write(2, block(4, 9))
+	g.write(3, block(10, 12))
+	g.check(2, 8, 12, 0, "")
+	g.check(2, 12, 12, 0, "")
+	g.later()
+	g.check(2, 12, 12, 0, "")
+}
+
 // TestGuardOfFirstRecords: the sequence of a block's first record decides which block the server
 // reads, by what it knows, not by the file. A wrong one is found whatever its value, and concerns
 // only reads of the blocks beside it.
