@@ -29,6 +29,9 @@ func TestRuleThatRefuses(t *testing.T) {
 	s.lacks("Refuses payments", "Payments are refused")
 	client := s.session(someSession)
 	first, second := s.tokenize(client, goodCard), s.tokenize(client, goodCard)
+	payer := s.session(someSession)
+	used, unused := s.tokenize(payer, goodCard), s.tokenize(payer, goodCard)
+	paid := s.want(s.inBrowser(payer, "POST", "/checkout/payments", payWith(used)), 200, "").text1("id")
 	s.open("/dashboard/processors/STRIPE")
 	s.submit("/dashboard/processors/STRIPE", "mark", s.value("mark"), "processorMerchantId", s.value("processorMerchantId"))
 	s.shows(200, "The change is saved.", "Payments are refused. Rule 2, large : none of its processors takes payments", "The default list : none of its processors takes payments",
@@ -41,7 +44,14 @@ func TestRuleThatRefuses(t *testing.T) {
 	refused := s.want(s.pay(payWith(first)), 400, "PaymentError")
 	s.says(refused, []string{"routing rule 2, “large”, decides about it, and none of the rule's processors is enabled (STRIPE).", "Enable one of them: PATCH /management/processors/{name}.", "add an enabled processor to the rule: PUT /management/routing"}, nil)
 	seen := s.want(s.inBrowser(client, "POST", "/checkout/payments", payWith(second)), 400, "PaymentError")
-	s.says(seen, []string{"No processor takes the payment now. Nothing was charged."}, []string{"large", "STRIPE", "/management"})
+	s.says(seen, []string{"No processor takes the payment now."}, []string{"large", "STRIPE", "/management"})
+	for _, token := range []string{used, unused} { // the answer about the payment may have been lost
+		again := s.want(s.inBrowser(payer, "POST", "/checkout/payments", payWith(token)), 400, "PaymentError")
+		if again.text1("error", "paymentId") != paid || again.text1("error", "paymentStatus") != "AUTHORIZED" {
+			t.Errorf("after the payment: %s", again.text)
+		}
+		s.says(again, nil, []string{"large", "STRIPE", "/management"})
+	}
 	for _, name := range []string{"ADYEN", "PAYPAL", "BRAINTREE", "CHECKOUT", "WORLDPAY"} {
 		s.manage("PATCH", "/processors/"+name, `{"enabled":false}`)
 	}

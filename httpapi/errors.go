@@ -77,13 +77,17 @@ func (c *call) failed(err error) outcome {
 // forCustomer replaces an error that names the account's routing rules and processors, for a
 // customer's browser (D12). The log has the error itself.
 func (c *call) forCustomer(err error) error {
-	if c.route.access != byClientToken || !errors.Is(err, payment.ErrNoProcessor) {
+	if c.route.access != byClientToken || !errors.Is(err, payment.ErrNoProcessor) && !errors.Is(err, payment.ErrElsewhere) {
 		return err
 	}
-	return &domain.Error{
-		Kind: domain.KindConflict, Reason: reasonOf(err), Message: "No processor takes the payment now. Nothing was charged.",
+	shown := &domain.Error{
+		Kind: domain.KindConflict, Reason: reasonOf(err), Message: "No processor takes the payment now.",
 		Recovery: "Try again later. The merchant finds the reason in the dashboard, under Processors and routing.",
 	}
+	if e, is := errors.AsType[*domain.Error](err); is && e.Payment != "" { // an earlier payment may charge the customer
+		shown.Payment, shown.Status, shown.Recovery = e.Payment, e.Status, e.Recovery
+	}
+	return shown
 }
 
 // maybeThere replaces an error that says that something does not exist, while the service is not

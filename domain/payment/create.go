@@ -34,6 +34,10 @@ const creationModel = "PaymentCreation"
 // ErrNoProcessor means that no processor is enabled. A later attempt may succeed.
 var ErrNoProcessor = errors.New("the route of the payment is empty")
 
+// ErrElsewhere means that the card is a token of a processor to which the account's rules do not
+// lead.
+var ErrElsewhere = errors.New("the route of the payment lacks the processor of its token")
+
 // DecideCreate creates the payment. Errors, in this order: a used key or token (D9), missing fields
 // (D3), an invalid amount (§8), vaulting without a customer (D5.5), an empty route.
 func DecideCreate(s State, c Create) (Event, error) {

@@ -169,8 +169,8 @@ func TestGuardOfTheNewestBlock(t *testing.T) {
 	g.check(9, 11, 12, 0, "")
 }
 
-// TestGuardOfSeveralNewBlocks: blocks begin within ten seconds of the list. Reads across them are no
-// damage.
+// TestGuardOfSeveralNewBlocks: blocks begin within ten seconds of the list. Reads across them are
+// no damage.
 func TestGuardOfSeveralNewBlocks(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)

@@ -164,6 +164,7 @@ func (s *Payments) lostClaim(ctx context.Context, inst instrument.State) domain.
 // Another processor cannot charge the card.
 func noWayTo(name processor.Name) error {
 	err := cannotPay("its payment method is a token of " + string(name) + ", and the account's routing does not lead there")
+	err.Err = payment.ErrElsewhere
 	err.Recovery = "Enable " + string(name) + " and name it in the routing of such payments, or let the customer enter the card: POST /payment-instruments with paymentInstrument."
 	return err
 }
@@ -179,7 +180,8 @@ func cannotPay(why string) *domain.Error {
 // (D12).
 func (s *Payments) addEarlierPayment(ctx context.Context, account domain.AccountID, c *creation, err error) error {
 	refused, is := errors.AsType[*domain.Error](err)
-	if !is || refused.Reason != domain.ReasonPayment || refused.Payment != "" || refused.Recovery != "" {
+	noWay := errors.Is(err, payment.ErrNoProcessor) || errors.Is(err, payment.ErrElsewhere) // it was refused before the token and the session were looked at
+	if !is || refused.Reason != domain.ReasonPayment || refused.Payment != "" || refused.Recovery != "" && !noWay {
 		return err
 	}
 	inst, loadErr := s.Log.Instruments.Load(ctx, account, c.Token, eventstore.Applied)
@@ -189,7 +191,15 @@ func (s *Payments) addEarlierPayment(ctx context.Context, account domain.Account
 	if c.Session == "" && inst.State.Vaulted() {
 		return err // it may pay often
 	}
-	for _, made := range []domain.PaymentID{c.id, inst.State.UsedBy} {
+	earlier := []domain.PaymentID{c.id, inst.State.UsedBy}
+	if noWay && c.Session != "" {
+		from, loadErr := s.Log.Sessions.Load(ctx, account, c.Session, eventstore.Latest)
+		if loadErr != nil {
+			return loadErr
+		}
+		earlier = append(earlier, from.State.Payment)
+	}
+	for i, made := range earlier {
 		if made == "" {
 			continue
 		}
@@ -197,9 +207,13 @@ func (s *Payments) addEarlierPayment(ctx context.Context, account domain.Account
 		if loadErr != nil {
 			return loadErr
 		}
-		if p.Exists() && (c.Session == "" || p.Session == c.Session) && (p.Method.Token == c.Token || p.ID != made) {
+		ofSession := i == 2 && !p.EndedUnpaid() // with whatever token
+		if p.Exists() && (c.Session == "" || p.Session == c.Session) && (p.Method.Token == c.Token || p.ID != made || ofSession) {
 			return naming(*refused, p)
 		}
+	}
+	if noWay {
+		return err
 	}
 	if c.Session == "" && inst.State.UsedBy != "" {
 		unrecorded := *refused
