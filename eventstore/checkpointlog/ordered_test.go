@@ -255,6 +255,60 @@ func TestOrderedNear(t *testing.T) {
 	}
 }
 
+// TestOrderedNearAWrongClock: a while in which a clock was a day ahead, or behind, hides no event
+// of a window.
+func TestOrderedNearAWrongClock(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
+		t.Run(wrong.String(), func(t *testing.T) {
+			t.Parallel()
+			first := time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
+			var now atomic.Pointer[time.Time]
+			now.Store(&first)
+			c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+			c.Shards, c.Now = 2, func() time.Time { return *now.Load() }
+			s := eventstoretest.OpenOn(t, c)
+			checkpoints(t, s, often)
+			const hours = 20
+			for n := range uint64(hours) {
+				at := first.Add(time.Duration(n) * time.Hour)
+				if n >= 8 && n < 11 {
+					at = at.Add(wrong)
+				}
+				now.Store(&at)
+				appendTo(t, s)
+				awaitSize(t, s, n+1)
+			}
+			l := ordered.New(s)
+			all := collect(t, l, 0)
+			for from := range hours {
+				for to := from; to < hours; to++ {
+					w := ordered.Window{From: first.Add(time.Duration(from) * time.Hour), To: first.Add(time.Duration(to) * time.Hour)}
+					before, behind := 8-from, to-10 // hours of the window beside the while, of which it must have more
+					if wrong < 0 && before > 0 && before < 4 || wrong > 0 && behind > 0 && behind < 4 {
+						continue
+					}
+					want, got := 0, 0
+					for _, e := range all {
+						if w.Holds(e.Time) {
+							want++
+						}
+					}
+					_, err := l.ReadNear(t.Context(), w, 0, func(e ordered.Event) error {
+						if w.Holds(e.Time) {
+							got++
+						}
+						return nil
+					})
+					if err != nil || got != want {
+						t.Errorf("hours %d to %d: %d events, want %d, %v", from, to, got, want, err)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestOrderedFollow checks that a follower receives every event once, also the events of later
 // checkpoints, and that a blocked follower delays no other.
 func TestOrderedFollow(t *testing.T) {

@@ -17,7 +17,9 @@ func (w Window) Holds(at time.Time) bool {
 }
 
 // slack is more than the times of events go back from one checkpoint to the next one: the clocks of
-// the nodes may differ, and an event gets its time before the log has it.
+// the nodes may differ, and an event gets its time before the log has it. A while in which a clock
+// was further ahead, or behind, is passed over (search), unless it has more checkpoints than the
+// window has beside it.
 const slack = 10 * time.Minute
 
 // edge is the beginning or the end of a window. Its place never changes once the log is past it: a
@@ -64,7 +66,7 @@ func (l *Log) lastBefore(ctx context.Context, at time.Time, after uint64, newest
 	if err != nil || !next.Before(at) {
 		return after, err
 	}
-	last, err := l.search(ctx, newest, func(c checkpoint.Checkpoint) (bool, error) {
+	last, err := l.search(ctx, newest, backward, func(c checkpoint.Checkpoint) (bool, error) {
 		if c.Size >= newest.Size {
 			return false, nil
 		}
@@ -92,7 +94,7 @@ func (l *Log) firstBehind(ctx context.Context, at time.Time, newest checkpoint.C
 	if last, err := l.timeOf(ctx, newest.Size, newest); err != nil || !last.After(at) {
 		return newest, err
 	}
-	before, err := l.search(ctx, newest, func(c checkpoint.Checkpoint) (bool, error) {
+	before, err := l.search(ctx, newest, forward, func(c checkpoint.Checkpoint) (bool, error) {
 		if c.Size == 0 {
 			return true, nil
 		}
@@ -106,18 +108,59 @@ func (l *Log) firstBehind(ctx context.Context, at time.Time, newest checkpoint.C
 	return l.checkpoint(ctx, before.Number+1)
 }
 
-// search returns the last checkpoint for which before returns true; the zero value if there is
-// none.
-func (l *Log) search(ctx context.Context, newest checkpoint.Checkpoint, before func(checkpoint.Checkpoint) (bool, error)) (checkpoint.Checkpoint, error) {
-	var failed error
-	last, err := checkpoint.Search(newest.Number, func(number uint64) (checkpoint.Checkpoint, error) {
-		return l.checkpoint(ctx, number)
-	}, func(c checkpoint.Checkpoint) bool {
-		is, err := before(c)
-		failed = errors.Join(failed, err)
-		return is
-	})
-	return last, errors.Join(err, failed)
+// forward and backward are the directions of search.
+const (
+	forward  = true
+	backward = false
+)
+
+// search returns the last checkpoint for which before returns true, as if it returned false for all
+// later ones; the zero value if there is none. Then it looks at checkpoints in steps that double:
+// forward for one that is before, or backward for one that is not, and searches again from there.
+func (l *Log) search(ctx context.Context, newest checkpoint.Checkpoint, direction bool, before func(checkpoint.Checkpoint) (bool, error)) (last checkpoint.Checkpoint, err error) {
+	is := func(number uint64) (bool, error) {
+		c, err := l.checkpoint(ctx, number)
+		if err != nil {
+			return false, err
+		}
+		return before(c)
+	}
+	from, through := uint64(0), newest.Number // before is true for from, or from is 0
+	for step := uint64(0); ; {
+		for from < through {
+			middle := from + (through-from+1)/2
+			is, err := is(middle)
+			switch {
+			case err != nil:
+				return last, err
+			case is:
+				from = middle
+			default:
+				through = middle - 1
+			}
+		}
+		step = max(1, 2*step)
+		at := from + step
+		if direction == backward {
+			at = from - min(from, step)
+		}
+		if at == 0 || at > newest.Number {
+			break
+		}
+		is, err := is(at)
+		switch {
+		case err != nil:
+			return last, err
+		case is && direction == forward:
+			from, through, step = at, newest.Number, 0
+		case !is && direction == backward:
+			from, through, step = 0, at-1, 0
+		}
+	}
+	if from == 0 {
+		return last, nil
+	}
+	return l.checkpoint(ctx, from)
 }
 
 var errFound = errors.New("ordered: the event is found")

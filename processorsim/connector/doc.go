@@ -37,7 +37,9 @@
 // void ends the authorization that waits for its customer. A vendor that tells a failure after a
 // success sets Event.Overturns: the ledger gets a notification, look-ups and lists say FAILED until
 // the vendor tells a later success, and a repeat has the first answer. The vendor's times of the
-// results count, and not the order of the messages.
+// results count, and not the order of the messages, for an operation whose first answer was a
+// success. After a first answer PENDING or ACTION_REQUIRED, a failure that overturns counts
+// whenever it comes.
 //
 // # Vendors that answer by messages
 //

@@ -197,18 +197,20 @@ func (k *Connector) takeResult(ctx context.Context, o *book.Operation, e Event) 
 // replaced reports whether a result replaces the last answer of an operation: a failure that
 // overturns a success, or a success after such a failure, as of a capture that the vendor does
 // again. Repeats of older messages count as neither: the vendor's time of the result tells them.
-// Without a time a failure is new, and a success is old: the operator looks at the payment.
+// Without a time, and of the same time, a failure is new, and a success is old: the operator looks
+// at the payment.
 func replaced(o *book.Operation, e Event) bool {
 	if o.Phase != book.Done {
 		return false
 	}
 	told := e.Result.Answer
-	older := o.Answer.State == processor.Succeeded && o.Ended != nil && !told.At.After(o.Ended.At)
+	known := o.Answer.State == processor.Succeeded && o.Ended != nil
 	switch told.State {
 	case processor.Failed:
-		return e.Overturns && o.Newest().State == processor.Succeeded && (!older || told.At.IsZero())
+		older := known && told.At.Before(o.Ended.At) && !told.At.IsZero()
+		return e.Overturns && o.Newest().State == processor.Succeeded && !older
 	case processor.Succeeded:
-		return o.Answer.State == processor.Succeeded && o.Ended != nil && o.Ended.State == processor.Failed && !older
+		return known && o.Ended.State == processor.Failed && told.At.After(o.Ended.At)
 	default:
 		return false
 	}

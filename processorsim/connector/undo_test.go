@@ -304,6 +304,7 @@ func TestDoneAgain(t *testing.T) {
 		"in order":                    {{succeeded, 1, succeeded}, {failed, 2, failed}, {succeeded, 1, failed}, {succeeded, 3, succeeded}, {failed, 2, succeeded}, {succeeded, 1, succeeded}, {failed, 4, failed}},
 		"the failure last":            {{succeeded, 1, succeeded}, {succeeded, 3, succeeded}, {failed, 2, succeeded}, {succeeded, 1, succeeded}, {failed, 2, succeeded}, {failed, 4, failed}},
 		"twice, the failures last":    {{succeeded, 1, succeeded}, {failed, 2, failed}, {succeeded, 3, succeeded}, {succeeded, 5, succeeded}, {failed, 4, succeeded}, {failed, 6, failed}},
+		"a failure of the same time":  {{succeeded, 1, succeeded}, {succeeded, 3, succeeded}, {failed, 3, failed}, {succeeded, 3, failed}},
 		"without times":               {{succeeded, 0, succeeded}, {failed, 0, failed}, {succeeded, 0, failed}},
 		"a failure without a time":    {{succeeded, 1, succeeded}, {succeeded, 3, succeeded}, {failed, 0, failed}, {succeeded, 3, failed}},
 		"a repeat without a time":     {{succeeded, 1, succeeded}, {succeeded, 0, succeeded}, {failed, 2, failed}},
