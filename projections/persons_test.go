@@ -145,7 +145,7 @@ func TestErasedRows(t *testing.T) {
 func TestErasureOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
-	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+	config := eventstoretest.Cluster(t)
 	config.Shards, config.Now = 3, func() time.Time { return start }
 	here, there := startNode(t, eventstoretest.OpenOn(t, config), t.TempDir()), startNode(t, eventstoretest.OpenOn(t, config), t.TempDir())
 	key := keyOf("ada", "")

@@ -197,7 +197,10 @@ func TestPaymentIsLinearizable(t *testing.T) {
 // TestPaymentRefusals checks that a payment that does not exist, belongs to another account, or has
 // an impossible id is not found. A cancelled context returns ServiceUnavailable.
 func TestPaymentRefusals(t *testing.T) {
-	store := openStore(t)
+	t.Parallel()
+	config := eventstoretest.Cluster(t)
+	config.MajorityReads = true // else a read may be from memory, and not need the context
+	store := eventstoretest.OpenOn(t, config)
 	n := startNode(t, store, t.TempDir())
 	ctx := testContext(t)
 	s := createPayment(t, store, 1)

@@ -20,10 +20,11 @@ func TestKeyring(t *testing.T) {
 	ctx := context.Background()
 	const (
 		secretName, secondName = domain.SecretID("signing-secret.acct1.1"), domain.SecretID("signing-secret.acct1.2")
+		unread                 = domain.SecretID("signing-secret.acct1.7")
 		secretText, secondText = "plsec_0123456789abcdefghijABCDEFGHIJ", "plsec_zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPO"
 	)
 	vault := eventstoretest.Secrets(t, eventstoretest.Open(t, t.TempDir()))
-	if err := errors.Join(vault.Create(ctx, secretName, []byte(secretText)), vault.Create(ctx, secondName, []byte(secondText))); err != nil {
+	if err := errors.Join(vault.Create(ctx, secretName, []byte(secretText)), vault.Create(ctx, secondName, []byte(secondText)), vault.Create(ctx, unread, []byte(secondText))); err != nil {
 		t.Fatal(err)
 	}
 	k, now := newKeyring(vault), time.Now()
@@ -56,7 +57,7 @@ func TestKeyring(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	other := account.SigningSecret{Secret: secretName, Previous: &account.PreviousSecret{Secret: "signing-secret.acct1.7", ValidUntil: now.Add(time.Hour)}}
+	other := account.SigningSecret{Secret: secretName, Previous: &account.PreviousSecret{Secret: unread, ValidUntil: now.Add(time.Hour)}}
 	if got, err := k.current(ended, other, now); !errors.Is(err, context.Canceled) {
 		t.Errorf("a vault that does not answer: %d keys, %v", len(got), err)
 	}
