@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"strconv"
 	"strings"
+	"time"
 
 	"payledger/domain"
 	"payledger/httpapi/dashboard/frame"
@@ -14,8 +15,11 @@ import (
 const (
 	// csvMost is the greatest number of rows in one answer, csvPart that in a part.
 	csvMost, csvPart = 20_000, 2000
-	// csvBytes is the size at which an answer ends with the next page of payments.
+	// csvBytes is the size at which an answer ends with the next page of payments or events.
 	csvBytes = 4 << 20
+	// partTime is the time after which a part ends, about, also without a row, and wholeTime that
+	// of an answer to a browser without the script. The server ends a request after 30 s.
+	partTime, wholeTime = 5 * time.Second, 20 * time.Second
 )
 
 const (
@@ -50,6 +54,7 @@ type part struct {
 	*frame.Visit
 	name string
 	most int // rows
+	end  time.Time
 	text bytes.Buffer
 	csv  *csv.Writer
 	rows int
@@ -58,9 +63,9 @@ type part struct {
 // newPart begins a part. The first one has the names of the columns. The name of the file has the
 // days of the address, which are valid.
 func newPart(v *frame.Visit, name string, columns []string, first bool) *part {
-	p := &part{Visit: v, name: name + period(v.Value("from"), v.Value("to")) + "-" + v.Now().UTC().Format("20060102-150405"), most: csvMost}
+	p := &part{Visit: v, name: name + period(v.Value("from"), v.Value("to")) + "-" + v.Now().UTC().Format("20060102-150405"), most: csvMost, end: v.Now().Add(wholeTime)}
 	if n, err := strconv.Atoi(v.Request.Header.Get(headerPart)); err == nil {
-		p.most = max(1, min(n, csvPart))
+		p.most, p.end = max(1, min(n, csvPart)), v.Now().Add(partTime)
 	}
 	p.csv = csv.NewWriter(&p.text)
 	if first {
@@ -75,11 +80,14 @@ func (p *part) add(row []string) {
 	p.rows++
 }
 
-// large reports whether the part has reached csvBytes.
-func (p *part) large() bool {
+// full reports whether the part ends: it has all its rows or csvBytes, or its time is over.
+func (p *part) full() bool {
 	p.csv.Flush()
-	return p.text.Len() >= csvBytes
+	return p.rows >= p.most || p.text.Len() >= csvBytes || p.late()
 }
+
+// late reports whether the time of the part is over.
+func (p *part) late() bool { return !p.Now().Before(p.end) }
 
 // cut says that the file goes on at a cursor, after the rows of the part.
 func (p *part) cut(cursor string) {
@@ -125,7 +133,7 @@ func exportPayments(v *frame.Visit) error {
 		if cursor = found.NextCursor; cursor == "" {
 			break
 		}
-		if out.rows >= out.most || out.large() {
+		if out.full() {
 			out.cut(cursor)
 			break
 		}

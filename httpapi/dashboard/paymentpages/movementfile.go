@@ -31,10 +31,10 @@ var moveMoney = []string{
 }
 
 const (
-	// eventsAtOnce is the greatest number of events in an answer of the API, and pagesAtOnce that
-	// of answers for a part of the file: an answer without an event takes a second at most.
-	eventsAtOnce, pagesAtOnce = 500, 20
-	apiEvents                 = "/events"
+	// eventsAtOnce is the greatest number of events in an answer of the API. Each event has its
+	// whole payment, and the answer is held in memory.
+	eventsAtOnce = 50
+	apiEvents    = "/events"
 )
 
 // recorded is an event of the log that moved money.
@@ -56,14 +56,9 @@ type reading struct {
 	after  uint64    // position of the last event
 	since  time.Time // the beginning of the time; the first event's for none
 	newest time.Time // time of the last event
-	all    []movementOf
+	atOnce int       // number of events in an answer: smaller after an answer that was too large
+	out    *part     // takes the rows
 	more   bool
-}
-
-// movementOf is a movement and its payment.
-type movementOf struct {
-	movement
-	of summary
 }
 
 // movedOnly reports whether movements have all filters of a list.
@@ -82,16 +77,11 @@ func exportMovements(v *frame.Visit) error {
 	}
 	first := !r.begin(v.Value("cursor"))
 	p := newPart(v, "movements", movementColumns, first)
-	for pages := 0; len(r.all) < p.most && pages < pagesAtOnce; pages++ {
-		if err := r.next(v, min(eventsAtOnce, p.most-len(r.all))); err != nil {
+	r.out, r.atOnce, r.more = p, eventsAtOnce, true
+	for begun := false; r.more && !(begun && p.full()); begun = true {
+		if err := r.next(v); err != nil {
 			return err
 		}
-		if !r.more {
-			break
-		}
-	}
-	for _, m := range r.all {
-		p.add(m.row(m.of))
 	}
 	if r.more {
 		p.cut(r.cursor())
@@ -128,26 +118,17 @@ func (r *reading) share(now time.Time) float64 {
 	return min(1, read.Seconds()/whole.Seconds())
 }
 
-// next reads further events, most of them at most.
-func (r *reading) next(v *frame.Visit, most int) error {
-	var found struct {
-		Data      []recorded
-		NextAfter uint64
+// next adds the rows of further events. It ends after an event if the time of the part is over.
+func (r *reading) next(v *frame.Visit) error {
+	found, err := r.page(v)
+	if err != nil {
+		return err
 	}
-	for {
-		q := frame.Query("after", strconv.FormatUint(r.after, 10), "limit", strconv.Itoa(most), "from", r.query.Get("from_date"), "to", r.query.Get("to_date"))
-		q["types"] = moveMoney
-		err := v.Get(apiEvents, q, &found)
-		if refused, is := errors.AsType[*frame.Failure](err); is && refused.Status == http.StatusInternalServerError && most > 1 {
-			most = (most + 9) / 10 // of very large payments
-			continue
+	for i, e := range found.Data {
+		if i > 0 && r.out.late() { // each dispute needs calls of its own
+			r.more = true
+			return nil
 		}
-		if err != nil {
-			return err
-		}
-		break
-	}
-	for _, e := range found.Data {
 		if r.since.IsZero() {
 			r.since = e.Time
 		}
@@ -155,17 +136,38 @@ func (r *reading) next(v *frame.Visit, most int) error {
 		if err := r.add(v, e); err != nil {
 			return err
 		}
+		r.after = e.Position
 	}
 	r.after, r.more = found.NextAfter, found.NextAfter > 0
 	return nil
 }
 
-// add adds the movements of an event that have the filters.
+// eventPage is an answer of the API.
+type eventPage struct {
+	Data      []recorded
+	NextAfter uint64
+}
+
+// page reads the next events, as many as the API can answer at once.
+func (r *reading) page(v *frame.Visit) (found eventPage, err error) {
+	for {
+		most := min(r.atOnce, r.out.most-r.out.rows)
+		q := frame.Query("after", strconv.FormatUint(r.after, 10), "limit", strconv.Itoa(most), "from", r.query.Get("from_date"), "to", r.query.Get("to_date"))
+		q["types"] = moveMoney
+		err = v.Get(apiEvents, q, &found)
+		if refused, is := errors.AsType[*frame.Failure](err); !is || refused.Status != http.StatusInternalServerError || most == 1 {
+			return found, err
+		}
+		r.atOnce = (most + 9) / 10 // very large payments
+	}
+}
+
+// add adds the rows of an event's movements that have the filters.
 func (r *reading) add(v *frame.Visit, e recorded) error {
 	of, all, err := e.movements(v)
 	for _, m := range all {
 		if r.wants("currency_code", string(m.currency)) && r.wants("processor", string(m.processor)) && r.wants("order_id", of.OrderID) && r.wants("customer_id", of.CustomerID) {
-			r.all = append(r.all, movementOf{m, of})
+			r.out.add(m.row(of))
 		}
 	}
 	return err
