@@ -1,9 +1,9 @@
 package webhookpages
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -139,12 +139,7 @@ func list(v *frame.Visit) error {
 	if err := v.Filtered(&form, apiDeliveries, q, &page, filterFields...); err != nil {
 		return err
 	}
-	if err := paymentsOfDisputes(v, page.Data); err != nil {
-		return err
-	}
-	if err := statuses(v, page.Data); err != nil {
-		return err
-	}
+	complete(v, page.Data)
 	out.Deliveries, out.Older = page.Data, frame.At(pathDeliveries, form.Values, page.NextCursor)
 	if !v.Auditor() && len(out.Endpoints) > 0 {
 		out.Replay = frame.Address(pathReplays+"/new", frame.Without(form.Values, "cursor", "done", "outcome", "paymentId", "everFailed"))
@@ -156,21 +151,33 @@ func list(v *frame.Visit) error {
 	return v.Show(frame.Page{Name: "deliveries", Title: "Webhook deliveries", Nav: pathDeliveries, Status: form.Status(), Live: cursor == "", Data: out})
 }
 
+// lookUps is the time for all details of a list that each need a call of the API: the list is read
+// mostly when something is wrong, and is shown without them then.
+const lookUps = time.Second
+
+// complete adds the details of the rows that no list of the API has. A detail that cannot be read,
+// or not within lookUps, is left out.
+func complete(v *frame.Visit, rows []deliveryRow) {
+	brief := *v
+	var stop context.CancelFunc
+	brief.Ctx, stop = context.WithTimeout(v.Ctx, lookUps)
+	defer stop()
+	paymentsOfDisputes(&brief, rows)
+	statuses(&brief, rows)
+}
+
 // statuses adds the status that each webhook about a payment's status carries: without it, two of
 // one payment in one second look the same.
-func statuses(v *frame.Visit, rows []deliveryRow) error {
+func statuses(v *frame.Visit, rows []deliveryRow) {
 	for i := range rows {
-		if rows[i].EventType != paymentStatus || rows[i].Dropped {
+		if rows[i].EventType != paymentStatus || rows[i].Dropped || v.Ctx.Err() != nil {
 			continue
 		}
 		var one delivery
-		err := v.Get(frame.Path("management", "webhook-deliveries", rows[i].ID), nil, &one)
-		if err != nil && frame.StatusOf(err) != http.StatusNotFound {
-			return err
+		if v.Get(frame.Path("management", "webhook-deliveries", rows[i].ID), nil, &one) == nil {
+			rows[i].Status = one.Carries()
 		}
-		rows[i].Status = one.Carries()
 	}
-	return nil
 }
 
 const paymentStatus = "PAYMENT.STATUS"
@@ -185,7 +192,7 @@ func (d delivery) Carries() string {
 }
 
 // paymentsOfDisputes adds the payments of the disputes that deliveries tell about.
-func paymentsOfDisputes(v *frame.Visit, rows []deliveryRow) error {
+func paymentsOfDisputes(v *frame.Visit, rows []deliveryRow) {
 	payments := map[string]string{}
 	for i := range rows {
 		id := rows[i].DisputeID
@@ -193,17 +200,15 @@ func paymentsOfDisputes(v *frame.Visit, rows []deliveryRow) error {
 			continue
 		}
 		payment, known := payments[id]
-		if !known {
+		if !known && v.Ctx.Err() == nil {
 			var of struct {
 				PaymentID string `json:"paymentId"`
 			}
-			if err := v.Get(frame.Path("management", "disputes", id), nil, &of); err != nil && frame.StatusOf(err) != http.StatusNotFound {
-				return err
+			if v.Get(frame.Path("management", "disputes", id), nil, &of) == nil {
+				payment = of.PaymentID
 			}
-			payment = of.PaymentID
 			payments[id] = payment
 		}
 		rows[i].PaymentID = payment
 	}
-	return nil
 }

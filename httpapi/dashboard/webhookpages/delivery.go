@@ -88,9 +88,7 @@ func deliveryOf(v *frame.Visit) (out deliveryView, err error) {
 		return out, err
 	}
 	rows := []deliveryRow{out.deliveryRow}
-	if err := paymentsOfDisputes(v, rows); err != nil {
-		return out, err
-	}
+	paymentsOfDisputes(v, rows)
 	out.deliveryRow = rows[0]
 	all, err := allEndpoints(v)
 	if err != nil {
