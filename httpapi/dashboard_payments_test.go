@@ -548,8 +548,8 @@ func TestWhatCanBeRefunded(t *testing.T) {
 	s.lacks(button)
 }
 
-// TestRefundNamesAmount: the button of the form and the message after it name the amount. The
-// currency's sign may stand before the amount.
+// TestRefundNamesAmount: the button of the form and the message after it name the amount, of this
+// refund also after a newer one. The currency's sign may stand before the amount.
 func TestRefundNamesAmount(t *testing.T) {
 	t.Parallel()
 	if eventstoretest.LeftToWholeRun(t) {
@@ -567,10 +567,16 @@ func TestRefundNamesAmount(t *testing.T) {
 	s.shows(422, "A point stands before the decimals", "Refund Go back")
 	s.send(s.again(refund), "amount", "€12.50")
 	s.shows(200, "€12.50 was refunded.")
-	s.open("/dashboard" + at + "?done=refunded&amount=99")
+	of := s.now.at
+	s.want(s.post(at+"/refund", `{"amount":100}`), 200, "")
+	s.open(of + "&amount=99")
 	s.shows(200, "€12.50 was refunded.")
+	for _, other := range []string{"?done=refunded", "?done=refunded&refund=99", "?done=refunded&refund=2026-03-14T14:00:00Z"} {
+		s.open("/dashboard" + at + other)
+		s.shows(200, "The refund was requested.")
+	}
 	s.open("/dashboard" + at)
-	s.lacks("€12.50 was refunded.")
+	s.lacks("€12.50 was refunded.", "The refund was requested.")
 }
 
 // TestPersonsOnLists: the customer below an order is named so and has a link, and the customer's

@@ -181,74 +181,18 @@ func operate(v *frame.Visit, out form, sent frame.Form) error {
 	path := pathPayments + "/" + out.Payment.ID
 	var done operated
 	err := v.Operate(seen, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key, &done)
+	refund := out.refundOf(done)
 	switch {
-	case err == nil && failures(done.Transactions, out.failure) > failures(out.Payment.Transactions, out.failure):
+	case err == nil && out.failed(done, refund):
 		return v.Redirect(path, out.Name+"-failed")
 	case err == nil && slices.ContainsFunc(done.Warnings, warning.disputed):
-		return v.Redirect(path, "refund-risk")
+		return v.Redirect(frame.Address(path, refund.values()), "refund-risk")
 	case err == nil:
-		return v.Redirect(path, out.done)
+		return v.Redirect(frame.Address(path, refund.values()), out.done)
 	case frame.IDOf(err) == string(domain.ReasonIdempotencyKeyExists):
 		return v.Redirect(path, "repeated")
 	}
 	return refused(v, out, seen, err)
-}
-
-// refundSaid returns the message about a refund that the user has just sent, with the amount: the
-// newest one, refunds are in the order of their latest news (§6.3). It returns "" for a message
-// about something else.
-func (p paymentData) refundSaid(done string) string {
-	rest := ""
-	switch done {
-	case "refunded":
-	case "refund-risk":
-		rest = " The payment has a dispute that is open or lost: the customer may get the money twice."
-	default:
-		return ""
-	}
-	for _, t := range slices.Backward(p.Transactions) {
-		if t.TransactionType != "REFUND" {
-			continue
-		}
-		switch amount := frame.Money(t.Amount, t.CurrencyCode); t.ProcessorStatus {
-		case string(payment.StatusSettled):
-			return amount + " was refunded." + rest
-		case string(payment.StatusPending):
-			return "The refund of " + amount + " was requested. The processor has not decided yet." + rest
-		}
-		break
-	}
-	return ""
-}
-
-// operated is the answer to an operation.
-type operated struct {
-	Warnings     []warning
-	Transactions []transaction
-}
-
-// failures counts the transaction events of a type.
-func failures(all []transaction, kind string) (n int) {
-	for _, t := range all {
-		for _, e := range t.Events {
-			if e.Type == kind {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// refundFailed reports whether the newest refund failed: refunds are in the order of their latest
-// news (§6.3).
-func (o operated) refundFailed() bool {
-	failed := false
-	for _, t := range o.Transactions {
-		if t.TransactionType == "REFUND" {
-			failed = t.ProcessorStatus == string(payment.StatusFailed)
-		}
-	}
-	return failed
 }
 
 // refused shows the form again after err, the refusal of its operation.

@@ -182,7 +182,7 @@ func show(v *frame.Visit) error {
 	}
 	return v.Show(frame.Page{
 		Name: "payment", Title: "Payment of " + frame.Money(out.Payment.Amount, out.Payment.CurrencyCode) + ", " + plainStatus(out.Payment), Nav: pathPayments, Live: out.Newest, Data: out,
-		Said: out.Payment.refundSaid(v.Value("done")),
+		Said: out.Payment.refundSaid(v.Value("done"), v.Value(refundField)),
 	})
 }
 

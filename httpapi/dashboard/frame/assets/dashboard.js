@@ -62,7 +62,7 @@ const marked = '[data-focus][aria-invalid]'
 // The address keeps no message: a reload does not show it again.
 if (document.querySelector('[data-done]')) {
   const url = new URL(location.href)
-  url.searchParams.delete('done')
+  for (const name of ['done', 'refund']) url.searchParams.delete(name)
   history.replaceState(null, '', url)
 }
 
