@@ -189,7 +189,8 @@ func show(v *frame.Visit) error {
 // nowhereView is the page of a moment that the payment does not have.
 type nowhereView struct {
 	ID, Text, Advice string
-	First            string // the time of the earliest event on the page, as the field shows it
+	First            string // the time of the earliest event that was read, as the field shows it
+	Began            bool   // that is the first event of the payment
 }
 
 // nowhere serves the page of a moment that the payment does not have: with the field for another
@@ -201,7 +202,7 @@ func (v *view) nowhere(visit *frame.Visit, err error) error {
 	}
 	return visit.Show(frame.Page{
 		Name: "nowhere", Title: "The payment has no such moment", Nav: pathPayments, Status: failure.Status,
-		Data: nowhereView{v.Payment.ID, failure.Text, failure.Advice, v.earliest().UTC().Format(fieldTime)},
+		Data: nowhereView{v.Payment.ID, failure.Text, failure.Advice, v.earliest().UTC().Format(fieldTime), v.First() == 1},
 	})
 }
 

@@ -3,10 +3,13 @@ package paymentpages
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"payledger/httpapi/dashboard/frame"
 )
 
 // history is a payment that was authorized at 0 s and captured at 10 s. The webhook of the
@@ -153,6 +156,22 @@ func TestTimesInLowerCase(t *testing.T) {
 		want, err := parseTime(text)
 		if got, lowerErr := parseTime(strings.ToLower(text)); err != nil || lowerErr != nil || !got.Equal(want) {
 			t.Errorf("%s is %s, %v; in lower case %s, %v", text, want, err, got, lowerErr)
+		}
+	}
+}
+
+// TestFirstEventOfPart: a page without its moment names the time of the first event only if it has
+// that event: a long history is read in parts.
+func TestFirstEventOfPart(t *testing.T) {
+	t.Parallel()
+	for first, named := range map[uint64]bool{1: true, 101: false} {
+		v := view{Entries: []entry{{Revision: first, Time: time.Date(2026, 3, 14, 14, 0, 0, 0, time.UTC)}}}
+		visit, page := visitOf(t, "/", nil, time.Now)
+		if err := v.nowhere(visit, &frame.Failure{Status: http.StatusNotFound}); err != nil {
+			t.Fatal(err)
+		}
+		if text := page.Body.String(); page.Code != http.StatusNotFound || !strings.Contains(text, "2026-03-14T14:00:00") || strings.Contains(text, "the time of the first event") != named {
+			t.Errorf("from revision %d: %d %s", first, page.Code, text)
 		}
 	}
 }
