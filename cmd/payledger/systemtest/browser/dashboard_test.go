@@ -187,9 +187,14 @@ func (o *office) testActions(t *testing.T) {
 	w.untilText("main button.primary", "Refund €1,004.50")
 	const empty = `document.getElementById("amount").value = ""`
 	eval[string](w, empty)
-	w.keys("4,00")
-	w.until(`document.querySelector("main button.primary").textContent === "Refund"`)
-	eval[string](w, empty)
+	for _, unclear := range []string{"4,00", "0,500"} {
+		w.keys("1")
+		w.untilText("main button.primary", "Refund €1.00")
+		eval[string](w, empty)
+		w.keys(unclear)
+		w.until(`document.querySelector("main button.primary").textContent === "Refund"`)
+		eval[string](w, empty)
+	}
 	w.keys("4.00 EUR")
 	w.untilText("main button.primary", "Refund €4.00")
 	w.click("main button.primary")

@@ -337,7 +337,7 @@ function namesAmount(button) {
     let typed = field.value.trim().toUpperCase()
     const mark = marks.find((m) => typed.startsWith(m) || typed.endsWith(m))
     if (mark) typed = typed.replace(mark, '').trim()
-    const [, whole, decimals = ''] = /^(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?$/.exec(typed) || []
+    const [, whole, decimals = ''] = /^([1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.(\d+))?$/.exec(typed) || []
     const sure = whole && decimals.length <= digits && !(whole.includes(',') && digits > 2 && !decimals)
     const text = sure && whole.replaceAll(',', '').replace(/^0+(?=\d)/, '').replace(/\B(?=(\d{3})+$)/g, ',') + (digits > 0 ? '.' + decimals.padEnd(digits, '0') : '')
     button.textContent = sure ? verb + ' ' + one.replace(/1[\d.,]*/, text) : verb
