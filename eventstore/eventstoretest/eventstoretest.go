@@ -95,7 +95,11 @@ func OpenOn(t testing.TB, c engine.Config) *engine.Store {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	store, err := engine.Open(ctx, c)
+	var store *engine.Store
+	err := Again(ctx, func() (err error) { // a test may give its reads little time
+		store, err = engine.Open(ctx, c)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +117,12 @@ var MasterKey = secrets.Key{1, 2, 3}
 // Secrets opens the store's secrets under a fixed master key.
 func Secrets(t testing.TB, store *engine.Store) *secrets.Store {
 	t.Helper()
-	vault, err := secrets.Open(context.Background(), store, MasterKey, rand.Reader)
+	ctx := context.Background()
+	var vault *secrets.Store
+	err := Again(ctx, func() (err error) {
+		vault, err = secrets.Open(ctx, store, MasterKey, rand.Reader)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
