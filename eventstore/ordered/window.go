@@ -108,16 +108,18 @@ func (l *Log) firstBehind(ctx context.Context, at time.Time, newest checkpoint.C
 	return l.checkpoint(ctx, before.Number+1)
 }
 
-// forward and backward are the directions of search.
+// direction is where search looks on.
+type direction int
+
 const (
-	forward  = true
-	backward = false
+	forward direction = iota + 1
+	backward
 )
 
 // search returns the last checkpoint for which before returns true, as if it returned false for all
 // later ones; the zero value if there is none. Then it looks at checkpoints in steps that double:
 // forward for one that is before, or backward for one that is not, and searches again from there.
-func (l *Log) search(ctx context.Context, newest checkpoint.Checkpoint, direction bool, before func(checkpoint.Checkpoint) (bool, error)) (last checkpoint.Checkpoint, err error) {
+func (l *Log) search(ctx context.Context, newest checkpoint.Checkpoint, where direction, before func(checkpoint.Checkpoint) (bool, error)) (last checkpoint.Checkpoint, err error) {
 	is := func(number uint64) (bool, error) {
 		c, err := l.checkpoint(ctx, number)
 		if err != nil {
@@ -141,7 +143,7 @@ func (l *Log) search(ctx context.Context, newest checkpoint.Checkpoint, directio
 		}
 		step = max(1, 2*step)
 		at := from + step
-		if direction == backward {
+		if where == backward {
 			at = from - min(from, step)
 		}
 		if at == 0 || at > newest.Number {
@@ -151,9 +153,9 @@ func (l *Log) search(ctx context.Context, newest checkpoint.Checkpoint, directio
 		switch {
 		case err != nil:
 			return last, err
-		case is && direction == forward:
+		case is && where == forward:
 			from, through, step = at, newest.Number, 0
-		case !is && direction == backward:
+		case !is && where == backward:
 			from, through, step = 0, at-1, 0
 		}
 	}
