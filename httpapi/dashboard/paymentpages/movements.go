@@ -1,6 +1,7 @@
 package paymentpages
 
 import (
+	"cmp"
 	"time"
 
 	"payledger/domain"
@@ -37,9 +38,10 @@ func (m movement) row(p summary) []string {
 
 // sale is one of a payment's transactions, with its events.
 type sale struct {
-	ProcessorName       processor.Name
-	ProcessorMerchantID string
-	Events              []operation
+	ProcessorTransactionID string
+	ProcessorName          processor.Name
+	ProcessorMerchantID    string
+	Events                 []operation
 }
 
 type operation struct {
@@ -52,7 +54,7 @@ type operation struct {
 // transaction has no kind.
 func (t sale) movement(o operation, c domain.Currency) movement {
 	m := movement{
-		at: o.Date, amount: o.Amount, currency: c, operation: o.ID, processorOperation: o.ProcessorEventID,
+		at: o.Date, amount: o.Amount, currency: c, operation: o.ID, processorOperation: cmp.Or(t.ProcessorTransactionID, o.ProcessorEventID), // as on the payment's page and in the processor's books
 		processor: t.ProcessorName, merchantID: t.ProcessorMerchantID,
 	}
 	switch o.Type {
