@@ -177,8 +177,8 @@ func TestStatisticsOfAnyHistory(t *testing.T) {
 	})
 }
 
-// sameByDay checks that a query without hours, which reads the rows of days, has the same report as
-// one that reads the rows of hours.
+// sameByDay checks that the rows of days and the rows of hours give the same report. A query
+// without hours reads the rows of days.
 func sameByDay(t *testing.T, r *rapid.T, m *model, all statistics.Report, each map[domain.Currency]statistics.Report) {
 	t.Helper()
 	check := func(q statistics.Query, byHour statistics.Report) {

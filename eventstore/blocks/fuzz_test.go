@@ -155,8 +155,8 @@ func FuzzOutline(f *testing.F) {
 	})
 }
 
-// TestOutline: a length that leads beyond the file or beyond what is read at a time is found, at
-// each place of a block.
+// TestOutline: each wrong bit of a length is found, at each place of a block, also if the length
+// leads beyond the file or beyond the bytes that are read at a time.
 func TestOutline(t *testing.T) {
 	t.Parallel()
 	d := newDigest("S", 1)

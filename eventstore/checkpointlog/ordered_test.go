@@ -208,17 +208,24 @@ func TestOrderedSeek(t *testing.T) {
 	}
 }
 
+// clocked opens a log of two shards with checkpoints, whose events have the time in now, which
+// begins at first.
+func clocked(t *testing.T) (s *engine.Store, first time.Time, now *atomic.Pointer[time.Time]) {
+	t.Helper()
+	first, now = time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC), new(atomic.Pointer[time.Time])
+	now.Store(&first)
+	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+	c.Shards, c.Now = 2, func() time.Time { return *now.Load() }
+	s = eventstoretest.OpenOn(t, c)
+	checkpoints(t, s, often)
+	return s, first, now
+}
+
 // TestOrderedNear: a reader of a window gets all its events, and few others, whatever the number of
 // events before and behind it.
 func TestOrderedNear(t *testing.T) {
 	t.Parallel()
-	first := time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
-	var now atomic.Pointer[time.Time]
-	now.Store(&first)
-	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-	c.Shards, c.Now = 2, func() time.Time { return *now.Load() }
-	s := eventstoretest.OpenOn(t, c)
-	checkpoints(t, s, often)
+	s, first, now := clocked(t)
 	const hours = 20
 	for n := range uint64(hours) {
 		now.Store(new(first.Add(time.Duration(n) * time.Hour)))
@@ -262,13 +269,7 @@ func TestOrderedNearAWrongClock(t *testing.T) {
 	for _, wrong := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
 		t.Run(wrong.String(), func(t *testing.T) {
 			t.Parallel()
-			first := time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
-			var now atomic.Pointer[time.Time]
-			now.Store(&first)
-			c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
-			c.Shards, c.Now = 2, func() time.Time { return *now.Load() }
-			s := eventstoretest.OpenOn(t, c)
-			checkpoints(t, s, often)
+			s, first, now := clocked(t)
 			const hours = 20
 			for n := range uint64(hours) {
 				at := first.Add(time.Duration(n) * time.Hour)

@@ -53,7 +53,7 @@ type Server interface {
 
 // Config is the configuration of a Store. Exactly one of Server and External is set.
 type Config struct {
-	Server       Server               // an embedded server: its folder is locked, and this store is the only one that appends
+	Server       Server               // embedded: this store locks its folder, and no other store appends
 	External     external.Access      // an external cluster, which several nodes share
 	Shards       int                  // of a new log; 0 takes the default, or the number of an existing log
 	Replicas     int                  // of a new log's streams on an external cluster; 0 makes no log there

@@ -178,7 +178,7 @@ func (s *guarded) compare(i int, o blocks.Outline, expected uint64, span Span, n
 		return Damage{next, o.Wrong}, nil
 	case o.Torn && !newest:
 		return Damage{next, fmt.Sprintf("%s ends within a record, and is not the newest block", b.path)}, nil
-	case o.Torn && o.Last < span.Stored: // not one that is being written
+	case o.Torn && o.Last < span.Stored: // a stored record is cut; a record that is being written may be
 		return Damage{next, fmt.Sprintf("%s ends within a record after sequence %d, and %d is stored", b.path, o.Last, span.Stored)}, nil
 	case i == 0 && o.Last != 0 && o.First != span.First:
 		return Damage{span.First, fmt.Sprintf("%s begins with sequence %d, and its stream with %d", b.path, o.First, span.First)}, nil

@@ -146,8 +146,8 @@ func TestGuardOfLengths(t *testing.T) {
 	g.check(4, 6, 7, 0, "")
 }
 
-// TestGuardOfTheNewestBlock: the newest block may end within a record that is being written, and
-// grow; it may not end within one that was stored before.
+// TestGuardOfTheNewestBlock: the newest block may grow, and end within a record that is being
+// written. To end within a stored record is damage.
 func TestGuardOfTheNewestBlock(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)

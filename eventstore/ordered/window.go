@@ -116,9 +116,11 @@ const (
 	backward
 )
 
-// search returns the last checkpoint for which before returns true, as if it returned false for all
-// later ones; the zero value if there is none. Then it looks at checkpoints in steps that double:
-// forward for one that is before, or backward for one that is not, and searches again from there.
+// search returns the last checkpoint for which before returns true, or the zero value if before
+// returns true for none. It halves the log as if before returned true up to some checkpoint, and
+// false after it. Then it looks at checkpoints in steps that double, and searches again from the
+// first exception: forward, a later checkpoint for which before returns true; backward, an earlier
+// checkpoint for which it returns false.
 func (l *Log) search(ctx context.Context, newest checkpoint.Checkpoint, where direction, before func(checkpoint.Checkpoint) (bool, error)) (last checkpoint.Checkpoint, err error) {
 	is := func(number uint64) (bool, error) {
 		c, err := l.checkpoint(ctx, number)

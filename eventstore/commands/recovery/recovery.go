@@ -66,7 +66,7 @@ type Config struct {
 	DisputeLookup  time.Duration // interval of the sweeps for lost dispute notifications
 	Now            func() time.Time
 	// Over returns a time of day that is over here and at the NATS servers of a cluster, or false
-	// while it is unknown: what is destroyed at a time is destroyed by it. nil: Now.
+	// while it is unknown. Secrets that end at a time of day are destroyed by it. nil: Now.
 	Over   func() (time.Time, bool)
 	Logger zerolog.Logger
 }

@@ -103,7 +103,7 @@ type Page struct {
 	Live   bool   // the page's title and its parts data-live are refreshed while it is open
 	Charts bool   // the page has charts
 	Parts  bool   // the page has a file that is downloaded in parts
-	Said   string // the text about what was done, in the place of the usual one; "": the usual one
+	Said   string // the text about what was done; "": the usual text
 	Data   any
 }
 

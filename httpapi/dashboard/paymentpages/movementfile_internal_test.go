@@ -95,8 +95,8 @@ func (l *movementLog) part(t *testing.T, cursor string) (rows [][]string, size i
 	return rows, w.Body.Len(), w.Header().Get(headerNext)
 }
 
-// TestMovementsOfLargePayments: answers have few events, and stay smaller after one that was too
-// large. A part ends at its greatest size. The parts have all rows.
+// TestMovementsOfLargePayments: a page of events is small, and smaller after the API could not
+// answer a page because of its size. A part ends at its greatest size. The parts have all rows.
 func TestMovementsOfLargePayments(t *testing.T) {
 	t.Parallel()
 	const rowSize, all = 100 << 10, 60
