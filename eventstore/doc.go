@@ -22,7 +22,7 @@
 //	┌───────────────────────────────────────────────────────────────────────────────────────────┐
 //	│ streams: one shard or stream: messages, owner, files, and the newest events in Pebble     │
 //	│   applied blocks checkpointlog deliverylog disk folder handover jetapi ownership pace     │
-//	│   secretlog sidelog streams tiprow tipstore/…                                             │
+//	│   secretlog streams tiprow tipstore/…                                                     │
 //	└───────────────────────────────────────────────────────────────────────────────────────────┘
 //	                                              ▼
 //	┌───────────────────────────────────────────────────────────────────────────────────────────┐

@@ -6,7 +6,7 @@ import (
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/format"
-	"payledger/eventstore/sidelog"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
@@ -109,12 +109,12 @@ func (in *inspection) readSide(name, folder string, options blocks.Options) (blo
 			options.From = blocks.Place{Block: files[len(files)-1].Number}
 		}
 	}
-	var check *sidelog.Check
+	var check *secretlog.Comparison
 	if in.tips != nil {
 		view := in.tips.Snapshot()
 		defer view.Close()
 		var err error
-		if check, err = sidelog.NewCheck(view, name); err != nil {
+		if check, err = secretlog.Compare(view, name); err != nil {
 			check = nil // Open rebuilds the tip store
 		}
 	}

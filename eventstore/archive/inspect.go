@@ -14,7 +14,6 @@ import (
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
@@ -86,8 +85,8 @@ func (in *inspection) run() error {
 	}
 	in.required, in.shards, in.newest = map[string]uint64{}, map[int]format.Link{}, map[int]uint32{}
 	in.open, in.reports, in.bad = map[int]segmentReport{}, map[string]blocks.Report{}, map[string]bool{}
-	if all := sidelog.Segments(names); len(all) > 0 {
-		in.newestSecrets = sidelog.Number(all[len(all)-1])
+	if all := streams.SecretSegments(names); len(all) > 0 {
+		in.newestSecrets = streams.SecretNumber(all[len(all)-1])
 	}
 	in.closed = map[int]uint64{}
 	if err := in.readTips(); err != nil {
@@ -159,24 +158,14 @@ func (in *inspection) readWitnesses() error {
 	defer view.Close()
 	var err error
 	in.heads, err = tiprow.Ends(view)
+	var secrets secretlog.Witnessed
 	if err == nil {
-		err = view.Each([]byte{sidelog.WitnessPrefix}, func(key, value []byte) error {
-			name := string(key[1:])
-			if sidelog.IsSegment(name) {
-				in.required[name], _ = sidelog.ParseWitness(value)
-			}
-			return nil
-		})
+		secrets, err = secretlog.ReadWitness(view)
 	}
 	if err != nil {
 		return damagedTips(in.dir, err)
 	}
-	if in.dropped, err = view.Get(sidelog.Key(sidelog.DroppedKey, sidelog.SecretStream, "")); errors.Is(err, tipstore.ErrNotFound) {
-		err = nil
-	}
-	if err != nil {
-		return damagedTips(in.dir, err)
-	}
+	in.required, in.dropped = secrets.Acked, secrets.Floor
 	if r, err := tiprow.Get(in.tips.Get, deliverylog.ShardNumber, deliverylog.FloorKey); err == nil {
 		in.floor, _ = deliverylog.ParseFloor(r) // the next start refuses an unreadable floor
 	}
@@ -186,7 +175,7 @@ func (in *inspection) readWitnesses() error {
 // readStream verifies the parts of one stream that the server will read or trust.
 func (in *inspection) readStream(name string) error {
 	shard, number, ours := streams.Parse(name)
-	side := sidelog.IsSegment(name)
+	side := streams.IsSecrets(name)
 	if !ours && !side {
 		return nil
 	}
@@ -342,7 +331,7 @@ func (in *inspection) compare() error {
 		}
 	}
 	for number := uint32(1); number < in.newestSecrets; number++ {
-		if name := sidelog.Name(number); in.reports[name].Stream == "" && !in.secretsDropped(name) {
+		if name := streams.SecretSegment(number); in.reports[name].Stream == "" && !in.secretsDropped(name) {
 			if err := in.missed(name, in.required[name], "the stream is gone"); err != nil {
 				return err
 			}

@@ -3,7 +3,7 @@ package archive
 import (
 	"fmt"
 
-	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
 )
 
 // compareSecrets checks that SECRETS reaches the message that the groups of the log name. It does
@@ -12,12 +12,12 @@ func (in *inspection) compareSecrets(required uint64) error {
 	if required == 0 {
 		return nil
 	}
-	newest, last := sidelog.Name(max(in.newestSecrets, 1)), uint64(0)
+	newest, last := streams.SecretSegment(max(in.newestSecrets, 1)), uint64(0)
 	if in.newestSecrets == 0 {
 		return in.missed(newest, 1, fmt.Sprintf("the stream is gone; the log names its record %d", required))
 	}
 	for name, report := range in.reports {
-		if sidelog.IsSegment(name) {
+		if streams.IsSecrets(name) {
 			last = max(last, report.Last)
 		}
 	}
@@ -30,5 +30,5 @@ func (in *inspection) compareSecrets(required uint64) error {
 // secretsDropped reports whether a stream is a segment of SECRETS that was dropped after a rotation
 // of the master key.
 func (in *inspection) secretsDropped(name string) bool {
-	return sidelog.IsSegment(name) && sidelog.Number(name) < in.secrets
+	return streams.IsSecrets(name) && streams.SecretNumber(name) < in.secrets
 }

@@ -8,8 +8,8 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
+	"payledger/eventstore/streams"
 )
 
 // Inspect checks that a destruction names each missing record of SECRETS.
@@ -21,7 +21,7 @@ func (s *served) Inspect(ctx context.Context, damaged Damaged) error {
 		before := s.Log.SecretsOf()
 		missing, err := s.missingSecret(ctx)
 		if err == nil && missing > 0 {
-			return damaged(sidelog.SecretStream, missing, "the record is missing, and no destruction names it")
+			return damaged(streams.Secrets, missing, "the record is missing, and no destruction names it")
 		}
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *served) missingSecret(ctx context.Context) (missing uint64, err error) 
 		}
 		stands, err := s.Log.Secret(ctx, missing)
 		if err == nil {
-			s.noteReplica(sidelog.SecretStream, missing)
+			s.noteReplica(streams.Secrets, missing)
 			if err := copied.Late(stands); err != nil {
 				return 0, err
 			}

@@ -9,7 +9,6 @@ import (
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/folder"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 )
 
@@ -24,7 +23,7 @@ const tornFolder = "torn"
 // sequence for one: it enters each sequence before that one as deleted, until it has no memory left
 // (nats-server filestore.go, indexCacheBuf).
 func (in *inspection) keepTorn() error {
-	old, err := filepath.Glob(filepath.Join(in.dir, tornFolder, sidelog.SecretStream+"_*"))
+	old, err := filepath.Glob(filepath.Join(in.dir, tornFolder, streams.Secrets+"_*"))
 	for _, path := range old {
 		err = errors.Join(err, os.Remove(path))
 	}
@@ -44,7 +43,7 @@ func (in *inspection) keepTorn() error {
 
 // keepTornOf copies the file with the torn tail of a stream.
 func (in *inspection) keepTornOf(name string) error {
-	if sidelog.IsSegment(name) {
+	if streams.IsSecrets(name) {
 		return nil
 	}
 	report := in.reports[name]

@@ -10,8 +10,8 @@ import (
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
+	"payledger/eventstore/streams"
 )
 
 // maxTails is how often the end of SECRETS is read again, while the server destroys values.
@@ -39,7 +39,7 @@ func (r *run) copyKeysOnce(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	header := Header{Number: r.manifest.Number, Log: r.Source.log, Stream: sidelog.SecretStream, First: 1}
+	header := Header{Number: r.manifest.Number, Log: r.Source.log, Stream: streams.Secrets, First: 1}
 	if header.Configs, err = r.configs(segments); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *run) copyKeysOnce(ctx context.Context) (err error) {
 			break
 		}
 		if r.Source.secretsEnd == nil || try == maxTails {
-			return fault.Damage(sidelog.SecretStream, missing, errors.New("the record is missing, and no destruction names it"))
+			return fault.Damage(streams.Secrets, missing, errors.New("the record is missing, and no destruction names it"))
 		}
 		if through, err = r.Source.secretsEnd(ctx); err != nil {
 			return err
@@ -138,7 +138,7 @@ func KeysFile(dir string, c *Chain) (path string, number uint64, err error) {
 	}
 	path = filepath.Join(dir, numbered(number, keysEnding))
 	file, err := Read(path, func(h Header) error {
-		if h.Log != newest.Log || h.Stream != sidelog.SecretStream || h.Number != number {
+		if h.Log != newest.Log || h.Stream != streams.Secrets || h.Number != number {
 			return fmt.Errorf("%w: %s is not the file of keys of run %d of this log", ErrDamaged, path, number)
 		}
 		return nil

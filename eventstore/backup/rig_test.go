@@ -59,9 +59,9 @@ func (r *rig) start(t testing.TB) {
 		t.Fatal(err)
 	}
 	c := eventstoretest.Config(r.server)
-	c.Shards, c.SegmentBytes, c.SideBytes = 3, 100<<10, 8<<10
+	c.Shards, c.SegmentBytes, c.SecretBytes = 3, 100<<10, 8<<10
 	if r.large {
-		c.Shards, c.SegmentBytes, c.SideBytes = 0, 0, 0
+		c.Shards, c.SegmentBytes, c.SecretBytes = 0, 0, 0
 	}
 	if r.store, err = engine.Open(ctx, c); err != nil {
 		t.Fatal(err)

@@ -147,8 +147,7 @@
 //     store. load.go, continuity.go, groupread.go, subscribe.go: reading.
 //   - records.go, package deliverylog: the records of deliveries. Package checkpointlog: the
 //     checkpoints, which are records, too, and the order that they fix. Package ordered: all events
-//     in this order. Package secretlog: the stream SECRETS. Package sidelog: its segments, and the
-//     index that is its witness.
+//     in this order. Package secretlog: the stream SECRETS.
 //   - Package embedded: the server in this process. Packages archive and folder: checks and repairs
 //     of its folder before it starts. scrub.go: checks while it runs; segment.go: mayRead, a check
 //     of a block before the server reads it. watch.go: health. Package blocks: the server's files.
@@ -166,6 +165,6 @@
 //	log         ► engine
 //	log           eventstore
 //	servers       archive, backup, external, nodes
-//	streams       applied, blocks, checkpointlog, deliverylog, disk, folder and 10 others
+//	streams       applied, blocks, checkpointlog, deliverylog, disk, folder and 9 others
 //	bytes         cache, due, fault, format, stored, workers
 package engine

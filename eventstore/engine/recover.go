@@ -208,7 +208,7 @@ func (h *shard) endInTipStore(ctx context.Context) (format.Head, error) {
 	if err != nil {
 		return end, fault.Damage(h.name(), end.Seq, err)
 	}
-	h.s.side.Named(there.Beside.Secrets) // the next group names it again
+	h.s.secretWitness.Named(there.Beside.Secrets) // the next group names it again
 	return end, nil
 }
 
@@ -314,24 +314,22 @@ func (s *Store) writeTips() error {
 			return err
 		}
 	}
-	side := s.side.Take()
-	if err := s.side.Write(batch, side); err != nil {
+	secrets, err := s.secretWitness.Write(batch)
+	if err != nil {
 		return err
 	}
-	if !changed && len(side) == 0 {
+	if !changed && len(secrets) == 0 {
 		return nil
 	}
 	s.tipsSize = batch.Len() + batch.Len()/4
-	err := errors.Join(batch.Set([]byte(tiprow.LogID), s.id[:]), batch.Commit())
+	err = errors.Join(batch.Set([]byte(tiprow.LogID), s.id[:]), batch.Commit())
 	if err == nil {
 		err = s.tips.Flush()
 	}
 	if err != nil {
-		for stream, seq := range side {
-			s.side.Witnessed(stream, seq)
-		}
 		return err
 	}
+	s.secretWitness.Written(secrets)
 	for n, h := range shards {
 		h.mu.Lock()
 		h.tips.Written(taken[n])

@@ -14,7 +14,7 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/sidelog"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
@@ -149,7 +149,7 @@ func (c *scrub) streamsInMemory() (segments map[*shard][]segment, beside []strin
 		segments[h] = slices.Clone(h.segments.all)
 		h.mu.Unlock()
 	}
-	return segments, c.s.side.Known()
+	return segments, c.s.secretWitness.Known()
 }
 
 // present checks that there is a folder of each stream that this process knows.
@@ -170,7 +170,7 @@ func (c *scrub) present(names []string, known map[*shard][]segment, beside []str
 	}
 	for _, name := range beside {
 		if !slices.Contains(names, name) {
-			damage := scrubbed(name, c.s.side.Acked(name), "the stream is gone")
+			damage := scrubbed(name, c.s.secretWitness.Acked(name), "the stream is gone")
 			c.s.markUnhealthy(damage, false)
 			if err := c.report(damage); err != nil {
 				return err
@@ -188,7 +188,7 @@ type scrubPlace struct {
 
 func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	shard, number, ours := streams.Parse(name)
-	side := sidelog.IsSegment(name)
+	side := streams.IsSecrets(name)
 	if !ours && !side {
 		return nil
 	}
@@ -322,10 +322,10 @@ type finding struct {
 
 // side reads a stream beside the log and holds it to its index.
 func (c *scrub) side(name string, options blocks.Options) (finding, error) {
-	acked := c.s.side.Acked(name) // before the view: all of it is there
+	acked := c.s.secretWitness.Acked(name) // before the view: all of it is there
 	view := c.s.tips.Snapshot()
 	defer view.Close()
-	check, err := sidelog.NewCheck(view, name)
+	check, err := secretlog.Compare(view, name)
 	if err != nil || check == nil || check.Through == 0 {
 		return finding{}, err
 	}
@@ -342,7 +342,7 @@ func (c *scrub) side(name string, options blocks.Options) (finding, error) {
 	switch {
 	case err == nil || errors.Is(err, tipstore.ErrDamaged):
 		return finding{}, err
-	case !errors.Is(err, sidelog.ErrDestroyed) && c.s.side.Changed(name, seq):
+	case !errors.Is(err, secretlog.ErrDestroyed) && secretlog.Ending(c.s.tips, name, seq):
 		return finding{}, nil
 	}
 	return finding{seq, err.Error()}, nil

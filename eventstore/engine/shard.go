@@ -104,7 +104,7 @@ func (h *shard) tipInMemory(key format.Key) *format.Recorded {
 func (h *shard) apply(g *format.Group) {
 	h.head = g.After(h.head)
 	h.noteOwner(g)
-	h.s.side.Named(g.Beside.Secrets)
+	h.s.secretWitness.Named(g.Beside.Secrets)
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
 	for _, r := range g.Frames {
 		r := r.Owned()
@@ -178,7 +178,7 @@ func (h *shard) next(kind format.Kind) *format.Group {
 	}
 	g.Writer.Node = h.s.node
 	if !h.kind.Covers { // else it follows that group, and the other shards name the message
-		g.Beside = format.Beside{Checkpoints: h.s.covers.newest.Load().Seq, Secrets: h.s.side.End()}
+		g.Beside = format.Beside{Checkpoints: h.s.covers.newest.Load().Seq, Secrets: h.s.secretWitness.End()}
 	}
 	if now := time.Now(); h.witness.newest != nil && now.Sub(h.witness.named) > witnessEvery {
 		g.Witness, h.witness.named = h.witness.newest(), now

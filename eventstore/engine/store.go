@@ -26,7 +26,6 @@ import (
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/ownership"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
@@ -64,7 +63,7 @@ type Config struct {
 	Logger       zerolog.Logger
 	Memory       int64 // bytes that the store's caches may use in all; 0 takes DefaultMemory
 	SegmentBytes int64 // the size from which a segment is closed; 0 takes DefaultSegmentBytes
-	SideBytes    int64 // the size from which SECRETS continues in a new segment; 0 takes 64 MiB
+	SecretBytes  int64 // the size from which SECRETS continues in a new segment; 0 takes 64 MiB
 	// MajorityReads: every read of the newest state waits for a majority's acknowledgement of a
 	// group. It rests on no clock.
 	MajorityReads bool
@@ -107,23 +106,23 @@ type Store struct {
 	timed    Timed // nil: none
 	dial     func() (*nats.Conn, error)
 
-	shard        []*shard // of the log
-	records      *shard   // of the records of deliveries
-	covers       *shard   // of the checkpoints
-	tips         *tipstore.Store
-	tipsFixed    bool                                       // the tip store is not written: the folder is only read
-	writing      sync.Mutex                                 // one writer of the tip store
-	tipsSize     int                                        // bytes that the next write of tips may have; guarded by writing
-	side         sidelog.Index                              // of SECRETS
-	beside       sidelog.Server                             // of SECRETS
-	recentEvents *cache.Cache[format.Key, *format.Recorded] // the newest events of aggregates
-	groups       *cache.Cache[groupPlace, cachedGroup]
-	dirtyLimit   int // bytes of tips that a shard keeps before they are flushed
-	segmentBytes uint64
-	pipelineFrom int
-	flush        chan struct{}
-	opening      bool // nothing is appended yet
-	starting     atomic.Bool
+	shard         []*shard // of the log
+	records       *shard   // of the records of deliveries
+	covers        *shard   // of the checkpoints
+	tips          *tipstore.Store
+	tipsFixed     bool       // the tip store is not written: the folder is only read
+	writing       sync.Mutex // one writer of the tip store
+	tipsSize      int        // bytes that the next write of tips may have; guarded by writing
+	secretWitness secretlog.Witness
+	secretBytes   uint64                                     // of Config
+	recentEvents  *cache.Cache[format.Key, *format.Recorded] // the newest events of aggregates
+	groups        *cache.Cache[groupPlace, cachedGroup]
+	dirtyLimit    int // bytes of tips that a shard keeps before they are flushed
+	segmentBytes  uint64
+	pipelineFrom  int
+	flush         chan struct{}
+	opening       bool // nothing is appended yet
+	starting      atomic.Bool
 
 	openingSecrets sync.Mutex
 	secrets        *secretlog.Stream
@@ -166,7 +165,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.Server != nil, progress: c.Progress, timed: c.Timed,
 		dial:  func() (*nats.Conn, error) { return connect(c) },
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
-		recentEvents: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
+		recentEvents: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), secretBytes: uint64(c.SecretBytes), pipelineFrom: defaultPipelineFrom,
 	}
 	s.membership.majority, s.clock = c.MajorityReads, c.Clock
 	if s.clock == nil {
@@ -178,12 +177,6 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	if s.segmentBytes == 0 {
 		s.segmentBytes = DefaultSegmentBytes
 	}
-	s.beside = sidelog.Server{API: s.api, Sole: s.sole, ReadOnly: s.readOnly, Bytes: uint64(c.SideBytes)}
-	if s.beside.Bytes == 0 {
-		s.beside.Bytes = sidelog.SegmentBytes
-	}
-	s.side.Fail, s.side.Log, s.side.Patience = s.markUnhealthy, s.log, s.api.Patience()
-	s.side.Watch = func() bool { return s.sole && !s.closing.Load() }
 	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.gone = s.life.Done()
 	s.starting.Store(true)
@@ -209,9 +202,8 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if s.js, err = jetstream.New(s.nc, jetstream.WithDefaultTimeout(s.api.Patience())); err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
-	s.beside.JS = s.js
 	if c.Secret != nil {
-		if err := secretlog.CheckServer(ctx, s.beside, c.Secret); err != nil {
+		if err := secretlog.CheckServer(ctx, secretlog.Server{JS: s.js, API: s.api}, c.Secret); err != nil {
 			return err
 		}
 	}
@@ -236,9 +228,6 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 		Shard: records{s.covers}, Tips: s.tips, Shards: s.shards, Sole: s.sole, ReadOnly: s.readOnly, Now: s.Now, Log: s.log,
 		Groups: s.storedGroups, Room: s.room, Gone: s.gone, Damaged: s.Damaged,
 	})
-	if s.sole && !s.readOnly {
-		s.side.Tips = s.tips
-	}
 	if err := s.checkCheckpoint(ctx); err != nil {
 		return err
 	}
@@ -274,7 +263,9 @@ func (s *Store) OpenSecrets(ctx context.Context) (*secretlog.Stream, error) {
 		return s.secrets, nil
 	}
 	b, err := secretlog.Open(ctx, secretlog.Config{
-		Server: s.beside, Folder: s.disk.Dir, Index: &s.side, Tips: s.tips, Fixed: s.tipsFixed, Stream: s.streamConfig, Reader: s.shards + 1, Room: s.room, Life: s.life,
+		Server: secretlog.Server{JS: s.js, API: s.api}, Sole: s.sole, ReadOnly: s.readOnly, Bytes: s.secretBytes, Witness: &s.secretWitness,
+		Tips: s.tips, Fixed: s.tipsFixed, Folder: s.disk.Dir, Stream: s.streamConfig, Reader: s.shards + 1,
+		Fail: s.markUnhealthy, Log: s.log, Room: s.room, Life: s.life,
 	})
 	if err != nil {
 		return nil, err

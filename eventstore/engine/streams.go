@@ -151,7 +151,7 @@ func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jet
 	}
 	if !s.sole { // the streams that an embedded log gets at their first use
 		s.api.Replicas = s.replicas
-		if err := secretlog.Make(ctx, s.beside, s.streamConfig); err != nil {
+		if err := secretlog.Make(ctx, s.js, s.streamConfig); err != nil {
 			return err
 		}
 	}

@@ -19,5 +19,5 @@
 //	log           engine
 //	servers       backup/restore, remote
 //	servers     ► external
-//	streams       jetapi, sidelog, streams
+//	streams       jetapi, streams
 package external

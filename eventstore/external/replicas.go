@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 )
 
@@ -25,8 +24,7 @@ func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned *Plan) e
 	}
 	for _, info := range list {
 		name := info.Config.Name
-		_, _, ours := streams.Parse(name)
-		if !ours && !sidelog.IsSegment(name) {
+		if !streams.Ours(name) {
 			continue
 		}
 		most = max(most, info.Config.Replicas)

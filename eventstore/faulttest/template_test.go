@@ -59,7 +59,7 @@ func start(ctx context.Context, dir string, changes ...func(*engine.Config)) (o 
 		return nil, err
 	}
 	c := eventstoretest.Config(o.server)
-	c.Shards, c.SegmentBytes, c.SideBytes, c.Memory = shards, segmentBytes, 4<<10, 1<<20
+	c.Shards, c.SegmentBytes, c.SecretBytes, c.Memory = shards, segmentBytes, 4<<10, 1<<20
 	for _, change := range changes {
 		change(&c)
 	}

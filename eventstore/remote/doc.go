@@ -45,6 +45,6 @@
 //	servers       archive, backup, backup/restore
 //	servers     ► remote
 //	servers       external
-//	streams       deliverylog, handover, jetapi, secretlog, sidelog, streams
+//	streams       deliverylog, handover, jetapi, secretlog, streams
 //	bytes         checkpoint, fault, format, stored, workers
 package remote

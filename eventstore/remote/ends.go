@@ -11,8 +11,8 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
+	"payledger/eventstore/streams"
 )
 
 // Ends returns ends of all streams that were acknowledged before, and appends nothing. They are of
@@ -108,13 +108,11 @@ func (l *Log) Gone(ctx context.Context, stream string) (bool, error) {
 // SecretsEnd returns the last sequence of SECRETS that has a message; 0 without one.
 func (l *Log) SecretsEnd(ctx context.Context) (uint64, error) {
 	segments, err := secretlog.SegmentsOn(ctx, l.Server())
-	for i := len(segments) - 1; i >= 0 && err == nil; i-- {
-		m, readErr := l.api.AtLeader(ctx, segments[i], jetapi.Get{LastBySubject: ">"})
-		if !errors.Is(readErr, fault.ErrNotFound) {
-			return m.Seq, l.denied(readErr)
-		}
+	if err != nil {
+		return 0, l.denied(err)
 	}
-	return 0, l.denied(err)
+	last, err := secretlog.End(ctx, l.api, segments)
+	return last, l.denied(err)
 }
 
 // SecretsReach reports whether SECRETS has a message at a sequence or after it, as its leader has
@@ -128,7 +126,7 @@ func (l *Log) SecretsReach(ctx context.Context, seq uint64) (bool, error) {
 }
 
 // SecretsOf returns the segments of SECRETS that exist.
-func (l *Log) SecretsOf() []string { return sidelog.Segments(l.Names()) }
+func (l *Log) SecretsOf() []string { return streams.SecretSegments(l.Names()) }
 
 // Secret returns a message of SECRETS as its leader has it; fault.ErrNotFound if there is none.
 func (l *Log) Secret(ctx context.Context, seq uint64) (stored.Message, error) {

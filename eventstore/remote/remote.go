@@ -20,7 +20,6 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
@@ -84,9 +83,7 @@ func open(ctx context.Context, dial func() (*nats.Conn, error), restoring bool) 
 func (l *Log) Close() { l.api.Close() }
 
 // Server returns the access for package secretlog.
-func (l *Log) Server() sidelog.Server {
-	return sidelog.Server{JS: l.js, API: l.api, ReadOnly: true}
-}
+func (l *Log) Server() secretlog.Server { return secretlog.Server{JS: l.js, API: l.api} }
 
 func (l *Log) list(ctx context.Context) error {
 	found := map[string]jetstream.StreamConfig{}
@@ -96,8 +93,7 @@ func (l *Log) list(ctx context.Context) error {
 	}
 	for _, info := range all {
 		name := info.Config.Name
-		_, _, ours := streams.Parse(name)
-		if ours || sidelog.IsSegment(name) {
+		if streams.Ours(name) {
 			found[name] = info.Config
 		}
 	}

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
+	"payledger/eventstore/streams"
 )
 
 // Check checks a stored value, which must not be used after the call. If Check returns an error,
@@ -94,9 +95,15 @@ func useValue(read func(handle func(stored.Message) error) error, name string, u
 	return failed
 }
 
+// Server is the access to a server that has the stream.
+type Server struct {
+	JS  jetstream.JetStream
+	API *jetapi.Client
+}
+
 // CheckServer calls check with the proof of the newest generation on a server; in the first
 // generation with the oldest value.
-func CheckServer(ctx context.Context, server sidelog.Server, check Check) error {
+func CheckServer(ctx context.Context, server Server, check Check) error {
 	segments, err := SegmentsOn(ctx, server)
 	if err != nil {
 		return err
@@ -130,7 +137,7 @@ const ProofName = "generation-proof"
 
 // newestGeneration returns the message that began the generation in force; without a sequence in
 // the first generation.
-func newestGeneration(ctx context.Context, server sidelog.Server, segments []string) (newest record, err error) {
+func newestGeneration(ctx context.Context, server Server, segments []string) (newest record, err error) {
 	floor, err := floorOn(ctx, server, segments)
 	if err != nil {
 		return newest, err
@@ -158,7 +165,7 @@ func newestGeneration(ctx context.Context, server sidelog.Server, segments []str
 
 // Fence appends a message without effect on a server of a cluster, and returns its sequence. Its
 // acknowledgement covers all messages before.
-func Fence(ctx context.Context, server sidelog.Server) (seq uint64, err error) {
+func Fence(ctx context.Context, server Server) (seq uint64, err error) {
 	segments, err := SegmentsOn(ctx, server)
 	if err != nil || len(segments) == 0 {
 		return 0, err
@@ -170,16 +177,16 @@ func Fence(ctx context.Context, server sidelog.Server) (seq uint64, err error) {
 		err = ack.Error
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w", fault.ErrNoMajority, sidelog.SecretStream, err)
+		return 0, fmt.Errorf("%w: %s: %w", fault.ErrNoMajority, streams.Secrets, err)
 	}
 	return ack.Seq, nil
 }
 
 // SegmentsOn returns the names of the segments on a server, in their order.
-func SegmentsOn(ctx context.Context, server sidelog.Server) (names []string, err error) {
-	infos, err := server.Segments(ctx, root)
+func SegmentsOn(ctx context.Context, server Server) (names []string, err error) {
+	infos, err := listSegments(ctx, server.JS)
 	if err != nil {
-		return nil, fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
+		return nil, fmt.Errorf("eventstore: %s: %w", streams.Secrets, err)
 	}
 	for _, info := range infos {
 		names = append(names, info.Config.Name)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
+	"payledger/eventstore/streams"
 )
 
 // AddEnded adds the values that a message of SECRETS destroys to a set; none for a value.
@@ -108,5 +108,5 @@ func StreamOf(subject string) string {
 	if of != root {
 		return ""
 	}
-	return sidelog.SecretStream + "_" + number
+	return streams.Secrets + "_" + number
 }

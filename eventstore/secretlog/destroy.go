@@ -10,7 +10,7 @@ import (
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
 )
 
 // Steps of a destruction (package eventstore, Secrets), for tests that crash after each.
@@ -55,12 +55,9 @@ func (b *Stream) end(ctx context.Context, group string, names []string) (err err
 		if err != nil {
 			return err
 		}
-		ended = append(ended, e.Seq)
+		ended = append(ended, e.seq)
 	}
 	if len(ended) > 0 {
-		if err := b.Room(); err != nil {
-			return err
-		}
 		// If a crash left a replaced value without its replacement, a node without an index would
 		// take it for the value.
 		if generation, _ := b.Generation(); generation > 0 {
@@ -72,14 +69,11 @@ func (b *Stream) end(ctx context.Context, group string, names []string) (err err
 		if len(names) == 1 {
 			name = names[0]
 		}
-		slices.Sort(ended)
-		last := uint64(0)
-		for part := range slices.Chunk(slices.Compact(ended), purgedAtOnce) {
-			if last, err = b.destroy(ctx, name, group, part); err != nil {
-				return err
-			}
+		last, err := b.destroyAll(ctx, name, group, ended)
+		if err == nil {
+			err = b.destroyReplacing(ctx, names, last)
 		}
-		if err := b.destroyReplacing(ctx, names, last); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -96,9 +90,9 @@ func (b *Stream) finishOf(ctx context.Context, names []string) error {
 // earlier ones, and before a sequence.
 func (b *Stream) destroyReplacing(ctx context.Context, names []string, through uint64) error {
 	for _, name := range names {
-		e, there, err := b.index.entry(name)
-		if err == nil && there && e.Seq < through {
-			_, err = b.destroy(ctx, name, "", []uint64{e.Seq})
+		e, err := b.index.entry(name)
+		if err == nil && e.stands() && e.seq < through {
+			_, err = b.destroy(ctx, name, "", []uint64{e.seq})
 		}
 		if err != nil {
 			return err
@@ -116,29 +110,34 @@ func (b *Stream) Purge(ctx context.Context, group string, through uint64) error 
 	if err := b.finishSome(ctx, func(name string) bool { return strings.HasPrefix(name, group+".") }); err != nil { // the purge also deletes surplus values, which a destruction must name first
 		return err
 	}
-	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, group+"."))
+	all, err := b.index.under(nameKey(group + "."))
 	if err != nil {
 		return err
 	}
 	var ended []uint64
 	for _, value := range all {
-		if seq := sidelog.ParseEntry(value).Seq; seq <= through {
+		if seq := parseEntry(value).seq; seq <= through {
 			ended = append(ended, seq)
 		}
 	}
-	if len(ended) == 0 {
-		return nil
+	if len(ended) > 0 {
+		_, err = b.destroyAll(ctx, "", group, ended)
 	}
+	return err
+}
+
+// destroyAll is destroy for any number of values.
+func (b *Stream) destroyAll(ctx context.Context, name, group string, ended []uint64) (last uint64, err error) {
 	if err := b.Room(); err != nil {
-		return err
+		return 0, err
 	}
 	slices.Sort(ended)
-	for part := range slices.Chunk(ended, purgedAtOnce) {
-		if _, err := b.destroy(ctx, "", group, part); err != nil {
-			return err
+	for part := range slices.Chunk(slices.Compact(ended), purgedAtOnce) {
+		if last, err = b.destroy(ctx, name, group, part); err != nil {
+			break
 		}
 	}
-	return nil
+	return last, err
 }
 
 // destroy destroys the values at some sequences. It returns the sequence of the message that names
@@ -181,8 +180,7 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 	reach(b.stepped, stepDestroyed)
 	change := map[string][]byte{}
 	for seq := range ends {
-		stream := b.log.Of(seq).Stream
-		change[string(sidelog.RecordKey(stream, seq))], change[string(sidelog.EndKey(stream, seq))] = nil, nil
+		change[b.index.recordKey(seq)], change[b.index.dyingKey(seq)] = nil, nil
 	}
 	b.index.mu.Lock()
 	defer b.index.mu.Unlock()
@@ -192,12 +190,12 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 // delete makes the server remove one value; with overwrite, no program can read its bytes
 // afterwards.
 func (b *Stream) delete(ctx context.Context, seq uint64, overwrite bool) error {
-	g := b.log.Of(seq)
-	err := b.log.API.Change(ctx, "MSG.DELETE", g.Stream, map[string]any{"seq": seq, "no_erase": !overwrite})
+	stream := b.segments.of(seq).stream
+	err := b.API.Change(ctx, "MSG.DELETE", stream, map[string]any{"seq": seq, "no_erase": !overwrite})
 	if err == nil {
 		return nil
 	}
-	if _, readErr := b.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: seq}); errors.Is(readErr, fault.ErrNotFound) {
+	if _, readErr := b.API.AtLeader(ctx, stream, jetapi.Get{Seq: seq}); errors.Is(readErr, fault.ErrNotFound) {
 		return nil // deleted by another node, or by this call although its answer was lost
 	}
 	return fmt.Errorf("eventstore: destroy secret: %w", err)
@@ -205,15 +203,15 @@ func (b *Stream) delete(ctx context.Context, seq uint64, overwrite bool) error {
 
 // purge makes the server delete the values of a group up to a sequence.
 func (b *Stream) purge(ctx context.Context, group string, last uint64) error {
-	for _, g := range b.log.All() {
-		if g.First > last {
+	for _, g := range b.segments.all() {
+		if g.first > last {
 			break
 		}
-		subject := g.Subject(groupTopic + group)
-		if _, err := b.log.API.AtLeader(ctx, g.Stream, jetapi.Get{LastBySubject: subject}); errors.Is(err, fault.ErrNotFound) {
+		subject := g.subject(groupTopic + group)
+		if _, err := b.API.AtLeader(ctx, g.stream, jetapi.Get{LastBySubject: subject}); errors.Is(err, fault.ErrNotFound) {
 			continue
 		}
-		if err := b.log.API.Change(ctx, "PURGE", g.Stream, map[string]any{"filter": subject, "seq": last + 1}); err != nil {
+		if err := b.API.Change(ctx, "PURGE", g.stream, map[string]any{"filter": subject, "seq": last + 1}); err != nil {
 			return fmt.Errorf("eventstore: purge secrets: %w", err)
 		}
 	}
@@ -233,11 +231,11 @@ func (b *Stream) finish(ctx context.Context) error {
 // finishSome completes the destructions that have begun for the wanted names; nil: those that do
 // not wait for a drop.
 func (b *Stream) finishSome(ctx context.Context, want func(name string) bool) error {
-	return b.finishIn(ctx, append([]byte{sidelog.DyingPrefix}, sidelog.SecretStream+"_"...), want)
+	return b.finishIn(ctx, string(dyingPrefix)+streams.Secrets+"_", want)
 }
 
 // finishIn is finishSome for the destructions under a prefix of their keys.
-func (b *Stream) finishIn(ctx context.Context, prefix []byte, want func(name string) bool) error {
+func (b *Stream) finishIn(ctx context.Context, prefix string, want func(name string) bool) error {
 	found, err := b.index.under(prefix)
 	if err != nil {
 		return err
@@ -249,17 +247,16 @@ func (b *Stream) finishIn(ctx context.Context, prefix []byte, want func(name str
 			continue
 		}
 		seq := binary.BigEndian.Uint64(value)
-		g := b.log.Of(seq)
-		if want == nil && value[8] == endSurplus && !b.index.begun(g.Number) {
+		if want == nil && value[8] == endSurplus && !b.index.begun(b.segments.of(seq).number) {
 			continue
 		}
 		b.index.mu.Lock()
-		record, err := b.index.value(sidelog.RecordKey(g.Stream, seq))
+		record, err := b.index.value(b.index.recordKey(seq))
 		b.index.mu.Unlock()
 		if err != nil {
 			return err
 		}
-		if len(record) < len(sidelog.Digest{}) || want != nil && !want(string(record[len(sidelog.Digest{}):])) {
+		if len(record) < len(digest{}) || want != nil && !want(string(record[len(digest{}):])) {
 			continue
 		}
 		if ends[seq] = ""; value[8] == endGroup {

@@ -14,8 +14,14 @@
 //   - Segments in which every value is replaced or destroyed are dropped as a whole after a
 //     rotation (drop.go). So the first segment may have any number. Files and index of a dropped
 //     segment are never damage; a missing segment that no message drops is.
-//   - The index holds the sequence and the digest of each name's value. A value that is missing
-//     without a destruction, or that has another digest, is damage.
+//   - The index (keys.go) holds the sequence and the digest of each message, and each name's value.
+//     Only an acknowledged message enters it. The server does not report a missing message: a
+//     message of the index that is missing without a destruction, or has another digest, is damage.
+//   - The sole writer of a log continues in a new segment when one is full, and nothing is under
+//     way.
+//   - An embedded server has lost its disk if a publish fails without an answer more than 5 s
+//     (Client.Patience) after the first one in a row did: the process stops. For the log itself the
+//     limit is 8 s from the first publish of a group (package engine).
 //
 // The stream is separate from the log because its messages can be destroyed. It has no DenyDelete
 // and no server-side encryption: both defeat secure delete. It is synced like the log. All values
@@ -70,6 +76,6 @@
 //	log           engine
 //	servers       archive, backup, backup/restore, embedded, remote
 //	streams     ► secretlog
-//	streams       blocks, jetapi, sidelog, streams, tipstore
+//	streams       blocks, jetapi, streams, tipstore
 //	bytes         fault, stored, workers
 package secretlog

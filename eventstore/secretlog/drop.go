@@ -13,7 +13,7 @@ import (
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
 )
 
 // A rotation replaces every value of the segments that ended before its generation began. These
@@ -36,14 +36,14 @@ const keysAtOnce = 10_000
 var errPage = errors.New("eventstore: the page is full")
 
 func (x *index) loadFloor() error {
-	stored, err := x.value(sidelog.Key(sidelog.DroppedKey, sidelog.SecretStream, ""))
+	stored, err := x.value(droppedKey())
 	if err == nil {
 		x.floor = storedFloor(stored)
 	}
 	return err
 }
 
-// storedFloor returns the drop that the tip store has under sidelog.DroppedKey; the zero value
+// storedFloor returns the drop that the tip store has under droppedKey; the zero value
 // without one.
 func storedFloor(stored []byte) record {
 	if len(stored) < 8 {
@@ -60,7 +60,7 @@ func storedFloor(stored []byte) record {
 // messages on the server do. The index of the remaining messages begins with the generation in
 // force at the end of the dropped segments.
 func (x *index) droppedOn(ctx context.Context, infos []*jetstream.StreamInfo) (uint32, error) {
-	if len(infos) == 0 || sidelog.Number(infos[0].Config.Name) <= x.floor.dropped+1 {
+	if len(infos) == 0 || streams.SecretNumber(infos[0].Config.Name) <= x.floor.dropped+1 {
 		return x.floor.dropped, nil
 	}
 	var segments []string
@@ -79,7 +79,7 @@ func (x *index) droppedOn(ctx context.Context, infos []*jetstream.StreamInfo) (u
 func (x *index) begun(number uint32) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return number >= x.log.Of(x.generationAt(1<<64-1)).Number
+	return number >= x.segments.of(x.generationAt(1<<64-1)).number
 }
 
 // drop removes dropped segments from the index. The caller holds the lock.
@@ -88,27 +88,27 @@ func (x *index) drop(r record, change map[string][]byte) error {
 		return x.write(change)
 	}
 	floor := append(binary.BigEndian.AppendUint64(nil, r.seq), r.body...)
-	if err := x.write(map[string][]byte{string(sidelog.Key(sidelog.DroppedKey, sidelog.SecretStream, "")): floor}); err != nil { // before an entry is removed
+	if err := x.write(map[string][]byte{droppedKey(): floor}); err != nil { // before an entry is removed
 		return err
 	}
 	x.floor = r
-	x.log.Forget(r.dropped)
+	x.segments.forget(r.dropped)
 	all := func(_, _ []byte) bool { return true }
 	for number := uint32(1); number <= r.dropped; number++ {
-		stream := sidelog.Name(number)
-		change[string(sidelog.WitnessKey(stream))] = nil
+		stream := streams.SecretSegment(number)
+		change[string(witnessKey(stream))] = nil
 		if x.overlay == nil {
-			x.Index.Forget(stream)
+			x.Witness.forget(stream)
 		}
-		if err := errors.Join(x.remove(sidelog.RecordsOf(stream), all), x.remove(sidelog.Key(sidelog.DyingPrefix, stream, ""), all)); err != nil {
+		if err := errors.Join(x.remove(string(key(recordPrefix, stream, "")), all), x.remove(string(key(dyingPrefix, stream, "")), all)); err != nil {
 			return err
 		}
 	}
 	// No message after the drop can replace a value of the dropped segments (counts).
-	spent := sidelog.Key(sidelog.SpentPrefix, sidelog.SecretStream, "")
+	spent := string(key(spentPrefix, streams.Secrets, ""))
 	err := x.remove(spent, func(key, _ []byte) bool { return binary.BigEndian.Uint64(key[len(spent):]) <= r.through })
 	if err == nil {
-		err = x.remove(sidelog.Key(sidelog.EndedPrefix, sidelog.SecretStream, ""), func(_, value []byte) bool {
+		err = x.remove(endedKey(""), func(_, value []byte) bool {
 			return len(value) == 8 && binary.BigEndian.Uint64(value) <= r.through
 		})
 	}
@@ -122,10 +122,10 @@ func (x *index) drop(r record, change map[string][]byte) error {
 }
 
 // remove deletes keys with a prefix from the index.
-func (x *index) remove(prefix []byte, which func(key, value []byte) bool) error {
+func (x *index) remove(prefix string, which func(key, value []byte) bool) error {
 	for {
 		change := map[string][]byte{}
-		err := x.Tips.Each(prefix, func(key, value []byte) error {
+		err := x.Tips.Each([]byte(prefix), func(key, value []byte) error {
 			if !which(key, value) {
 				return nil
 			}
@@ -137,7 +137,7 @@ func (x *index) remove(prefix []byte, which func(key, value []byte) bool) error 
 		})
 		full := errors.Is(err, errPage)
 		for key, value := range x.overlay {
-			if strings.HasPrefix(key, string(prefix)) && value != nil && which([]byte(key), value) {
+			if strings.HasPrefix(key, prefix) && value != nil && which([]byte(key), value) {
 				change[key] = nil
 			}
 		}
@@ -152,22 +152,22 @@ func (x *index) remove(prefix []byte, which func(key, value []byte) bool) error 
 
 // dropEarlier drops the segments before the generation in force in which no value counts.
 func (b *Stream) dropEarlier(ctx context.Context, r Resealing) error {
-	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, ""))
+	all, err := b.index.under(nameKey(""))
 	if err != nil {
 		return err
 	}
 	oldest := r.Generation
 	for _, value := range all {
-		oldest = min(oldest, sidelog.ParseEntry(value).Seq)
+		oldest = min(oldest, parseEntry(value).seq)
 	}
-	kept := b.log.Of(oldest)
-	if b.log.All()[0].Number == kept.Number { // another run may have recorded the drop, and been cut before the deletion
+	kept := b.segments.of(oldest)
+	if b.segments.all()[0].number == kept.number { // another run may have recorded the drop, and been cut before the deletion
 		return b.sweep(ctx)
 	}
 	b.index.mu.Lock()
-	generation := b.index.generationAt(kept.First)
+	generation := b.index.generationAt(kept.first)
 	b.index.mu.Unlock()
-	if _, err := b.put(ctx, droppedTopic, newDropped(kept.Number-1, kept.First-1, generation)); err != nil {
+	if _, err := b.put(ctx, droppedTopic, newDropped(kept.number-1, kept.first-1, generation)); err != nil {
 		return fmt.Errorf("eventstore: drop secrets: %w", err)
 	}
 	reach(r.Stepped, stepDropped)
@@ -186,13 +186,13 @@ func (b *Stream) sweep(ctx context.Context) error {
 	if floor.seq == 0 || b.ReadOnly || b.Fixed {
 		return nil
 	}
-	infos, err := b.log.Segments(ctx, root)
+	infos, err := listSegments(ctx, b.JS)
 	if err != nil {
 		return fmt.Errorf("eventstore: drop secrets: %w", err)
 	}
 	kept := []string{}
 	for _, info := range infos {
-		if sidelog.Number(info.Config.Name) > floor.dropped {
+		if streams.SecretNumber(info.Config.Name) > floor.dropped {
 			kept = append(kept, info.Config.Name)
 		}
 	}
@@ -234,7 +234,7 @@ func (b *Stream) secure(ctx context.Context, kept []string) error {
 
 // floorOn returns the newest drop on a server, given the segments; the zero value if there was
 // none.
-func floorOn(ctx context.Context, server sidelog.Server, segments []string) (record, error) {
+func floorOn(ctx context.Context, server Server, segments []string) (record, error) {
 	for _, stream := range slices.Backward(segments) {
 		m, err := server.API.AtLeader(ctx, stream, jetapi.Get{LastBySubject: subjectOf(stream, droppedTopic)})
 		if errors.Is(err, fault.ErrNotFound) {

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"payledger/eventstore/sidelog"
 )
 
 // OnStep makes the stream call f after each step of a destruction.
@@ -17,39 +15,39 @@ var Steps = []string{stepRecorded, stepSynced, stepDestroyed}
 
 // SwapEntries swaps the index entries of two names.
 func (b *Stream) SwapEntries(one, other string) error {
-	first, _, err := b.index.entry(one)
+	first, err := b.index.entry(one)
 	if err != nil {
 		return err
 	}
-	second, _, err := b.index.entry(other)
+	second, err := b.index.entry(other)
 	if err != nil {
 		return err
 	}
 	return b.index.write(map[string][]byte{
-		string(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, one)): second.Encode(), string(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, other)): first.Encode(),
+		nameKey(one): second.encode(), nameKey(other): first.encode(),
 	})
 }
 
 // EraseBehind deletes a value without recording its destruction.
 func (b *Stream) EraseBehind(ctx context.Context, name string) error {
-	e, _, err := b.index.entry(name)
+	e, err := b.index.entry(name)
 	if err != nil {
 		return err
 	}
-	return b.delete(ctx, e.Seq, true)
+	return b.delete(ctx, e.seq, true)
 }
 
 // RecordDestruction performs only the first step of Destroy.
 func (b *Stream) RecordDestruction(ctx context.Context, name string) error {
 	e, err := b.index.find(ctx, name)
 	if err == nil {
-		_, err = b.put(ctx, destroyedTopic, newDestruction(name, "", []uint64{e.Seq}))
+		_, err = b.put(ctx, destroyedTopic, newDestruction(name, "", []uint64{e.seq}))
 	}
 	return err
 }
 
 // Segments returns the number of streams of the secrets.
-func (b *Stream) Segments() int { return len(b.log.All()) }
+func (b *Stream) Segments() int { return len(b.segments.all()) }
 
 // Parse decodes a message of SECRETS.
 func Parse(seq uint64, body []byte) (kind byte, name, group string, value []byte, ended []uint64, err error) {
@@ -124,15 +122,15 @@ func (b *Stream) DestroyedUnread(ctx context.Context, name string, value []byte)
 		_, err = b.put(ctx, destroyedTopic, newDestruction(name, "", nil))
 	}
 	if err == nil {
-		_, err = b.put(ctx, valueTopic, newResealed(generation, name, e.Seq, value))
+		_, err = b.put(ctx, valueTopic, newResealed(generation, name, e.seq, value))
 	}
 	if err == nil {
-		_, err = b.put(ctx, destroyedTopic, newDestruction("", "", []uint64{e.Seq}))
+		_, err = b.put(ctx, destroyedTopic, newDestruction("", "", []uint64{e.seq}))
 	}
 	if err != nil {
 		return err
 	}
-	return b.delete(ctx, e.Seq, true)
+	return b.delete(ctx, e.seq, true)
 }
 
 // Spend seals a value anew for a generation that it begins, destroys the name by its sequence, and
@@ -143,7 +141,7 @@ func (b *Stream) Spend(ctx context.Context, name string, value []byte) error {
 		err = b.Begin(ctx, 0, []byte("proof"))
 	}
 	generation, _ := b.Generation()
-	resealed, seq := newResealed(generation, name, e.Seq, value), uint64(0)
+	resealed, seq := newResealed(generation, name, e.seq, value), uint64(0)
 	if err == nil {
 		seq, err = b.put(ctx, valueTopic, resealed)
 	}
@@ -175,13 +173,13 @@ func (b *Stream) ReplaceHalf(ctx context.Context, name string, value []byte) err
 	}
 	generation, _ := b.Generation()
 	if err == nil {
-		_, err = b.put(ctx, valueTopic, newResealed(generation, name, e.Seq, value))
+		_, err = b.put(ctx, valueTopic, newResealed(generation, name, e.seq, value))
 	}
 	if err == nil {
-		_, err = b.put(ctx, destroyedTopic, newDestruction("", "", []uint64{e.Seq, duplicate}))
+		_, err = b.put(ctx, destroyedTopic, newDestruction("", "", []uint64{e.seq, duplicate}))
 	}
 	if err != nil {
 		return err
 	}
-	return b.delete(ctx, e.Seq, true)
+	return b.delete(ctx, e.seq, true)
 }

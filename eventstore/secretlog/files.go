@@ -11,7 +11,6 @@ import (
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
@@ -33,8 +32,8 @@ func Segments(dir string) ([]string, error) {
 // segmentsIn returns the segments among names of streams. It leaves out a dropped segment that the
 // server was deleting.
 func segmentsIn(dir string, names []string) []string {
-	all := sidelog.Segments(names)
-	for len(all) > 0 && halfDeleted(dir, all) && floorIn(dir, all[1:]).dropped >= sidelog.Number(all[0]) {
+	all := streams.SecretSegments(names)
+	for len(all) > 0 && halfDeleted(dir, all) && floorIn(dir, all[1:]).dropped >= streams.SecretNumber(all[0]) {
 		all = all[1:]
 	}
 	return all
@@ -169,12 +168,12 @@ func floorIn(dir string, segments []string) (floor record) {
 }
 
 // FirstIn returns the number of the first segment in a stopped folder that was not dropped, given
-// the value of sidelog.DroppedKey in the tip store; nil without one. Files are only read if
+// the drop in the tip store (Witnessed.Floor); nil without one. Files are only read if
 // segments are missing that the tip store does not name.
 func FirstIn(dir string, names []string, stored []byte) uint32 {
 	first := storedFloor(stored).dropped + 1
-	segments := slices.DeleteFunc(sidelog.Segments(names), func(name string) bool { return sidelog.Number(name) < first })
-	if len(segments) > 0 && (sidelog.Number(segments[0]) > first || halfDeleted(dir, segments)) {
+	segments := slices.DeleteFunc(streams.SecretSegments(names), func(name string) bool { return streams.SecretNumber(name) < first })
+	if len(segments) > 0 && (streams.SecretNumber(segments[0]) > first || halfDeleted(dir, segments)) {
 		first = max(first, floorIn(dir, segments).dropped+1)
 	}
 	return first
@@ -194,7 +193,7 @@ func (b *Stream) remains(dropped uint32) (paths []string) {
 		return nil
 	}
 	for number := uint32(1); number <= dropped; number++ {
-		path := blocks.Folder(b.Folder, streams.Account, sidelog.Name(number))
+		path := blocks.Folder(b.Folder, streams.Account, streams.SecretSegment(number))
 		for _, path := range []string{path, filepath.Join(filepath.Dir(path), "."+filepath.Base(path))} {
 			if _, err := os.Stat(path); err == nil {
 				paths = append(paths, path)

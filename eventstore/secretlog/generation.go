@@ -12,7 +12,7 @@ import (
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/workers"
 )
 
@@ -47,7 +47,7 @@ const (
 )
 
 func (x *index) loadGenerations() error {
-	stored, err := x.value(sidelog.Key(sidelog.GenerationKey, sidelog.SecretStream, ""))
+	stored, err := x.value(generationKey())
 	if err != nil || len(stored) < 8 {
 		return err
 	}
@@ -79,7 +79,7 @@ func (x *index) begin(r record, change map[string][]byte) error {
 	}
 	if x.onGeneration != nil {
 		if err := x.onGeneration(r.value); err != nil {
-			x.Index.Fail(err, true)
+			x.Fail(err, true)
 			return err
 		}
 	}
@@ -88,45 +88,44 @@ func (x *index) begin(r record, change map[string][]byte) error {
 	for _, seq := range x.generations {
 		stored = binary.BigEndian.AppendUint64(stored, seq)
 	}
-	change[string(sidelog.Key(sidelog.GenerationKey, sidelog.SecretStream, ""))] = append(stored, r.value...)
+	change[generationKey()] = append(stored, r.value...)
 	return x.write(change)
 }
 
 // counts reports whether a value counts, given the value of its name, and adds the changes to the
 // replaced one. The caller holds the lock.
-func (x *index) counts(r record, known sidelog.Entry, change map[string][]byte) (bool, error) {
+func (x *index) counts(r record, known entry, change map[string][]byte) (bool, error) {
 	switch {
-	case known.Seq == r.seq: // it is entered again
+	case known.seq == r.seq: // it is entered again
 		return true, nil
 	case r.generation != x.generationAt(r.seq):
 		return false, nil
 	case r.kind != kindResealed:
-		return known.Seq == 0, nil
-	case known.Seq > r.seq: // a replica lacked it, and a later one replaced it
+		return !known.stands(), nil
+	case known.seq > r.seq: // a replica lacked it, and a later one replaced it
 		return false, nil
 	case r.replaced <= x.floor.through && r.seq > x.floor.seq: // every value there was replaced or destroyed before the drop
 		return false, nil
 	}
 	// The replaced value stood at this place, unless it is spent. It may be deleted already: then
 	// nothing is known, or another value of the name that was surplus when it was written.
-	key := sidelog.SpentKey(sidelog.SecretStream, r.replaced)
+	key := spentKey(r.replaced)
 	spent, err := x.value(key)
 	if err != nil || spent != nil {
 		return false, err
 	}
-	ended, err := x.value(sidelog.Key(sidelog.EndedPrefix, sidelog.SecretStream, r.name))
+	ended, err := x.value(endedKey(r.name))
 	if err != nil || len(ended) == 8 && binary.BigEndian.Uint64(ended) > r.replaced {
 		return false, err
 	}
-	change[string(key)] = []byte{1}
-	for _, seq := range slices.Compact([]uint64{r.replaced, known.Seq}) {
-		stream := x.log.Of(seq).Stream
-		old, err := x.value(sidelog.RecordKey(stream, seq))
+	change[key] = []byte{1}
+	for _, seq := range slices.Compact([]uint64{r.replaced, known.seq}) {
+		old, err := x.value(x.recordKey(seq))
 		if err != nil {
 			return false, err
 		}
 		if old != nil {
-			change[string(sidelog.EndKey(stream, seq))] = append(binary.BigEndian.AppendUint64(nil, seq), endSurplus)
+			x.mustEnd(change, seq, endSurplus)
 		}
 	}
 	return true, nil
@@ -172,7 +171,7 @@ func (b *Stream) Begin(ctx context.Context, before uint64, proof []byte) error {
 	}
 	seq, err := b.put(ctx, generationTopic, newGeneration(before, proof))
 	if err != nil {
-		return fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
+		return fmt.Errorf("eventstore: %s: %w", streams.Secrets, err)
 	}
 	if now, _ := b.Generation(); now != seq {
 		return ErrGeneration
@@ -189,9 +188,9 @@ func (b *Stream) cut(ctx context.Context) error {
 	case !b.Sole:
 		return nil
 	case b.before < b.failed || !b.index.whole():
-		return fmt.Errorf("%w: %s: the answer to a message was lost", fault.ErrRefused, sidelog.SecretStream)
+		return fmt.Errorf("%w: %s: the answer to a message was lost", fault.ErrRefused, streams.Secrets)
 	default:
-		return b.log.Cut(ctx, applied)
+		return b.segments.begin(ctx, applied, 0)
 	}
 }
 
@@ -255,9 +254,9 @@ func (b *Stream) Reseal(ctx context.Context, r Resealing) (count int, err error)
 // finishAll completes all destructions that have begun, apart from those of segments that are to be
 // dropped. A full disk is an error.
 func (b *Stream) finishAll(ctx context.Context) error {
-	for _, g := range b.log.All() {
-		if b.index.begun(g.Number) {
-			if err := b.finishIn(ctx, sidelog.Key(sidelog.DyingPrefix, g.Stream, ""), nil); err != nil {
+	for _, g := range b.segments.all() {
+		if b.index.begun(g.number) {
+			if err := b.finishIn(ctx, string(key(dyingPrefix, g.stream, "")), nil); err != nil {
 				return err
 			}
 		}
@@ -272,11 +271,11 @@ func (b *Stream) Earlier(ctx context.Context, skip func(name string) bool, use f
 	values, err := b.earlier(Resealing{Generation: generation, Skip: skip}, false)
 	for _, v := range values {
 		name := v.name
-		e, there, entryErr := b.index.entry(name)
+		e, entryErr := b.index.entry(name)
 		if entryErr != nil {
 			return entryErr
 		}
-		if !there {
+		if !e.stands() {
 			continue
 		}
 		value, err := b.index.read(ctx, name, e)
@@ -294,21 +293,21 @@ func (b *Stream) Earlier(ctx context.Context, skip func(name string) bool, use f
 // earlierValue is a value of an earlier generation.
 type earlierValue struct {
 	name  string
-	entry sidelog.Entry
+	entry entry
 }
 
 // earlier returns the values of earlier generations in their order. copied includes those that are
 // only copied.
 func (b *Stream) earlier(r Resealing, copied bool) (values []earlierValue, err error) {
-	begun := b.log.Of(r.Generation).Number
-	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, ""))
+	begun := b.segments.of(r.Generation).number
+	all, err := b.index.under(nameKey(""))
 	for name, value := range all {
-		e := sidelog.ParseEntry(value)
-		if e.Seq < r.Generation && (!r.Skip(name) || copied && b.log.Of(e.Seq).Number < begun) {
+		e := parseEntry(value)
+		if e.seq < r.Generation && (!r.Skip(name) || copied && b.segments.of(e.seq).number < begun) {
 			values = append(values, earlierValue{name, e})
 		}
 	}
-	slices.SortFunc(values, func(a, b earlierValue) int { return cmp.Compare(a.entry.Seq, b.entry.Seq) })
+	slices.SortFunc(values, func(a, b earlierValue) int { return cmp.Compare(a.entry.seq, b.entry.seq) })
 	return values, err
 }
 
@@ -355,7 +354,7 @@ func (b *Stream) resealOne(ctx context.Context, v earlierValue, r Resealing) (ui
 				topic = groupTopic + group
 			}
 			var seq uint64
-			if seq, err = b.send(ctx, topic, newResealed(r.Generation, name, e.Seq, changed)); err == nil {
+			if seq, err = b.send(ctx, topic, newResealed(r.Generation, name, e.seq, changed)); err == nil {
 				return seq, nil
 			}
 		}
@@ -370,8 +369,7 @@ func (b *Stream) resealOne(ctx context.Context, v earlierValue, r Resealing) (ui
 		if now, _ := b.Generation(); now != r.Generation {
 			return 0, ErrGeneration
 		}
-		var there bool
-		if e, there, err = b.index.entry(name); err != nil || !there || e.Seq > r.Generation {
+		if e, err = b.index.entry(name); err != nil || !e.stands() || e.seq > r.Generation {
 			return 0, err
 		}
 	}

@@ -12,17 +12,15 @@ import (
 	"time"
 
 	"payledger/eventstore/fault"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/tipstore"
 )
 
-// index is the index of SECRETS in the tip store. Package sidelog has its keys (keys.go); a record
-// has its name after the digest. It is built from the messages of the stream in their order. The
-// witness of package sidelog is the index's end.
+// index is the index of SECRETS in the tip store (keys.go). It is built from the messages of the
+// stream in their order.
 type index struct {
 	Config
-	log *sidelog.Log
+	segments *segments
 
 	mu          sync.Mutex
 	applied     uint64              // the index holds all messages up to this sequence
@@ -48,8 +46,8 @@ const (
 	endGroup   = 2 // and the group: the value is purged with it, or removed without being overwritten (removedGroup)
 )
 
-func newIndex(c Config, log *sidelog.Log) *index {
-	x := &index{Config: c, log: log, pending: map[uint64]record{}, gaps: stored.Sequences{}, changed: make(chan struct{})}
+func newIndex(c Config, segments *segments) *index {
+	x := &index{Config: c, segments: segments, pending: map[uint64]record{}, gaps: stored.Sequences{}, changed: make(chan struct{})}
 	if c.Fixed {
 		x.overlay = map[string][]byte{}
 	}
@@ -57,17 +55,17 @@ func newIndex(c Config, log *sidelog.Log) *index {
 }
 
 // value returns the value of a key in the index; nil if there is none.
-func (x *index) value(key []byte) ([]byte, error) {
-	if value, known := x.overlay[string(key)]; known {
+func (x *index) value(key string) ([]byte, error) {
+	if value, known := x.overlay[key]; known {
 		return value, nil
 	}
-	value, err := x.Tips.Get(key)
+	value, err := x.Tips.Get([]byte(key))
 	if errors.Is(err, tipstore.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil && x.Life.Err() == nil {
 		err = fmt.Errorf("%w: the tip store cannot be read: %w; %s", fault.ErrUnhealthy, err, x.Tips.Remedy(err))
-		x.Index.Fail(err, false)
+		x.Fail(err, false)
 	}
 	return value, err
 }
@@ -93,16 +91,16 @@ func (x *index) write(change map[string][]byte) error {
 }
 
 // under returns the values of the keys that begin with a prefix, by the rest of the key.
-func (x *index) under(prefix []byte) (map[string][]byte, error) {
+func (x *index) under(prefix string) (map[string][]byte, error) {
 	found := map[string][]byte{}
-	err := x.Tips.Each(prefix, func(key, value []byte) error {
+	err := x.Tips.Each([]byte(prefix), func(key, value []byte) error {
 		found[string(key[len(prefix):])] = bytes.Clone(value)
 		return nil
 	})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for key, value := range x.overlay {
-		if rest, ok := strings.CutPrefix(key, string(prefix)); ok && value != nil {
+		if rest, ok := strings.CutPrefix(key, prefix); ok && value != nil {
 			found[rest] = value
 		} else if ok {
 			delete(found, rest)
@@ -111,13 +109,34 @@ func (x *index) under(prefix []byte) (map[string][]byte, error) {
 	return found, err
 }
 
-// entry returns the sequence and digest of a name's value; false if it has none.
-func (x *index) entry(name string) (sidelog.Entry, bool, error) {
+// entry returns the value of a name.
+func (x *index) entry(name string) (entry, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	value, err := x.value(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, name))
-	e := sidelog.ParseEntry(value)
-	return e, e.Seq > 0, err
+	value, err := x.value(nameKey(name))
+	return parseEntry(value), err
+}
+
+// recordKey returns the key of a message that stays until it is destroyed.
+func (x *index) recordKey(seq uint64) string {
+	return string(sequenceKey(recordPrefix, x.segments.of(seq).stream, seq))
+}
+
+// dyingKey returns the key of a value that must be destroyed.
+func (x *index) dyingKey(seq uint64) string {
+	return string(sequenceKey(dyingPrefix, x.segments.of(seq).stream, seq))
+}
+
+// mustEnd adds that a value must be destroyed to change.
+func (x *index) mustEnd(change map[string][]byte, seq uint64, state ...byte) {
+	change[x.dyingKey(seq)] = append(binary.BigEndian.AppendUint64(nil, seq), state...)
+}
+
+// damage marks the log as unhealthy.
+func (x *index) damage(seq uint64, reason string) error {
+	err := fault.Damage(x.segments.of(seq).stream, seq, errors.New(reason))
+	x.Fail(err, false)
+	return err
 }
 
 // place returns the last sequence in the index, and a channel that closes when it grows.
@@ -130,8 +149,7 @@ func (x *index) place() (applied uint64, changed <-chan struct{}) {
 // apply enters the next message into the index. The caller holds the lock.
 func (x *index) apply(r record) error {
 	digest := r.digest()
-	stream := x.log.Of(r.seq).Stream
-	change := map[string][]byte{string(sidelog.RecordKey(stream, r.seq)): digest[:]}
+	change := map[string][]byte{x.recordKey(r.seq): digest[:]}
 	switch r.kind {
 	case kindDropped:
 		return x.drop(r, change)
@@ -149,20 +167,20 @@ func (x *index) apply(r record) error {
 	case kindGeneration:
 		return x.begin(r, change)
 	}
-	change[string(sidelog.RecordKey(stream, r.seq))] = append(digest[:], r.name...)
-	key := sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name)
+	change[x.recordKey(r.seq)] = append(digest[:], r.name...)
+	key := nameKey(r.name)
 	there, err := x.value(key)
 	if err != nil {
 		return err
 	}
-	counts, err := x.counts(r, sidelog.ParseEntry(there), change)
+	counts, err := x.counts(r, parseEntry(there), change)
 	if err != nil {
 		return err
 	}
 	if counts {
-		change[string(key)] = sidelog.Entry{Seq: r.seq, Digest: digest}.Encode()
+		change[key] = entry{r.seq, digest}.encode()
 	} else {
-		change[string(sidelog.EndKey(stream, r.seq))] = append(binary.BigEndian.AppendUint64(nil, r.seq), endSurplus)
+		x.mustEnd(change, r.seq, endSurplus)
 	}
 	return x.write(change)
 }
@@ -177,50 +195,49 @@ func (x *index) destructionChanges(r record, change map[string][]byte) (names []
 	ended, unnamed := r.ended, uint64(0)
 	if r.name != "" { // all values of the name, whichever sequences the message lists
 		if x.generationAt(r.seq) > 0 { // a reader may find a value deleted that the message does not list
-			key := sidelog.Key(sidelog.EndedPrefix, sidelog.SecretStream, r.name)
+			key := endedKey(r.name)
 			last, err := x.value(key)
 			if err != nil {
 				return nil, err
 			}
 			if len(last) != 8 || binary.BigEndian.Uint64(last) < r.seq {
-				change[string(key)] = binary.BigEndian.AppendUint64(nil, r.seq)
+				change[key] = binary.BigEndian.AppendUint64(nil, r.seq)
 			}
 		}
-		value, err := x.value(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name))
+		value, err := x.value(nameKey(r.name))
 		if err != nil {
 			return nil, err
 		}
-		if e := sidelog.ParseEntry(value); e.Seq > 0 && e.Seq < r.seq && !slices.Contains(ended, e.Seq) {
-			ended, unnamed = append(append([]uint64(nil), ended...), e.Seq), e.Seq
+		if e := parseEntry(value); e.stands() && e.seq < r.seq && !slices.Contains(ended, e.seq) {
+			ended, unnamed = append(append([]uint64(nil), ended...), e.seq), e.seq
 		}
 	}
 	for _, seq := range ended {
 		x.gaps.Remove(seq)
 		if seq < x.generationAt(r.seq) {
-			change[string(sidelog.SpentKey(sidelog.SecretStream, seq))] = []byte{1}
+			change[spentKey(seq)] = []byte{1}
 		}
-		stream := x.log.Of(seq).Stream
-		value, err := x.value(sidelog.RecordKey(stream, seq))
+		value, err := x.value(x.recordKey(seq))
 		if err != nil {
 			return nil, err
 		}
-		if len(value) < len(sidelog.Digest{}) { // the value is already removed
+		if len(value) < len(digest{}) { // the value is already removed
 			continue
 		}
-		name := string(value[len(sidelog.Digest{}):])
-		key := sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, name)
+		name := string(value[len(digest{}):])
+		key := nameKey(name)
 		there, err := x.value(key)
 		if err != nil {
 			return nil, err
 		}
-		if sidelog.ParseEntry(there).Seq == seq {
-			change[string(key)], names = nil, append(names, name)
+		if parseEntry(there).seq == seq {
+			change[key], names = nil, append(names, name)
 		}
 		end := state
 		if seq == unnamed { // a further message names it before it is deleted: each missing sequence is named
 			end = []byte{endSurplus}
 		}
-		change[string(sidelog.EndKey(stream, seq))] = append(binary.BigEndian.AppendUint64(nil, seq), end...)
+		x.mustEnd(change, seq, end...)
 	}
 	return names, nil
 }
@@ -234,8 +251,7 @@ func (x *index) grow(applied uint64) {
 	close(x.changed)
 	x.changed = make(chan struct{})
 	if x.overlay == nil {
-		g := x.log.Of(applied)
-		x.Index.Witnessed(g.Stream, applied)
+		x.Witness.saw(x.segments.of(applied).stream, applied)
 	}
 }
 

@@ -47,7 +47,7 @@ func keepWith(dir string, segment int64) (*keeper, error) {
 		return nil, err
 	}
 	c := eventstoretest.Config(k.server)
-	c.Shards, c.SideBytes = 1, segment
+	c.Shards, c.SecretBytes = 1, segment
 	if k.store, err = engine.Open(context.Background(), c); err != nil {
 		return nil, errors.Join(err, k.server.Close())
 	}

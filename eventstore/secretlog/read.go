@@ -11,8 +11,8 @@ import (
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
+	"payledger/eventstore/streams"
 )
 
 const (
@@ -35,7 +35,7 @@ func (x *index) catchUp(ctx context.Context, through uint64) error {
 		}
 		if now := time.Now(); now.Sub(report) > rebuildReport {
 			report = now
-			x.Index.Log.Info().Str("stream", sidelog.SecretStream).Uint64("at", applied).Uint64("of", through).Msg("the index is brought up to the stream")
+			x.Log.Info().Str("stream", streams.Secrets).Uint64("at", applied).Uint64("of", through).Msg("the index is brought up to the stream")
 		}
 		if err := x.enterPage(ctx, applied+1, through); err != nil {
 			return err
@@ -77,11 +77,11 @@ func (x *index) missing(through uint64) {
 
 // page reads the messages of one segment from a sequence on. It returns every message up to end.
 func (x *index) page(ctx context.Context, from, through uint64) (page []record, end uint64, err error) {
-	g := x.log.Of(from)
-	through = min(through, g.Last)
+	g := x.segments.of(from)
+	through = min(through, g.last)
 	page, whole, err := x.direct(ctx, g, from, through)
 	if errors.Is(err, errRecord) && x.API.Replicas == 1 { // else the leader may have another message
-		return nil, 0, x.Index.Damage(g.Stream, from, err.Error())
+		return nil, 0, x.damage(from, err.Error())
 	}
 	if len(page) > 0 {
 		end = page[len(page)-1].seq
@@ -96,7 +96,7 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 		page, err = x.withGenerations(ctx, g, page, from)
 		return page, end, err
 	}
-	m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: from, NextBySubject: ">"}) // a replica may lack the message
+	m, err := x.API.AtLeader(ctx, g.stream, jetapi.Get{Seq: from, NextBySubject: ">"}) // a replica may lack the message
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil, through, nil
 	}
@@ -105,20 +105,20 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 	}
 	r, err := parse(m.Seq, m.Body)
 	if err != nil {
-		return nil, 0, x.Index.Damage(g.Stream, m.Seq, err.Error())
+		return nil, 0, x.damage(m.Seq, err.Error())
 	}
 	return []record{r}, m.Seq, nil
 }
 
 // withGenerations adds the beginnings of generations to a page that a replica lacked. The values
 // after a beginning count by its generation.
-func (x *index) withGenerations(ctx context.Context, g sidelog.Segment, page []record, from uint64) ([]record, error) {
+func (x *index) withGenerations(ctx context.Context, g segment, page []record, from uint64) ([]record, error) {
 	end := page[len(page)-1].seq
 	if uint64(len(page)) == end-from+1 { // nothing is missing
 		return page, nil
 	}
 	for {
-		m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: from, NextBySubject: g.Subject(generationTopic)})
+		m, err := x.API.AtLeader(ctx, g.stream, jetapi.Get{Seq: from, NextBySubject: g.subject(generationTopic)})
 		if errors.Is(err, fault.ErrNotFound) || err == nil && m.Seq > end {
 			return page, nil
 		}
@@ -129,7 +129,7 @@ func (x *index) withGenerations(ctx context.Context, g sidelog.Segment, page []r
 		if !there {
 			r, err := parse(m.Seq, m.Body)
 			if err != nil {
-				return nil, x.Index.Damage(g.Stream, m.Seq, err.Error())
+				return nil, x.damage(m.Seq, err.Error())
 			}
 			page = slices.Insert(page, i, r)
 		}
@@ -138,9 +138,9 @@ func (x *index) withGenerations(ctx context.Context, g sidelog.Segment, page []r
 }
 
 // direct reads a page from one server. whole means that the page has every message up to through.
-func (x *index) direct(ctx context.Context, g sidelog.Segment, from, through uint64) (page []record, whole bool, err error) {
+func (x *index) direct(ctx context.Context, g segment, from, through uint64) (page []record, whole bool, err error) {
 	past := false
-	whole, err = x.API.Page(ctx, x.Reader, g.Stream, ">", from, pageSecrets, func(seq uint64, m *nats.Msg) (bool, error) {
+	whole, err = x.API.Page(ctx, x.Reader, g.stream, ">", from, pageSecrets, func(seq uint64, m *nats.Msg) (bool, error) {
 		if past = seq > through; past { // a later read gets it
 			return false, nil
 		}
@@ -163,18 +163,17 @@ func (x *index) resolveGaps(ctx context.Context) error {
 		if seq == 0 {
 			return nil
 		}
-		last, err := x.log.LastAtLeader(ctx) // a destruction is in the stream before its values are deleted
-		if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		last, err := End(ctx, x.API, x.segments.names()) // a destruction is in the stream before its values are deleted
+		if err != nil {
 			return err
 		}
-		if last.Seq > applied {
-			if err := x.enterPage(ctx, applied+1, last.Seq); err != nil {
+		if last > applied {
+			if err := x.enterPage(ctx, applied+1, last); err != nil {
 				return err
 			}
 			continue
 		}
-		g := x.log.Of(seq)
-		m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: seq})
+		m, err := x.API.AtLeader(ctx, x.segments.of(seq).stream, jetapi.Get{Seq: seq})
 		if since.IsZero() && errors.Is(err, fault.ErrNotFound) {
 			since = time.Now()
 		}
@@ -185,7 +184,7 @@ func (x *index) resolveGaps(ctx context.Context) error {
 		case x.API.Replicas > 1 && time.Since(since) < jetapi.StaleLeader:
 			err = jetapi.Pause(ctx, recheckPause)
 		default:
-			err = x.Index.Damage(g.Stream, seq, "the record is missing, and no destruction names it")
+			err = x.damage(seq, "the record is missing, and no destruction names it")
 		}
 		if err != nil {
 			return err
@@ -197,7 +196,7 @@ func (x *index) resolveGaps(ctx context.Context) error {
 func (x *index) enterLate(m stored.Message) error {
 	r, err := parse(m.Seq, m.Body)
 	if err != nil {
-		return x.Index.Damage(x.log.Of(m.Seq).Stream, m.Seq, err.Error())
+		return x.damage(m.Seq, err.Error())
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -211,26 +210,22 @@ func (x *index) refresh(ctx context.Context) error {
 	if x.Sole {
 		return nil
 	}
-	last, err := x.log.LastAtLeader(ctx)
-	if errors.Is(err, fault.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	last, err := End(ctx, x.API, x.segments.names())
+	if err != nil || last == 0 {
 		return err
 	}
-	return x.catchUp(ctx, last.Seq)
+	return x.catchUp(ctx, last)
 }
 
-// find returns the sequence and digest of a name's value; ErrNotFound if it was never stored, or
-// was destroyed.
-func (x *index) find(ctx context.Context, name string) (sidelog.Entry, error) {
-	e, ok, err := x.entry(name)
-	if err == nil && !ok && !x.Sole {
+// find returns the value of a name; ErrNotFound if it was never stored, or was destroyed.
+func (x *index) find(ctx context.Context, name string) (entry, error) {
+	e, err := x.entry(name)
+	if err == nil && !e.stands() && !x.Sole {
 		if err = x.refresh(ctx); err == nil {
-			e, ok, err = x.entry(name)
+			e, err = x.entry(name)
 		}
 	}
-	if err == nil && !ok {
+	if err == nil && !e.stands() {
 		err = fault.ErrNotFound
 	}
 	return e, err
@@ -239,25 +234,25 @@ func (x *index) find(ctx context.Context, name string) (sidelog.Entry, error) {
 // read returns the value at an index entry. The error is fault.ErrNotFound if there is no message,
 // and errRecord if it is another message. With several replicas it reads at the leader: another
 // replica may still hold a destroyed value.
-func (x *index) read(ctx context.Context, name string, e sidelog.Entry) ([]byte, error) {
-	g := x.log.Of(e.Seq)
+func (x *index) read(ctx context.Context, name string, e entry) ([]byte, error) {
+	stream := x.segments.of(e.seq).stream
 	var body []byte
 	var err error
 	if x.API.Replicas > 1 {
 		var m stored.Message
-		m, err = x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: e.Seq})
+		m, err = x.API.AtLeader(ctx, stream, jetapi.Get{Seq: e.seq})
 		body = m.Body
 	} else {
 		var m *nats.Msg
-		if m, err = x.API.Direct(ctx, x.Reader, g.Stream, e.Seq); err == nil {
+		if m, err = x.API.Direct(ctx, x.Reader, stream, e.seq); err == nil {
 			body = m.Data
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := parse(e.Seq, body)
-	if err == nil && (!r.isValue() || r.name != name || r.digest() != e.Digest) {
+	r, err := parse(e.seq, body)
+	if err == nil && (!r.isValue() || r.name != name || r.digest() != e.digest) {
 		err = errRecord
 	}
 	return r.value, err

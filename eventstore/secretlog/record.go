@@ -8,8 +8,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-
-	"payledger/eventstore/sidelog"
 )
 
 // The layout of a message of SECRETS. Numbers are big-endian; "varints" are unsigned varints:
@@ -77,7 +75,7 @@ func (r record) isValue() bool {
 	return r.kind == kindValue || r.kind == kindLater || r.kind == kindResealed
 }
 
-func (r record) digest() sidelog.Digest { return sidelog.DigestOf(r.body) }
+func (r record) digest() digest { return digestOf(r.body) }
 
 func newValue(name string, value []byte) record {
 	b := appendText([]byte(magic+"\x00"), name)

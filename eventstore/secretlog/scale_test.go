@@ -52,7 +52,7 @@ func TestSecretsAtScale(t *testing.T) {
 		}
 		took[0] = time.Since(began)
 		c := eventstoretest.Config(server)
-		c.Shards, c.SideBytes = 1, *secretSegment
+		c.Shards, c.SecretBytes = 1, *secretSegment
 		s, err := engine.Open(ctx, c)
 		if err != nil {
 			t.Fatal(err)

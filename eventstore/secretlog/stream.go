@@ -1,6 +1,7 @@
 package secretlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,14 +11,13 @@ import (
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 )
-
-const root = "secrets"
 
 const (
 	// createTimeout bounds the creation of a value with all its publishes.
@@ -27,15 +27,20 @@ const (
 
 // Config has the parts of a Stream.
 type Config struct {
-	sidelog.Server
-	Index  *sidelog.Index
-	Tips   *tipstore.Store // holds the index of the names
-	Fixed  bool            // Tips is not written
-	Folder string          // of the server's files; "" if this process does not have them
-	Stream func(name, subject string) jetstream.StreamConfig
-	Reader int             // number of the connection for look-ups
-	Room   func() error    // returns an error while the disk is full
-	Life   context.Context // ends with the store
+	Server
+	Sole     bool   // the server is embedded, and no other process writes to the log; else it is a cluster, whose log was made with this stream
+	ReadOnly bool   // nothing is written
+	Bytes    uint64 // size from which the stream continues in a new segment; 0 takes 64 MiB
+	Witness  *Witness
+	Tips     *tipstore.Store // holds the index
+	Fixed    bool            // Tips is not written
+	Folder   string          // of the server's files; "" if this process does not have them
+	Stream   func(name, subject string) jetstream.StreamConfig
+	Reader   int                        // number of the connection for look-ups
+	Fail     func(err error, stop bool) // marks the log as unhealthy; with stop, the process must stop
+	Log      zerolog.Logger
+	Room     func() error    // returns an error while the disk is full
+	Life     context.Context // ends with the store
 }
 
 // Last parts of the subjects.
@@ -48,37 +53,24 @@ const (
 // Stream stores encrypted values by name; a name is dot-joined tokens.
 type Stream struct {
 	Config
-	log     *sidelog.Log
-	index   *index
-	gate    sync.RWMutex      // locked for writing while the next segment is created
-	stepped func(step string) // for tests
+	segments *segments
+	index    *index
+	gate     sync.RWMutex      // locked for writing while the next segment is created
+	stepped  func(step string) // for tests
 
 	mu     sync.Mutex
-	failed int // number of messages that were sent and had no answer
-	before int // failed at the time when the newest answered message was sent: earlier messages cannot be stored any more
+	failed int       // number of messages that were sent and had no answer
+	before int       // failed at the time when the newest answered message was sent: earlier messages cannot be stored any more
+	silent time.Time // when the first message without an answer in a row was sent; zero: the newest one had an answer
 }
 
 // Open finds or creates the stream, brings the index up to its end, and completes destructions that
 // have begun.
 func Open(ctx context.Context, c Config) (*Stream, error) {
-	log := newLog(c.Server, c.Stream)
-	b := &Stream{Config: c, log: log, index: newIndex(c, log)}
-	log.Dropped = b.index.droppedOn
+	c.Bytes = cmp.Or(c.Bytes, segmentBytes)
+	all := &segments{Config: c}
+	b := &Stream{Config: c, segments: all, index: newIndex(c, all)}
 	return b, b.open(ctx)
-}
-
-func newLog(server sidelog.Server, stream func(name, subject string) jetstream.StreamConfig) *sidelog.Log {
-	return &sidelog.Log{Server: server, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
-		config := stream(name, subject)
-		config.DenyDelete, config.DenyPurge = false, false
-		return config
-	}}
-}
-
-// Make makes the stream. It may exist.
-func Make(ctx context.Context, server sidelog.Server, stream func(name, subject string) jetstream.StreamConfig) error {
-	_, err := newLog(server, stream).Open(ctx, true)
-	return err
 }
 
 func (b *Stream) open(ctx context.Context) error {
@@ -86,24 +78,22 @@ func (b *Stream) open(ctx context.Context) error {
 	if err := errors.Join(x.loadGenerations(), x.loadFloor()); err != nil {
 		return err
 	}
-	last, err := b.log.Open(ctx, b.Sole && !b.ReadOnly)
+	last, err := b.openSegments(ctx)
 	if err != nil {
 		return err
 	}
-	for _, g := range b.log.All() {
-		stream := g.Stream
-		value, err := x.value(sidelog.WitnessKey(stream))
+	for _, g := range b.segments.all() {
+		value, err := x.value(string(witnessKey(g.stream)))
 		if err != nil {
 			return err
 		}
-		acked, _ := sidelog.ParseWitness(value)
-		x.applied = max(x.applied, acked)
-		if acked > 0 {
-			b.Index.Witnessed(stream, acked)
+		if acked := parseWitness(value); acked > 0 {
+			x.applied = max(x.applied, acked)
+			b.Witness.saw(g.stream, acked)
 		}
 	}
 	if last < x.applied {
-		return b.Index.Damage(b.log.Newest().Stream, last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", x.applied))
+		return x.damage(last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", x.applied))
 	}
 	switch {
 	case b.ReadOnly, b.API.Replicas > 1, last == x.applied, b.Room() != nil:
@@ -120,6 +110,28 @@ func (b *Stream) open(ctx context.Context) error {
 	return err
 }
 
+// openSegments finds the segments, or makes the first one if there is none. It returns the last
+// sequence.
+func (b *Stream) openSegments(ctx context.Context) (uint64, error) {
+	infos, err := listSegments(ctx, b.JS)
+	if err == nil && len(infos) == 0 && b.Sole && !b.ReadOnly {
+		if err = Make(ctx, b.JS, b.Stream); err == nil {
+			infos, err = listSegments(ctx, b.JS)
+		}
+	}
+	if err == nil && len(infos) == 0 {
+		err = jetstream.ErrStreamNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("eventstore: %s: %w", streams.Secrets, err)
+	}
+	dropped, err := b.index.droppedOn(ctx, infos)
+	if err != nil {
+		return 0, err
+	}
+	return b.segments.load(ctx, infos, dropped)
+}
+
 // OnDestroyed registers forget. From now on forget is called with the name of every destroyed
 // value, as soon as this process has read the destruction. A caller that caches a value must call
 // Stands afterwards: the destruction may have come before. forget must not block.
@@ -131,8 +143,8 @@ func (b *Stream) OnDestroyed(forget func(name string)) {
 
 // Stands reports whether a name has a value, by the messages that this process has read.
 func (b *Stream) Stands(name string) (bool, error) {
-	_, there, err := b.index.entry(name)
-	return there, err
+	e, err := b.index.entry(name)
+	return e.stands(), err
 }
 
 // Create stores a value under a new name; ErrConflict if the name has a value. The value does not
@@ -185,17 +197,17 @@ func (b *Stream) create(ctx context.Context, subject string, r record) error {
 // published value at once if it is surplus: the first publish was stored although its answer was
 // lost, or another value of the name came first.
 func (b *Stream) store(ctx context.Context, subject string, r record, tried bool) error {
-	e, there, err := b.index.entry(r.name)
-	if err == nil && (there || tried) {
+	e, err := b.index.entry(r.name)
+	if err == nil && (e.stands() || tried) {
 		if err = b.index.refresh(ctx); err == nil {
-			e, there, err = b.index.entry(r.name)
+			e, err = b.index.entry(r.name)
 		}
 	}
-	ours := tried && there && e.Digest == r.digest()
+	ours := tried && e.stands() && e.digest == r.digest()
 	switch {
 	case err != nil:
 		return err
-	case there && !ours:
+	case e.stands() && !ours:
 		return fault.ErrConflict
 	case ours && b.API.Replicas > 1:
 		return nil
@@ -204,13 +216,13 @@ func (b *Stream) store(ctx context.Context, subject string, r record, tried bool
 	if err != nil {
 		return err
 	}
-	if e, there, err = b.index.entry(r.name); err != nil || there && e.Seq == seq {
+	if e, err = b.index.entry(r.name); err != nil || e.seq == seq {
 		return err
 	}
 	if _, err := b.destroy(ctx, "", "", []uint64{seq}); err != nil {
 		return err
 	}
-	if there && e.Digest == r.digest() {
+	if e.stands() && e.digest == r.digest() {
 		return nil
 	}
 	if now, _ := b.Generation(); now != r.generation {
@@ -233,7 +245,7 @@ func (b *Stream) put(ctx context.Context, subject string, r record) (uint64, err
 // segment if that is due.
 func (b *Stream) entered(ctx context.Context, seq uint64) error {
 	err := b.index.await(ctx, seq)
-	if err == nil && b.log.Full() {
+	if err == nil && b.segments.full() {
 		b.roll()
 	}
 	return err
@@ -249,43 +261,57 @@ func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64
 	b.mu.Lock()
 	failed := b.failed
 	b.mu.Unlock()
-	g := b.log.Newest()
-	m := nats.NewMsg(g.Subject(subject))
+	g := b.segments.newest()
+	m := nats.NewMsg(g.subject(subject))
 	m.Data = r.body
 	ack, err := b.API.Publish(ctx, m)
-	b.Index.Answered(g.Stream, err)
-	b.mu.Lock()
-	if err != nil {
-		b.failed++
-	} else {
-		b.before = max(b.before, failed)
-	}
-	b.mu.Unlock()
+	b.answered(g, failed, err)
 	switch {
 	case err != nil:
 		return 0, err
 	case ack.Error != nil:
 		return 0, ack.Error
-	case ack.Seq < g.First:
+	case ack.Seq < g.first:
 		return 0, errors.New("answer to a publish names no sequence")
 	}
 	r.seq = ack.Seq
-	b.log.Stored(len(m.Data) + len(m.Subject))
+	b.segments.grow(len(m.Data) + len(m.Subject))
 	return ack.Seq, b.index.enter(r)
+}
+
+// answered notes the result of a publish, given failed as of its beginning. If the disk of an
+// embedded server does not keep its writes any more, the process must stop. A publish that its
+// caller gave up says nothing about the server.
+func (b *Stream) answered(g segment, failed int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil {
+		b.before, b.silent = max(b.before, failed), time.Time{}
+		return
+	}
+	b.failed++
+	switch {
+	case !b.Sole, b.Life.Err() != nil, !jetapi.IsTimeout(err), errors.Is(err, context.Canceled):
+	case b.silent.IsZero():
+		b.silent = time.Now()
+	case time.Since(b.silent) > b.API.Patience():
+		b.Fail(fmt.Errorf("%s: no message after sequence %d is known to be on disk for %s: %w", g.stream, b.Witness.Acked(g.stream),
+			time.Since(b.silent).Round(time.Second), err), true)
+	}
 }
 
 // roll creates the next segment. If that fails, the next value tries again.
 func (b *Stream) roll() {
 	b.gate.Lock()
 	defer b.gate.Unlock()
-	if b.before < b.failed || !b.index.whole() || !b.log.Full() { // a message without an answer may still be stored
+	if b.before < b.failed || !b.index.whole() || !b.segments.full() { // a message without an answer may still be stored
 		return
 	}
 	ctx, cancel := context.WithTimeout(b.Life, jetapi.ReadTimeout) // the context of the last writer may end
 	defer cancel()
 	applied, _ := b.index.place()
-	if err := b.log.Next(ctx, applied); err != nil {
-		b.Index.Log.Warn().Err(err).Msg("the next segment of the secrets could not be begun; trying again")
+	if err := b.segments.begin(ctx, applied, b.Bytes); err != nil {
+		b.Log.Warn().Err(err).Msg("the next segment of the secrets could not be begun; trying again")
 	}
 }
 
@@ -308,10 +334,10 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 		if refreshErr := b.index.refresh(ctx); refreshErr != nil {
 			return nil, refreshErr
 		}
-		switch now, there, entryErr := b.index.entry(name); {
+		switch now, entryErr := b.index.entry(name); {
 		case entryErr != nil:
 			return nil, entryErr
-		case !there || now != e:
+		case now != e:
 			continue // destroyed or replaced meanwhile
 		case !lost:
 			return nil, err
@@ -323,7 +349,7 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 			if errors.Is(err, errRecord) {
 				reason = "it differs from the record that was acknowledged"
 			}
-			return nil, b.Index.Damage(b.log.Of(e.Seq).Stream, e.Seq, reason)
+			return nil, b.index.damage(e.seq, reason)
 		}
 		if err := jetapi.Pause(ctx, recheckPause); err != nil {
 			return nil, err
@@ -354,7 +380,7 @@ func (b *Stream) Names(ctx context.Context, prefix string) ([]string, error) {
 	if prefix != "" {
 		prefix += "."
 	}
-	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, prefix))
+	all, err := b.index.under(nameKey(prefix))
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: secrets: %w", err)
 	}
@@ -363,8 +389,4 @@ func (b *Stream) Names(ctx context.Context, prefix string) ([]string, error) {
 		names = append(names, prefix+rest)
 	}
 	return names, nil
-}
-
-func subjectOf(stream, end string) string {
-	return fmt.Sprintf("%s.%d.%s", root, sidelog.Number(stream), end)
 }

@@ -7,6 +7,6 @@
 //
 //	log           engine
 //	servers       archive, backup, backup/restore, remote
-//	streams       blocks, jetapi, secretlog, sidelog
+//	streams       blocks, jetapi, secretlog
 //	bytes       ► stored
 package stored

@@ -2,8 +2,8 @@
 //
 // A shard holds events of the log, or beside it the records of deliveries or the checkpoints. Kind
 // has everything that is special of them; the package comment of eventstore has the layout. The
-// package knows no server and no file; package sidelog names the streams of secrets, which are no
-// shards.
+// package knows no server and no file. The segments of SECRETS, which is no shard, have names of
+// the same form.
 //
 // # Place
 //
@@ -12,6 +12,6 @@
 //	servers       archive, backup, backup/restore, embedded, external, remote
 //	streams       secretlog
 //	streams     ► streams
-//	streams       deliverylog, sidelog
+//	streams       deliverylog
 //	bytes         checkpoint, format
 package streams

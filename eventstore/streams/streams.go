@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"payledger/eventstore/format"
-	"payledger/eventstore/sidelog"
 )
 
 // Account is the NATS account that holds the log. Its name is part of the folder layout.
@@ -43,33 +42,49 @@ func Shard(shard int) string {
 }
 
 // Name returns the name of a segment.
-func Name(shard int, number uint32) string {
-	return Shard(shard) + "_" + strconv.FormatUint(uint64(number), 10)
+func Name(shard int, number uint32) string { return numbered(Shard(shard), number) }
+
+// numbered returns the name of a segment of a shard or of Secrets.
+func numbered(of string, number uint32) string {
+	return of + "_" + strconv.FormatUint(uint64(number), 10)
+}
+
+// cut is the inverse of numbered.
+func cut(name string) (of string, number uint32, ok bool) {
+	last := strings.LastIndexByte(name, '_')
+	if last < 0 {
+		return "", 0, false
+	}
+	n, err := strconv.ParseUint(name[last+1:], 10, 32)
+	of, number = name[:last], uint32(n)
+	return of, number, err == nil && numbered(of, number) == name
 }
 
 // Parse is the inverse of Name.
 func Parse(name string) (shard int, number uint32, ok bool) {
-	last := strings.LastIndexByte(name, '_')
-	if last < 0 {
-		return 0, 0, false
-	}
-	of, digits := name[:last], name[last+1:]
-	n, err := strconv.ParseUint(digits, 10, 32)
+	of, number, ok := cut(name)
 	if i := slices.IndexFunc(Beside, func(shard int) bool { return Shard(shard) == of }); i >= 0 {
 		shard = Beside[i]
 	} else if rest, ours := strings.CutPrefix(of, events.name); ours {
 		shard, _ = strconv.Atoi(rest)
 	}
-	if err != nil || Name(shard, uint32(n)) != name {
+	if !ok || Shard(shard) != of {
 		return 0, 0, false
 	}
-	return shard, uint32(n), true
+	return shard, number, true
 }
 
 // Segments returns the segments of a shard among some names, in their order.
-func Segments(shard int, names []string) (own []string) {
+func Segments(shard int, names []string) []string {
+	return sorted(names, func(name string) bool {
+		of, _, ours := Parse(name)
+		return ours && of == shard
+	})
+}
+
+func sorted(names []string, want func(string) bool) (own []string) {
 	for _, name := range names {
-		if of, _, ours := Parse(name); ours && of == shard {
+		if want(name) {
 			own = append(own, name)
 		}
 	}
@@ -77,10 +92,10 @@ func Segments(shard int, names []string) (own []string) {
 	return own
 }
 
-// Compare compares the numbers of two segments of a shard.
+// Compare compares the numbers of two segments of a shard or of Secrets.
 func Compare(a, b string) int {
-	_, x, _ := Parse(a)
-	_, y, _ := Parse(b)
+	_, x, _ := cut(a)
+	_, y, _ := cut(b)
 	return cmp.Compare(x, y)
 }
 
@@ -103,7 +118,7 @@ func CheckFormat(metadata map[string]string) error {
 // Old reports whether a name is of an older version's log.
 func Old(name string) bool {
 	_, _, ok := Parse(name)
-	return !ok && slices.ContainsFunc([]*Kind{&events, &deliveries, &checkpoints}, func(k *Kind) bool { return strings.HasPrefix(name, k.name) }) || name == sidelog.SecretStream
+	return !ok && slices.ContainsFunc([]*Kind{&events, &deliveries, &checkpoints}, func(k *Kind) bool { return strings.HasPrefix(name, k.name) }) || name == Secrets
 }
 
 // Subject returns the subject of a segment.

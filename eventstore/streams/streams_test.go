@@ -55,3 +55,22 @@ func TestKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretNames: SECRETS has segments with names as those of a shard, and no shard has them.
+func TestSecretNames(t *testing.T) {
+	t.Parallel()
+	for _, number := range []uint32{1, 10, 4_000_000_000} {
+		name := streams.SecretSegment(number)
+		if _, _, shard := streams.Parse(name); shard || streams.SecretNumber(name) != number || !streams.IsSecrets(name) || !streams.Ours(name) {
+			t.Errorf("%s is segment %d", name, streams.SecretNumber(name))
+		}
+	}
+	for _, name := range []string{"", "SECRETS", "SECRETS_", "SECRETS_0", "SECRETS_01", "SECRETS_x", "SECRETS_1_1", "XSECRETS_1", "LEDGER_0_1", "SECRETS_4294967296"} {
+		if number := streams.SecretNumber(name); number != 0 || streams.IsSecrets(name) {
+			t.Errorf("%q is segment %d", name, number)
+		}
+	}
+	if all := streams.SecretSegments([]string{"SECRETS_10", "LEDGER_0_1", "SECRETS_2"}); !slices.Equal(all, []string{"SECRETS_2", "SECRETS_10"}) {
+		t.Errorf("the segments are %v", all)
+	}
+}

@@ -3,12 +3,12 @@
 //	"t" aggregate 0 account 0 id              a tip: address, number and frame of the aggregate's newest event
 //	"h" aggregate 0 account 0 id 0 revision   a part moved out of the aggregate's state by a revision
 //	"a" shard                                 the applied end of a shard
-//	"w" stream                                the newest acknowledged sequence of a stream beside the log (package sidelog)
+//	"w" stream                                the newest acknowledged sequence of a segment of SECRETS (package secretlog)
 //	"c"                                       the place of the scrub
 //	"e"                                       the edge of the newest checkpoint (package checkpointlog)
 //	"l"                                       the log's id
 //
-// Package sidelog has the keys of the records beside the log, package deliverylog those of open
+// Package secretlog has the keys of the index of secrets, package deliverylog those of open
 // deliveries. Unreadable rows are tipstore.ErrDamaged: the next start makes the tip store again
 // from the log.
 //

@@ -19,7 +19,7 @@
 //
 //	log           engine, verify
 //	servers       archive
-//	streams       applied, checkpointlog, deliverylog, secretlog, sidelog, tiprow, tipstore/tipfiles
+//	streams       applied, checkpointlog, deliverylog, secretlog, tiprow, tipstore/tipfiles
 //	streams     ► tipstore
 //	bytes         fault
 package tipstore

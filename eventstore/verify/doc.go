@@ -72,6 +72,6 @@
 //	log         ► verify
 //	log           eventstore
 //	servers       archive
-//	streams       sidelog, streams, tiprow, tipstore, tipstore/tipfiles
+//	streams       streams, tiprow, tipstore, tipstore/tipfiles
 //	bytes         cache, checkpoint, codec, format, workers
 package verify

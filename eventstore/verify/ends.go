@@ -7,7 +7,6 @@ import (
 
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 )
 
@@ -65,14 +64,14 @@ func (r *run) compareEnds(ctx context.Context, chains []*chain) error {
 }
 
 func (r *run) secretsReach(ctx context.Context, seq uint64) error {
-	if seq == 0 || r.Archive.FilesInUse() && r.anyDamaged(sidelog.IsSegment) {
+	if seq == 0 || r.Archive.FilesInUse() && r.anyDamaged(streams.IsSecrets) {
 		return nil
 	}
 	there, err := r.Archive.SecretsReach(ctx, seq)
 	if err != nil || there {
 		return err
 	}
-	return r.damaged(sidelog.SecretStream, seq, "it ends before this record, which the log names")
+	return r.damaged(streams.Secrets, seq, "it ends before this record, which the log names")
 }
 
 // reaches checks that the shard has a group that others name as acknowledged, and that it has the

@@ -41,7 +41,7 @@ var floors = []floor{
 		"archive", "backup/…", "ceiling", "embedded", "external", "nodes", "remote",
 	}},
 	{"streams", "one shard or stream: messages, owner, files, and the newest events in Pebble", []string{
-		"applied", "blocks", "checkpointlog", "deliverylog", "disk", "folder", "handover", "jetapi", "ownership", "pace", "secretlog", "sidelog",
+		"applied", "blocks", "checkpointlog", "deliverylog", "disk", "folder", "handover", "jetapi", "ownership", "pace", "secretlog",
 		"streams", "tiprow", "tipstore/…",
 	}},
 	{"bytes", "frames, groups, checkpoints, proofs; small tools", []string{

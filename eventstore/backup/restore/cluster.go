@@ -20,7 +20,6 @@ import (
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
@@ -102,7 +101,7 @@ func (t *target) leftovers(ctx context.Context) (names []string, err error) {
 	for _, info := range list {
 		name := info.Config.Name
 		_, _, ours := streams.Parse(name)
-		if !ours && !sidelog.IsSegment(name) {
+		if !ours && !streams.IsSecrets(name) {
 			continue
 		}
 		if name == firstStream {
@@ -161,7 +160,7 @@ func (b *Backup) check(ctx context.Context, t *target, to Target) error {
 // secretsEnd returns the last sequence of SECRETS that has a message.
 func (t *target) secretsEnd() (last uint64) {
 	for name, s := range t.streams {
-		if sidelog.IsSegment(name) {
+		if streams.IsSecrets(name) {
 			last = max(last, s.kept)
 		}
 	}
@@ -173,7 +172,7 @@ func (s *stream) compareOn(ctx context.Context, log *remote.Log) error {
 	digest := sha256.New()
 	if s.kept > 0 {
 		filler, _ := secretlog.Filler(s.name)
-		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || sidelog.IsSegment(s.name), func(r stored.Message) error {
+		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || streams.IsSecrets(s.name), func(r stored.Message) error {
 			if r.Subject == filler { // a replica has not purged it yet
 				return nil
 			}
@@ -221,8 +220,8 @@ func (b *Backup) beside(t *target) error {
 			return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, streams.Shard(shard))
 		}
 	}
-	if len(sidelog.Segments(slices.Collect(maps.Keys(t.streams)))) == 0 {
-		return fmt.Errorf("%w: the keys have no segment of %s", backup.ErrDamaged, sidelog.SecretStream)
+	if len(streams.SecretSegments(slices.Collect(maps.Keys(t.streams)))) == 0 {
+		return fmt.Errorf("%w: the keys have no segment of %s", backup.ErrDamaged, streams.Secrets)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"payledger/eventstore/backup"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 )
@@ -115,7 +114,7 @@ func (t *target) fill(ctx context.Context, to *stream, before uint64) error {
 }
 
 func (b *Backup) createSecrets(ctx context.Context, t *target, h backup.Header, segments *[]string) error {
-	*segments = sidelog.Segments(slices.Collect(maps.Keys(h.Configs)))
+	*segments = streams.SecretSegments(slices.Collect(maps.Keys(h.Configs)))
 	for _, name := range *segments {
 		if _, err := t.create(ctx, name, h.Configs[name]); err != nil {
 			return err

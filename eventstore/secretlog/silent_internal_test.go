@@ -1,4 +1,4 @@
-package sidelog
+package secretlog
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"payledger/eventstore/jetapi"
 )
 
 // TestSilentServer checks when publishes without an answer stop the process: after a time without
@@ -29,10 +31,13 @@ func TestSilentServer(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				stopped := false
-				x := Index{Watch: func() bool { return true }, Patience: 5 * time.Second, Fail: func(_ error, stop bool) { stopped = stop }}
+				b := Stream{Config: Config{
+					Server: Server{API: &jetapi.Client{ReadTimeout: 5 * time.Second}}, Sole: true, Witness: &Witness{}, Life: context.Background(),
+					Fail: func(_ error, stop bool) { stopped = stop },
+				}}
 				for _, err := range c.answers {
 					<-time.After(3 * time.Second)
-					x.Answered("SECRETS_1", err)
+					b.answered(newSegment(1, 1), 0, err)
 				}
 				if stopped != c.stops {
 					t.Errorf("the process stops: %t", stopped)
