@@ -126,14 +126,13 @@ func (e Invalid) Unwrap() []error { return []error{e.Query, e.Body} }
 
 // Refuse returns one error for the violations of query and body; nil if there are none.
 func Refuse(query Violations, model string, body Violations) error {
-	q, b := domain.Invalid(ModelQuery, query...), domain.Invalid(model, body...)
 	switch {
 	case len(query) > 0 && len(body) > 0:
-		return Invalid{q, b}
+		return Invalid{domain.Invalid(ModelQuery, query...), domain.Invalid(model, body...)}
 	case len(query) > 0:
-		return q
+		return domain.Invalid(ModelQuery, query...)
 	case len(body) > 0:
-		return b
+		return domain.Invalid(model, body...)
 	default:
 		return nil
 	}

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"bytes"
 	"strconv"
 
 	"payledger/domain"
@@ -9,11 +10,17 @@ import (
 // replacement stands for a control character, as an escape of JSON.
 const replacement = `\ufffd`
 
+// firstOfC1 is the first byte of the control characters U+0080 to U+009F in UTF-8.
+const firstOfC1 = 0xc2
+
 // withoutControls returns a JSON text in which each control character of a string but TAB, LF and
 // CR is U+FFFD (D22.5). Readers of exported tables do not take control characters, and what a
 // processor tells is recorded all the same. A text without one is returned as it is. A control
 // character in any other form is no JSON, and the text will be refused.
 func withoutControls(text []byte) []byte {
+	if bytes.IndexByte(text, '\\') < 0 && bytes.IndexByte(text, firstOfC1) < 0 {
+		return text
+	}
 	var out []byte
 	copied := 0
 	for i := 0; i < len(text); {
@@ -34,7 +41,7 @@ func withoutControls(text []byte) []byte {
 // is such a control character.
 func character(text []byte) (size int, control bool) {
 	switch {
-	case text[0] == 0xc2 && len(text) > 1:
+	case text[0] == firstOfC1 && len(text) > 1:
 		_, control = domain.ControlCharacter(string(text[:2]), true)
 		return 2, control
 	case text[0] != '\\' || len(text) == 1:

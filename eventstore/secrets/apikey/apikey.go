@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"math/big"
+	"slices"
 	"strings"
 
 	"payledger/domain"
@@ -45,18 +46,17 @@ func New(environment string, random [RandomSize]byte) Key {
 // Parse returns the environment and the id in a key's text, or ErrMalformed. The key may be
 // unknown: the caller compares its hash.
 func Parse(text string) (environment string, id domain.APIKeyID, err error) {
-	parts := strings.Split(text, "_")
-	if len(parts) != 4 || parts[0] != "plk" || len(parts[2]) != idLength || len(parts[3]) != secretLength+checkLength {
-		return "", "", ErrMalformed
-	}
-	body, sum := text[:len(text)-checkLength], text[len(text)-checkLength:]
-	if strings.Trim(parts[2]+parts[3], alphabet) != "" || check(body) != sum {
-		return "", "", ErrMalformed
-	}
 	for name, prefix := range prefixes {
-		if prefix == parts[1] {
-			return name, domain.APIKeyID(parts[2]), nil
+		rest, of := strings.CutPrefix(text, "plk_"+prefix+"_")
+		part, secret, two := strings.Cut(rest, "_")
+		if !of || !two || len(part) != idLength || len(secret) != secretLength+checkLength {
+			continue
 		}
+		body, sum := text[:len(text)-checkLength], text[len(text)-checkLength:]
+		if strings.Trim(part, alphabet)+strings.Trim(secret, alphabet) != "" || check(body) != sum {
+			break
+		}
+		return name, domain.APIKeyID(part), nil
 	}
 	return "", "", ErrMalformed
 }
@@ -73,8 +73,13 @@ func Matches(hash []byte, text string) bool {
 }
 
 func check(text string) string {
+	var digits [checkLength]byte
 	sum := crc32.ChecksumIEEE([]byte(text))
-	return Base62([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, checkLength)
+	for i := range slices.Backward(digits[:]) { // as Base62, at each request
+		digits[i] = alphabet[sum%uint32(len(alphabet))]
+		sum /= uint32(len(alphabet))
+	}
+	return string(digits[:])
 }
 
 // Base62 returns b, a big-endian number, as n base62 digits, left-padded with 0. Higher digits are
