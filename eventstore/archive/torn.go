@@ -68,9 +68,10 @@ func (in *inspection) keepTornOf(name string) error {
 	return nil
 }
 
-// indexed reports whether index.db of a segment is good and names a message. It may be older than
-// the blocks.
+// indexed reports whether the server will trust the index.db of a segment and read no block. An
+// index of before the newest record, or one that names a block which is gone, makes the server read
+// all blocks, and cut each at its first bad record.
 func indexed(name, path string) bool {
-	index, ok := blocks.ReadIndex(path, name)
-	return ok && index.Last > 0
+	files, index, trusted := blocks.Trusted(path, name)
+	return trusted && index.Last > 0 && files[len(files)-1].Number-files[0].Number == len(files)-1
 }

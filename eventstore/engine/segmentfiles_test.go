@@ -1,0 +1,96 @@
+package engine_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"payledger/eventstore"
+	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
+	"payledger/eventstore/eventstoretest"
+)
+
+// openSegments opens a log of one shard, whose segments are closed from a size on.
+func openSegments(t *testing.T, dir string, size int64) (s *engine.Store, stop func() error) {
+	t.Helper()
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := eventstoretest.Config(server)
+	c.Shards, c.SegmentBytes = 1, size
+	s, err = engine.Open(testContext(t), c)
+	if err != nil {
+		t.Fatal(errors.Join(err, server.Close()))
+	}
+	return s, func() error { return errors.Join(s.Close(), server.Close()) }
+}
+
+// msgsOf returns the folder of the blocks of a segment of shard 0.
+func msgsOf(dir string, number uint32) string {
+	return filepath.Join(filepath.Dir(streamDir(dir, 0)), engine.SegmentName(0, number), "msgs")
+}
+
+// blocksOf returns the files of a segment of shard 0 in their order.
+func blocksOf(t *testing.T, dir string, number uint32) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(msgsOf(dir, number), "?.blk"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	slices.Sort(files)
+	return files
+}
+
+// refusesToStart checks that no server is started on a folder because of its damage, and that the
+// folder stays as it is.
+func refusesToStart(t *testing.T, dir string) {
+	t.Helper()
+	before := contentsOf(t, dir)
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
+	if err == nil {
+		t.Fatal(errors.Join(errors.New("the server was started"), server.Close()))
+	}
+	if t.Log(err); !errors.Is(err, eventstore.ErrUnhealthy) {
+		t.Errorf("refused for another reason: %v", err)
+	}
+	same(t, "the refused folder", contentsOf(t, dir), before)
+}
+
+// TestIndexOlderThanTheBlocks: the index of a closed segment is from before its last blocks, as
+// after a kill within the two minutes in which the server does not write it. The server reads all
+// blocks then, and cuts each at its first bad record. So a start reads all blocks before, and is
+// refused if one is damaged.
+func TestIndexOlderThanTheBlocks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, stop := openSegments(t, dir, 9<<20)
+	mustAdd(t, s, newKey(), added{Who: noise(1 << 20)})
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	index := filepath.Join(msgsOf(dir, 1), "index.db")
+	old, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, stop = openSegments(t, dir, 9<<20)
+	for len(s.Segments(0)) < 2 {
+		mustAdd(t, s, newKey(), added{Who: noise(1 << 20)})
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(index, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := blocksOf(t, dir, 1)
+	if len(files) < 2 {
+		t.Fatal(files)
+	}
+	flip(t, files[first], 4<<20)
+	refusesToStart(t, dir)
+}
