@@ -116,20 +116,29 @@ func CheckServer(ctx context.Context, server Server, check Check) error {
 		return check(ProofName, newest.value)
 	}
 	for _, stream := range segments {
-		m, err := server.API.AtLeader(ctx, stream, jetapi.Get{Seq: 1, NextBySubject: subjectOf(stream, valueTopic)})
+		oldest, err := server.read(ctx, stream, jetapi.Get{Seq: 1, NextBySubject: subjectOf(stream, valueTopic)})
 		if errors.Is(err, fault.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		value, err := parse(m.Seq, m.Body)
-		if err != nil {
-			return fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
-		}
-		return check(value.name, value.value)
+		return check(oldest.name, oldest.value)
 	}
 	return nil
+}
+
+// read returns a message of a segment as the leader holds it; fault.ErrNotFound if there is none.
+func (s Server) read(ctx context.Context, stream string, request jetapi.Get) (record, error) {
+	m, err := s.API.AtLeader(ctx, stream, request)
+	if err != nil {
+		return record{}, err
+	}
+	r, err := parse(m.Seq, m.Body)
+	if err != nil {
+		err = fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
+	}
+	return r, err
 }
 
 // ProofName is the name under which the proof of a generation is sealed.
@@ -145,19 +154,15 @@ func newestGeneration(ctx context.Context, server Server, segments []string) (ne
 	var generations []record
 	for _, stream := range segments {
 		for from := uint64(1); ; {
-			m, err := server.API.AtLeader(ctx, stream, jetapi.Get{Seq: from, NextBySubject: subjectOf(stream, generationTopic)})
+			r, err := server.read(ctx, stream, jetapi.Get{Seq: from, NextBySubject: subjectOf(stream, generationTopic)})
 			if errors.Is(err, fault.ErrNotFound) {
 				break
 			}
 			if err != nil {
 				return newest, err
 			}
-			r, err := parse(m.Seq, m.Body)
-			if err != nil {
-				return newest, fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
-			}
 			generations = append(generations, r)
-			from = m.Seq + 1
+			from = r.seq + 1
 		}
 	}
 	return newestOf(generations, floor), nil

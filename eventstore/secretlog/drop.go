@@ -236,18 +236,10 @@ func (b *Stream) secure(ctx context.Context, kept []string) error {
 // none.
 func floorOn(ctx context.Context, server Server, segments []string) (record, error) {
 	for _, stream := range slices.Backward(segments) {
-		m, err := server.API.AtLeader(ctx, stream, jetapi.Get{LastBySubject: subjectOf(stream, droppedTopic)})
-		if errors.Is(err, fault.ErrNotFound) {
-			continue
+		r, err := server.read(ctx, stream, jetapi.Get{LastBySubject: subjectOf(stream, droppedTopic)})
+		if !errors.Is(err, fault.ErrNotFound) {
+			return r, err
 		}
-		if err != nil {
-			return record{}, err
-		}
-		r, err := parse(m.Seq, m.Body)
-		if err != nil {
-			err = fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
-		}
-		return r, err
 	}
 	return record{}, nil
 }
