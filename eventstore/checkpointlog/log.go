@@ -162,22 +162,16 @@ func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, ed
 
 // draft returns the record that follows checkpoint `after`.
 func (l *Log) draft(after uint64, body []byte) (*format.Recorded, error) {
-	r := &format.Recorded{
-		Key: checkpoint.Key, Shard: checkpoint.ShardNumber, Revision: after + 1, Type: checkpoint.RecordType, Schema: checkpoint.RecordSchema,
-		Time: l.Now(), Body: body,
-	}
 	tip, err := l.Shard.Tip(checkpoint.Key)
 	if err != nil {
 		return nil, err
 	}
-	number, previous := uint64(0), format.Hash{}
-	if tip != nil {
-		number, previous, r.PrevSeq = tip.Revision, tip.Hash, tip.Seq
+	r := &format.Recorded{
+		Key: checkpoint.Key, Shard: checkpoint.ShardNumber, Type: checkpoint.RecordType, Schema: checkpoint.RecordSchema, Time: l.Now(), Body: body,
 	}
-	if number != after {
+	if r.Follow(tip); r.Revision != after+1 {
 		return nil, fault.ErrConflict
 	}
-	r.Hash = r.Link(previous)
 	return r, nil
 }
 

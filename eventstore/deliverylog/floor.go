@@ -87,7 +87,7 @@ func (d *Stream) Drop(ctx context.Context, number uint32, newest time.Time, log 
 	before, segments := d.h.Floor(), d.h.Bounds()
 	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number })
 	if i < 0 || segments[i].Last == 0 || number != max(before.Segment+1, segments[0].Number) {
-		return Floor{}, fmt.Errorf("%w: %s is not the oldest, or not closed", ErrHeld, SegmentName(number))
+		return Floor{}, fmt.Errorf("%w: %s_%d is not the oldest, or not closed", ErrHeld, StreamName, number)
 	}
 	err := d.Each(ctx, number, func(r Record, open bool) error {
 		if open {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"payledger/eventstore/format"
@@ -17,14 +16,10 @@ const (
 	StreamName = "DELIVERIES"
 )
 
-// SegmentName returns the name of the stream of a segment.
-func SegmentName(number uint32) string {
-	return StreamName + "_" + strconv.FormatUint(uint64(number), 10)
-}
-
-// Bounds are the number of a segment, and the sequences of its first and its closing group. Last is
-// 0 while the segment is open.
+// Bounds are the name and the number of a segment, and the sequences of its first and its closing
+// group. Last is 0 while the segment is open.
 type Bounds struct {
+	Name        string
 	Number      uint32
 	First, Last uint64
 }
@@ -32,7 +27,7 @@ type Bounds struct {
 // Segment is one segment of the stream.
 type Segment struct {
 	Number         uint32
-	First, Last    uint64 // places of its first and last record that counts (Stream.counts); 0 if it has none
+	First, Last    uint64 // places of its first and last record that counts (Stream.content); 0 if it has none
 	Oldest, Newest time.Time
 	Closed         bool // no more records are appended
 }
@@ -50,7 +45,7 @@ func (d *Stream) Segments(ctx context.Context) (oldest, open Segment, err error)
 		}
 		r, err := d.describe(ctx, g, end)
 		if err != nil {
-			return oldest, open, fmt.Errorf("eventstore: %s: %w", SegmentName(g.Number), err)
+			return oldest, open, fmt.Errorf("eventstore: %s: %w", g.Name, err)
 		}
 		if oldest.Number == 0 {
 			oldest = r
@@ -62,14 +57,25 @@ func (d *Stream) Segments(ctx context.Context) (oldest, open Segment, err error)
 	return oldest, open, nil
 }
 
-// counts reports whether a record counts as content of its segment. If a floor or the newest
-// position of a reader did, there would always be a segment to drop.
-func (d *Stream) counts(r *format.Recorded) (bool, error) {
-	if !isPosition(r.Key) {
-		return r.Key != FloorKey, nil
+// content returns the records of a group that count as content of its segment. If a floor or the
+// newest position of a reader did, there would always be a segment to drop.
+func (d *Stream) content(ctx context.Context, seq uint64) (content []*format.Recorded, err error) {
+	in, err := d.h.Group(ctx, seq)
+	if err != nil {
+		return nil, err
 	}
-	tip, err := d.h.Tip(r.Key)
-	return tip == nil || tip.Seq != r.Seq, err
+	for _, r := range in.Frames {
+		var tip *format.Recorded
+		if isPosition(r.Key) {
+			if tip, err = d.h.Tip(r.Key); err != nil {
+				return nil, err
+			}
+		}
+		if r.Key != FloorKey && (tip == nil || tip.Seq != r.Seq) {
+			content = append(content, r)
+		}
+	}
+	return content, nil
 }
 
 // describe reads the first and the last record of a segment; end is the last group of the stream.
@@ -80,30 +86,21 @@ func (d *Stream) describe(ctx context.Context, g Bounds, end uint64) (Segment, e
 		through = end
 	}
 	for seq := g.First; seq <= through && r.First == 0; seq++ {
-		in, err := d.h.Group(ctx, seq)
+		content, err := d.content(ctx, seq)
 		if err != nil {
 			return r, err
 		}
-		for _, f := range in.Frames {
-			if counts, err := d.counts(f); err != nil {
-				return r, err
-			} else if counts {
-				r.First, r.Oldest = f.Seq, f.Time
-				break
-			}
+		if len(content) > 0 {
+			r.First, r.Oldest = content[0].Seq, content[0].Time
 		}
 	}
 	for seq := through; seq >= g.First && r.First > 0 && r.Last == 0; seq-- {
-		in, err := d.h.Group(ctx, seq)
+		content, err := d.content(ctx, seq)
 		if err != nil {
 			return r, err
 		}
-		for _, f := range in.Frames {
-			if counts, err := d.counts(f); err != nil {
-				return r, err
-			} else if counts {
-				r.Last, r.Newest = f.Seq, f.Time
-			}
+		if last := len(content) - 1; last >= 0 {
+			r.Last, r.Newest = content[last].Seq, content[last].Time
 		}
 	}
 	return r, nil
@@ -115,7 +112,7 @@ func (d *Stream) Each(ctx context.Context, number uint32, handle func(record Rec
 	segments := d.h.Bounds()
 	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number && g.Last > 0 })
 	if i < 0 {
-		return fmt.Errorf("%w: %s is not closed", ErrHeld, SegmentName(number))
+		return fmt.Errorf("%w: %s_%d is not closed", ErrHeld, StreamName, number)
 	}
 	g := segments[i]
 	for seq := g.First; seq <= g.Last; {

@@ -125,17 +125,11 @@ func (d *Stream) tipFor(ctx context.Context, key format.Key, expected uint64) (*
 }
 
 func (d *Stream) draft(key format.Key, tip *format.Recorded, body []byte, open bool) *format.Recorded {
-	r := &format.Recorded{
-		Key: key, Shard: ShardNumber, Revision: 1, Type: typeSettled, Schema: recordSchema, Time: d.now(), Body: body,
-	}
+	r := &format.Recorded{Key: key, Shard: ShardNumber, Type: typeSettled, Schema: recordSchema, Time: d.now(), Body: body}
 	if open {
 		r.Type = typeOpen
 	}
-	previous := format.Hash{}
-	if tip != nil {
-		r.Revision, r.PrevSeq, previous = tip.Revision+1, tip.Seq, tip.Hash
-	}
-	r.Hash = r.Link(previous)
+	r.Follow(tip)
 	return r
 }
 

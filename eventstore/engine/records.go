@@ -47,7 +47,7 @@ func (h records) Bounds() (all []deliverylog.Bounds) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, g := range h.segments.all {
-		all = append(all, deliverylog.Bounds{Number: g.number, First: g.first, Last: g.last})
+		all = append(all, deliverylog.Bounds{Name: g.name(h.n), Number: g.number, First: g.first, Last: g.last})
 	}
 	return all
 }
