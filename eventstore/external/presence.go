@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/jetapi"
 )
 
 // Subjects on which the processes of a kind listen. The log has no stream for them.
@@ -115,11 +117,8 @@ func nodes(ctx context.Context, a Access, request []byte, wait time.Duration, go
 		return nil, err
 	}
 	defer nc.Close()
-	inbox, bad := nc.NewInbox(), map[string]string{} // addresses by ID
-	answers, err := nc.SubscribeSync(inbox)
-	if err == nil {
-		err = nc.PublishRequest(nodeSubject, inbox, request)
-	}
+	bad := map[string]string{} // addresses by ID
+	answers, err := jetapi.Ask(nc, &nats.Msg{Subject: nodeSubject, Data: request})
 	for err == nil {
 		var m *nats.Msg
 		m, err = answers.NextMsg(wait)

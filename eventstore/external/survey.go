@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/jetapi"
 )
 
 // ServerInfo is the service of the system account that shows the configuration of every server. One
@@ -63,15 +65,11 @@ const surveyTimeout = 5 * time.Second
 func Survey(ctx context.Context, nc *nats.Conn) ([]Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()
-	inbox := nc.NewInbox()
-	answers, err := nc.SubscribeSync(inbox)
+	answers, err := jetapi.Ask(nc, &nats.Msg{Subject: ServerInfo})
 	if err != nil {
 		return nil, fmt.Errorf("survey of the NATS servers: %w", err)
 	}
-	defer func() { _ = answers.Unsubscribe() }() // fails only without a connection
-	if err := nc.PublishRequest(ServerInfo, inbox, nil); err != nil {
-		return nil, fmt.Errorf("survey of the NATS servers: %w", err)
-	}
+	defer answers.Unsubscribe() //nolint:errcheck // see Ask
 	var all []Server
 	for {
 		m, err := answers.NextMsgWithContext(ctx)

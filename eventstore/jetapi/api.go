@@ -145,6 +145,19 @@ func (c *Client) Publish(ctx context.Context, m *nats.Msg) (Ack, error) {
 	return ParseAck(answer)
 }
 
+// Ask publishes a request to which several messages may be the answer. Unsubscribe ends it: that
+// fails only without a connection, and then there is no subscription.
+func Ask(conn *nats.Conn, m *nats.Msg) (answers *nats.Subscription, err error) {
+	m.Reply = conn.NewInbox() // NewRespInbox: each message would come twice, also to the subscription of Conn.Request
+	if answers, err = conn.SubscribeSync(m.Reply); err != nil {
+		return nil, err
+	}
+	if err = conn.PublishMsg(m); err != nil {
+		_ = answers.Unsubscribe()
+	}
+	return answers, err
+}
+
 // Change requests a change of a stream: a deletion or a purge.
 func (c *Client) Change(ctx context.Context, verb, stream string, request any) error {
 	ctx, cancel := context.WithTimeout(ctx, PublishTimeout)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/jetapi"
 )
 
 // askRoot begins the subjects of Ask.
@@ -21,17 +23,12 @@ var ErrNobody = errors.New("no node serves the topic")
 // and waits for the answer. ErrNobody means that no node serves the topic. Neither the message nor
 // the answer is stored.
 func (r *Registry) Ask(ctx context.Context, topic string, data []byte, sent func()) ([]byte, error) {
-	conn := r.server.API.Conn
-	inbox := conn.NewInbox()
-	sub, err := conn.SubscribeSync(inbox)
-	if err == nil {
-		defer sub.Unsubscribe() //nolint:errcheck // it fails only without a connection, and then there is no subscription
-		err = conn.PublishMsg(&nats.Msg{Subject: askRoot + topic, Reply: inbox, Data: data})
-	}
+	sub, err := jetapi.Ask(r.server.API.Conn, &nats.Msg{Subject: askRoot + topic, Data: data})
 	sent()
 	if err != nil {
 		return nil, fmt.Errorf("nodes: %w", err)
 	}
+	defer sub.Unsubscribe() //nolint:errcheck // see Ask
 	answer, err := sub.NextMsgWithContext(ctx)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), err == nil && len(answer.Data) == 0 && answer.Header.Get("Status") == "503":

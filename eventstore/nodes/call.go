@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/jetapi"
 )
 
 // A call is a request to one node, and an answer in pieces. Neither is stored. The messages:
@@ -79,18 +81,13 @@ type Answer struct {
 func (r *Registry) Call(ctx context.Context, node string, request []byte) (*Answer, error) {
 	conn := r.server.API.Conn
 	a := &Answer{r: r}
-	inbox := conn.NewInbox() // NewRespInbox: each message would come twice, also to the subscription of Conn.Request
 	var err error
-	if a.sub, err = conn.SubscribeSync(inbox); err != nil {
+	if a.sub, err = jetapi.Ask(conn, &nats.Msg{Subject: callRoot + node, Data: request}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotTaken, err)
 	}
-	err = conn.PublishMsg(&nats.Msg{Subject: callRoot + node, Reply: inbox, Data: request})
-	var first *nats.Msg
-	if err == nil {
-		taking, cancel := context.WithTimeout(ctx, callTake)
-		first, err = a.sub.NextMsgWithContext(taking)
-		cancel()
-	}
+	taking, cancel := context.WithTimeout(ctx, callTake)
+	first, err := a.sub.NextMsgWithContext(taking)
+	cancel()
 	if err == nil && first.Header.Get(callHeader) != callTaken {
 		err = fmt.Errorf("it answered %q", first.Header.Get(callHeader)) // busy
 	}
@@ -99,7 +96,7 @@ func (r *Registry) Call(ctx context.Context, node string, request []byte) (*Answ
 		err = conn.Publish(a.to, []byte(goOn))
 	}
 	if err != nil {
-		_ = a.sub.Unsubscribe() // it fails only without a connection, and then there is no subscription
+		_ = a.sub.Unsubscribe() // see Ask
 		return nil, fmt.Errorf("%w: %w", ErrNotTaken, err)
 	}
 	return a, nil
@@ -137,7 +134,7 @@ func (a *Answer) Next(ctx context.Context) ([]byte, error) {
 
 // Close ends the call. The node works no further on it, unless it has ended.
 func (a *Answer) Close() {
-	_ = a.sub.Unsubscribe() // it fails only without a connection, and then there is no subscription
+	_ = a.sub.Unsubscribe() // see Ask
 	if !a.over {
 		_ = a.r.server.API.Conn.Publish(a.to, []byte(goAway)) // without it the node waits callPatient long
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore/due"
+	"payledger/eventstore/jetapi"
 )
 
 const (
@@ -163,12 +164,9 @@ func (r *Registry) askEnds(ctx context.Context, asked map[string]uint64) ([]uint
 	if len(asked) == 0 {
 		return ends, nil
 	}
-	conn := r.server.API.Conn
-	inbox := conn.NewInbox()
-	sub, err := conn.SubscribeSync(inbox)
+	sub, err := jetapi.Ask(r.server.API.Conn, &nats.Msg{Subject: endsSubject})
 	if err == nil {
-		defer sub.Unsubscribe() //nolint:errcheck // it fails only without a connection, and then there is no subscription
-		err = conn.PublishMsg(&nats.Msg{Subject: endsSubject, Reply: inbox})
+		defer sub.Unsubscribe() //nolint:errcheck // see Ask
 	}
 	ctx, cancel := context.WithTimeout(ctx, endsPatience)
 	defer cancel()
