@@ -80,10 +80,8 @@ func (h *shard) fits(d *entry) error {
 			return fmt.Errorf("%w: %w", fault.ErrRefused, err)
 		}
 	}
-	revision, address := uint64(0), uint64(0)
-	if tip = h.kept(tip); tip != nil {
-		revision, address = tip.Revision, tip.Seq
-	}
+	tip = h.kept(tip)
+	revision, address, _ := tip.End()
 	if d.r.PrevSeq > 0 && format.GroupOf(d.r.PrevSeq) <= h.segments.floor.Seq {
 		return fault.ErrConflict // with a record that was dropped: no node can append it any more
 	}
@@ -101,10 +99,7 @@ func (h *shard) fits(d *entry) error {
 
 // continues checks that r is the event after tip: its revision, its place and its hash.
 func continues(r, tip *format.Recorded) error {
-	revision, address, previous := uint64(0), uint64(0), format.Hash{}
-	if tip != nil {
-		revision, address, previous = tip.Revision, tip.Seq, tip.Hash
-	}
+	revision, address, previous := tip.End()
 	switch {
 	case r.Revision != revision+1:
 		return fmt.Errorf("%s: revision %d at %d.%d follows revision %d", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq), revision)
@@ -197,7 +192,7 @@ func (s *Store) ends(cut *backup.Cut) (events []uint64) {
 	return events
 }
 
-// History returns all events of an aggregate, oldest first, by walking back from the newest.
+// History implements eventstore.Events.
 func (s *Store) History(ctx context.Context, key format.Key) ([]*format.Recorded, error) {
 	tip, err := s.Load(ctx, key, eventstore.Latest)
 	if err != nil {
@@ -206,7 +201,7 @@ func (s *Store) History(ctx context.Context, key format.Key) ([]*format.Recorded
 	return s.Since(ctx, tip, 0)
 }
 
-// Since returns the events of an aggregate from a revision to tip, both included, oldest first.
+// Since implements eventstore.Events.
 func (s *Store) Since(ctx context.Context, tip *format.Recorded, revision uint64) ([]*format.Recorded, error) {
 	events := []*format.Recorded{tip}
 	for r := tip; r.PrevSeq > 0 && r.Revision > revision; {
@@ -224,10 +219,7 @@ func (s *Store) Since(ctx context.Context, tip *format.Recorded, revision uint64
 	return events, nil
 }
 
-// Previous returns the event of an aggregate before r, which is not the first one. It checks that r
-// has the hash of its bytes after that event, and that the first event has the hash of its bytes.
-// In a walk from a tip to the first event, each event is therefore the one that the tip's hash
-// covers. If a walk ends earlier, nothing checks the bytes of its last event.
+// Previous implements eventstore.Events.
 func (s *Store) Previous(ctx context.Context, r *format.Recorded) (*format.Recorded, error) {
 	h := s.shard[r.Shard]
 	read := h.groupUnnamed // r confirms the event
@@ -263,8 +255,7 @@ func (s *Store) checkLast(ctx context.Context, tip, last *format.Recorded) error
 	return err
 }
 
-// ReadAs returns the event at an address if its hash is the given one, after an event with the hash
-// before. A walk with Previous has found both.
+// ReadAs implements eventstore.Events.
 func (s *Store) ReadAs(ctx context.Context, shard int, address uint64, hash, before format.Hash) (*format.Recorded, error) {
 	r, err := s.shard[shard].eventAt(ctx, address, s.shard[shard].groupUnnamed)
 	if err == nil && (r.Hash != hash || r.Link(before) != hash) {
@@ -277,7 +268,7 @@ func notItsHash(r *format.Recorded) error {
 	return fmt.Errorf("%w: %s revision %d does not have the hash of its bytes", fault.ErrUnhealthy, r.Key, r.Revision)
 }
 
-// LastAt returns the newest event of an aggregate that is not after at; nil: there is none.
+// LastAt implements eventstore.Events.
 func (s *Store) LastAt(ctx context.Context, tip *format.Recorded, at time.Time) (*format.Recorded, error) {
 	for r := tip; r != nil; {
 		if !r.Time.After(at) {

@@ -175,16 +175,17 @@ func draftOn(a *format.Core, key format.Key, shard int, on tip, meta eventstore.
 		return nil, err
 	}
 	r := &format.Recorded{
-		Key: key, Shard: shard, Revision: 1, Type: event.Type(), EventID: meta.EventID,
+		Key: key, Shard: shard, Type: event.Type(), EventID: meta.EventID,
 		CommandID: meta.CommandID, CorrelationID: format.CleanLine(meta.CorrelationID), Actor: format.CleanLine(meta.Actor),
 		Time: meta.At.UTC().Truncate(time.Microsecond), // as a reader of the log gets it
 	}
-	var previous format.Hash
+	revision, address, previous := on.Recorded.End()
+	r.Revision, r.PrevSeq = revision+1, address
 	if newest := on.Recorded; newest != nil {
 		if newest.Schema > a.Schema {
 			return nil, fmt.Errorf("%w: %s", format.ErrNewerSchema, key)
 		}
-		r.Revision, r.PrevSeq, previous, r.Schema = newest.Revision+1, newest.Seq, newest.Hash, newest.Schema
+		r.Schema = newest.Schema
 	}
 	var err error
 	if r.Schema, err = a.WriteSchema(event, r.Schema, readable); err != nil {

@@ -333,8 +333,7 @@ func (s *Store) storedGroups(ctx context.Context, shard int, from, through uint6
 	return handle(g)
 }
 
-// Groups calls handle with the groups of a shard from one sequence through another, both included,
-// in order. A checkpoint must cover the last group.
+// Groups implements eventstore.Events.
 func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, handle func(*format.Group) error) error {
 	h := s.shard[shard]
 	end, err := h.reach(ctx, through)

@@ -19,15 +19,13 @@ import (
 // ShardOf returns the shard of an aggregate.
 func (s *Store) ShardOf(key format.Key) int { return domain.Shard(key.ID, s.shards) }
 
-// Accepts returns an error while the shard of an aggregate takes no appends, as far as this process
-// knows. It sends no request.
+// Accepts implements eventstore.Health.
 func (s *Store) Accepts(key format.Key) error { return s.writable(s.shard[s.ShardOf(key)]) }
 
-// Patience bounds a read of the log: without an answer of a majority it then fails with
-// ErrNoMajority.
+// Patience implements eventstore.Health.
 func (s *Store) Patience() time.Duration { return s.api.Patience() }
 
-// Load returns the newest event of an aggregate, with the state after it, or ErrNotFound.
+// Load implements eventstore.Tips.
 func (s *Store) Load(ctx context.Context, key format.Key, consistency eventstore.Consistency) (*format.Recorded, error) {
 	if err := key.Valid(); err != nil {
 		return nil, fmt.Errorf("%w: %w", fault.ErrNotFound, err)
@@ -61,13 +59,12 @@ func (s *Store) Load(ctx context.Context, key format.Key, consistency eventstore
 	return nil, fault.ErrNotFound
 }
 
-// Known returns the newest event of an aggregate that this process knows; nil if it knows none. It
-// makes no request.
+// Known implements eventstore.Tips.
 func (s *Store) Known(key format.Key) (*format.Recorded, error) {
 	return s.shard[s.ShardOf(key)].tip(key)
 }
 
-// Read returns the event at an address. ErrNotFound: there is no acknowledged event at the address.
+// Read implements eventstore.Events.
 func (s *Store) Read(ctx context.Context, shard int, address uint64) (*format.Recorded, error) {
 	if shard < 0 || shard >= s.shards {
 		return nil, fmt.Errorf("%w: shard %d address %d", fault.ErrNotFound, shard, address)
@@ -107,7 +104,7 @@ func (h *shard) eventAt(ctx context.Context, address uint64, read func(context.C
 	return g.Frames[format.FrameOf(address)], nil
 }
 
-// LastSeq returns the address of the newest event of a shard; 0 when there is none.
+// LastSeq implements eventstore.Events.
 func (s *Store) LastSeq(ctx context.Context, shard int) (uint64, error) {
 	h := s.shard[shard]
 	if err := h.CatchUp(ctx); err != nil {
@@ -117,14 +114,13 @@ func (s *Store) LastSeq(ctx context.Context, shard int) (uint64, error) {
 	return end.Last, nil
 }
 
-// Appended returns the address of the newest event of a shard that this process knows to be
-// durable. It makes no request; events of other nodes count a moment later.
+// Appended implements eventstore.Events.
 func (s *Store) Appended(shard int) uint64 {
 	end, _ := s.shard[shard].end()
 	return end.Last
 }
 
-// Events returns the number of events of the log that this process knows to be durable.
+// Events implements eventstore.Events.
 func (s *Store) Events() (n uint64) {
 	for _, h := range s.shard {
 		end, _ := h.end()
@@ -210,9 +206,7 @@ func (s *Store) storedTip(shard int, key format.Key, fresh bool) (*format.Record
 	return r, nil
 }
 
-// Newest calls handle with the newest event of every aggregate of one kind, of one account or
-// EveryAccount, as of the call. It first calls begin with their number. Events of the tip store
-// come in the order of their ids, newer ones last. It holds few events in memory.
+// Newest implements eventstore.Tips.
 func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate string, begin func(total uint64), handle func(*format.Recorded) error) error {
 	if account != eventstore.EveryAccount && !domain.ValidID(string(account)) || !domain.ValidID(aggregate) {
 		return fmt.Errorf("%w: %s.%s", fault.ErrNotFound, account, aggregate)

@@ -279,9 +279,8 @@ func (s *Store) inShard(n int, err error, take func(*shard)) {
 	take(h)
 }
 
-// Before returns an address below all events of a shard from a time on. Their times grow only
-// roughly: the caller subtracts a slack. Events of a while in which a node's clock was further
-// ahead are above the address, too, unless more groups than the while has are between both.
+// Before implements eventstore.Events. Events of a while in which a node's clock was further ahead
+// are above the address, too, unless more groups than the while has are between both.
 func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
 	h, last := s.newestIn(shard)
 	before, err := h.lastBefore(ctx, at, 0, last, last)
@@ -300,9 +299,8 @@ func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, er
 	return format.At(before, 0), err
 }
 
-// Through returns an address with all events of a shard before a time at or below it. Their times
-// grow only roughly: the caller adds a slack. A while in which a node's clock was further ahead
-// ends nothing, unless fewer groups than it has follow it in the range.
+// Through implements eventstore.Events. A while in which a node's clock was further ahead ends
+// nothing, unless fewer groups than it has follow it in the range.
 func (s *Store) Through(ctx context.Context, shard int, at time.Time) (uint64, error) {
 	h, last := s.newestIn(shard)
 	through, err := h.lastBefore(ctx, at, 0, last, last)

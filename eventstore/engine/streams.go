@@ -342,8 +342,7 @@ func (s *Store) checkCheckpoint(ctx context.Context) error {
 	return nil
 }
 
-// CheckReader compares a reader's positions with the log: a log that ends before a position has
-// lost events.
+// CheckReader implements eventstore.Events.
 func (s *Store) CheckReader(ctx context.Context, reader string, positions []uint64) error {
 	err := s.untilCertain(ctx, func(ctx context.Context) error { return s.compareReader(ctx, reader, positions) })
 	if errors.Is(err, fault.ErrUnhealthy) {

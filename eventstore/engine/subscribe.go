@@ -28,9 +28,7 @@ const (
 	tailIdle = 3 * pullHeartbeat
 )
 
-// Subscribe calls handle with the events of one shard after address `after`, in order and without a
-// gap, until ctx ends, handle fails or the log is found damaged. It returns that error. The events
-// are acknowledged. The newest groups come from memory, older ones from the log.
+// Subscribe implements eventstore.Subscribing.
 func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle func(*format.Recorded) error) error {
 	h := s.shard[shard]
 	events := func(g *format.Group) error {
@@ -315,5 +313,5 @@ func (s *Store) dropConsumer(ctx context.Context, stream, name string) {
 	}
 }
 
-// LogLost writes to the process's own log that a shard cannot be read any more.
+// LogLost implements eventstore.Subscribing.
 func (s *Store) LogLost(err error) { s.log.Error().Err(err).Msg("a shard cannot be read any more") }
