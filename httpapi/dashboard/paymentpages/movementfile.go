@@ -43,7 +43,8 @@ type recorded struct {
 	ID, AggregateID string
 	Time            time.Time
 	Revision        uint64
-	Payment         *struct { // nil: of a dispute
+	Event           struct{ ProcessorTransactionID string } // of a capture or a refund
+	Payment         *struct {                               // nil: of a dispute
 		summary
 		Transactions []sale
 	}
@@ -186,6 +187,7 @@ func (e recorded) movements(v *frame.Visit) (of summary, all []movement, err err
 	for _, t := range e.Payment.Transactions {
 		for _, o := range t.Events {
 			if m := t.movement(o, e.Payment.CurrencyCode); o.ID == e.ID && m.kind != "" {
+				m.processorOperation = e.Event.ProcessorTransactionID // a capture has one of its own, beside its sale's
 				all = append(all, m)
 			}
 		}

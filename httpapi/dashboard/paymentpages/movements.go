@@ -1,7 +1,6 @@
 package paymentpages
 
 import (
-	"cmp"
 	"time"
 
 	"payledger/domain"
@@ -16,7 +15,7 @@ type movement struct {
 	kind                          string
 	amount                        domain.Amount // negative: the merchant has less
 	currency                      domain.Currency
-	operation, processorOperation string
+	operation, processorOperation string // the processor's statement names the movement by the latter
 	processor                     processor.Name
 	merchantID                    string
 	step                          int // of a dispute's history
@@ -38,23 +37,22 @@ func (m movement) row(p summary) []string {
 
 // sale is one of a payment's transactions, with its events.
 type sale struct {
-	ProcessorTransactionID string
-	ProcessorName          processor.Name
-	ProcessorMerchantID    string
-	Events                 []operation
+	ProcessorName       processor.Name
+	ProcessorMerchantID string
+	Events              []operation
 }
 
 type operation struct {
-	ID, Type, ProcessorEventID string
-	Date                       time.Time
-	Amount                     domain.Amount
+	ID, Type string
+	Date     time.Time
+	Amount   domain.Amount
 }
 
 // movement returns the movement of a capture or a refund that succeeded; another event of a
 // transaction has no kind.
 func (t sale) movement(o operation, c domain.Currency) movement {
 	m := movement{
-		at: o.Date, amount: o.Amount, currency: c, operation: o.ID, processorOperation: cmp.Or(t.ProcessorTransactionID, o.ProcessorEventID), // as on the payment's page and in the processor's books
+		at: o.Date, amount: o.Amount, currency: c, operation: o.ID,
 		processor: t.ProcessorName, merchantID: t.ProcessorMerchantID,
 	}
 	switch o.Type {
