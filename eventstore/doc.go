@@ -68,10 +68,10 @@
 //
 // # Where things are
 //
-//   - This package has the parts that users of the log need: the interface Store (log.go), commands
-//     and loads with the types of an aggregate (typed.go), the aggregates and their schemas
-//     (schema.go), and the delivery of events to readers (fanout.go). It must not know how the log
-//     works: it imports neither JetStream nor the tip store.
+//   - This package has the parts that users of the log need: the interface Store (log.go), windows
+//     of time (window.go), commands and loads with the types of an aggregate (typed.go), the
+//     aggregates and their schemas (schema.go), and the delivery of events to readers (fanout.go).
+//     It must not know how the log works: it imports neither JetStream nor the tip store.
 //   - Package engine is the log itself. Only programs and tests open one. Its comment has the map
 //     of its files, and of the packages below it.
 //   - Package format: the bytes of frames and groups, and the addresses of events.

@@ -76,11 +76,10 @@ type Events interface {
 	// CheckReader compares a reader's positions with the log: a log that ends before a position has
 	// lost events.
 	CheckReader(ctx context.Context, reader string, positions []uint64) error
-	// Before returns an address below all events of a shard from a time on, Through one with all
-	// events before a time at or below it. Their times grow only roughly: the caller subtracts or
-	// adds a slack.
-	Before(ctx context.Context, shard int, at time.Time) (uint64, error)
-	Through(ctx context.Context, shard int, at time.Time) (uint64, error)
+	// Near returns the stretches of a shard up to a group, oldest first, that hold all events of a
+	// window, whatever the clocks of the nodes said, and some around it. The times of events rise
+	// only roughly.
+	Near(ctx context.Context, shard int, through uint64, w Window) ([]format.Stretch, error)
 }
 
 // Subscribing is the part of a Store that a Fanout uses.

@@ -79,8 +79,8 @@ func TestReplayEndsWithItsRange(t *testing.T) {
 	}
 }
 
-// TestReplayOverAWrongClock: a node's clock was hours ahead for a while of the range. The events
-// after that while are replayed.
+// TestReplayOverAWrongClock: a node's clock was hours ahead for a while of the range, and hours
+// behind long after it. The events after the one while are replayed, and those of the other.
 func TestReplayOverAWrongClock(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -91,7 +91,7 @@ func TestReplayOverAWrongClock(t *testing.T) {
 	for _, while := range []struct {
 		after time.Duration
 		times int
-	}{{10 * time.Minute, 8}, {3 * time.Hour, 6}, {20 * time.Minute, 6}, {50 * time.Minute, 4}, {4 * time.Hour, 40}} {
+	}{{10 * time.Minute, 8}, {3 * time.Hour, 6}, {20 * time.Minute, 6}, {50 * time.Minute, 4}, {4 * time.Hour, 40}, {30 * time.Minute, 3}, {5 * time.Hour, 20}} {
 		r.ahead.Store(int64(time.Until(began.Add(while.after))))
 		for range while.times {
 			r.pay(processor.Declined)
@@ -99,5 +99,5 @@ func TestReplayOverAWrongClock(t *testing.T) {
 	}
 	q := all(r.endpoint(inbox.url + "/"))
 	q.From, q.To = began, began.Add(time.Hour)
-	r.isDone(r.replay(q, 8+6+4), 8+6+4)
+	r.isDone(r.replay(q, 8+6+4+3), 8+6+4+3)
 }

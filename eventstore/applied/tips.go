@@ -24,6 +24,8 @@ type Tips struct {
 	end     format.Head
 	synced  format.Head // the end that the tip store has on the disk
 	absent  map[format.Key]bool
+	timed   bool
+	times   times
 }
 
 // changes are what one batch writes.
@@ -31,15 +33,42 @@ type changes struct {
 	tips   map[format.Key]*format.Recorded // the newest event of each aggregate
 	left   map[format.Key][]format.LeftRow // the parts moved out of states, oldest first
 	closed [][]byte                        // places of deliveries that are open in the tip store and no longer open here
+	times  timeRows
 }
 
-// NewTips returns the tips of a shard with nothing that waits.
-func NewTips() Tips {
-	return Tips{waiting: changes{tips: map[format.Key]*format.Recorded{}}, absent: map[format.Key]bool{}}
+// NewTips returns the tips of a shard with nothing that waits. timed: the shard has times.
+func NewTips(timed bool) Tips {
+	return Tips{waiting: changes{tips: map[format.Key]*format.Recorded{}}, absent: map[format.Key]bool{}, timed: timed}
 }
 
-// Restore sets the end that the tip store has on the disk.
-func (t *Tips) Restore(end format.Head) { t.synced = end }
+// Restore sets the end that the tip store has on the disk, and reads the times.
+func (t *Tips) Restore(end format.Head, store *tipstore.Store, shard int) error {
+	t.synced = end
+	if !t.timed {
+		return nil
+	}
+	return t.times.restore(store, shard)
+}
+
+// Untimed returns the groups up to the restored end whose times the tip store does not have: that
+// of an early build has none. The caller calls AddTimes with them, before Apply.
+func (t *Tips) Untimed() (missing format.Stretch, some bool) {
+	missing = format.Stretch{First: t.times.last + 1, Last: format.GroupOf(t.synced.Last)}
+	return missing, t.timed && missing.First <= missing.Last
+}
+
+// AddTimes adds the times of a group's events.
+func (t *Tips) AddTimes(g *format.Group) {
+	for _, r := range g.Frames {
+		t.times.add(g.Seq, r.Time.UnixMicro())
+	}
+}
+
+// Near returns the stretches up to a group, oldest first, that hold all applied events from a time
+// to another one, both included, in microseconds since 1970. The events' order does not matter.
+func (t *Tips) Near(through uint64, from, to int64) []format.Stretch {
+	return t.times.near(through, span{from, to})
+}
 
 // Apply takes the next event. Its bytes must not be those of its group (Recorded.Owned).
 func (t *Tips) Apply(r *format.Recorded) {
@@ -48,6 +77,9 @@ func (t *Tips) Apply(r *format.Recorded) {
 		t.bytes -= replaced.Size()
 	} else if key := deliverylog.Replaced(r); key != nil {
 		t.waiting.closed = append(t.waiting.closed, key)
+	}
+	if t.timed {
+		t.times.add(format.GroupOf(r.Seq), r.Time.UnixMicro())
 	}
 	light := r.Light()
 	t.waiting.tips[r.Key] = light
@@ -120,11 +152,12 @@ type Batch struct {
 // Take returns all that waits, of a shard that ends at head. If the last batch was not written,
 // Take returns that one again.
 func (t *Tips) Take(head format.Head) Batch {
-	if len(t.taken.tips) == 0 {
+	if len(t.taken.tips) == 0 && len(t.taken.times.rows) == 0 {
 		t.taken, t.waiting, t.bytes = t.waiting, changes{tips: map[format.Key]*format.Recorded{}}, 0
+		t.taken.times = t.times.take()
 		t.end = head
 	}
-	return Batch{t.taken, t.end, t.end.Seq != t.synced.Seq}
+	return Batch{t.taken, t.end, t.end.Seq != t.synced.Seq || len(t.taken.times.rows) > 0}
 }
 
 // Written notes that the tip store has a batch of Take on the disk.
@@ -150,6 +183,9 @@ func (b Batch) AddTo(write tipstore.Batch, shard int, row []byte) ([]byte, error
 		}
 	}
 	if err := deliverylog.WriteIndex(write, b.tips, b.closed); err != nil {
+		return row, err
+	}
+	if err := b.times.addTo(write, shard); err != nil {
 		return row, err
 	}
 	return row, write.Set(tiprow.EndKey(shard), tiprow.EncodeEnd(b.end))

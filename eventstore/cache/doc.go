@@ -12,7 +12,7 @@
 // # Place
 //
 //	application   commands/workflows
-//	log           engine, ordered, verify
+//	log           engine, verify
 //	streams       checkpointlog
 //	bytes       ► cache
 package cache

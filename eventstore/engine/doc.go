@@ -143,7 +143,8 @@
 //     a group follows the group before it, and an event its aggregate's.
 //   - Package ownership: which node of a cluster appends to a shard, and answers reads from memory.
 //     owner.go: that node; handover.go: the others. Package handover: their messages.
-//   - Package applied: the memory of a shard. recover.go, packages tipstore and tiprow: the tip
+//   - Package applied: the memory of a shard, and the times of its events, for readers of a window
+//     (shard.go: Near). recover.go, packages tipstore and tiprow: the tip
 //     store. load.go, continuity.go, groupread.go, subscribe.go: reading.
 //   - records.go, package deliverylog: the records of deliveries. Package checkpointlog: the
 //     checkpoints, which are records, too, and the order that they fix. Package ordered: all events

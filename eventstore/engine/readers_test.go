@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/domain"
 	"payledger/eventstore"
@@ -43,7 +44,7 @@ func TestReadersOfGroups(t *testing.T) {
 				from.do()
 				readFanout(t, l, s)
 				from.do()
-				readBefore(t, l, s)
+				readNear(t, l, s)
 				readNewest(t, l, s)
 			}
 			readChecks(t, l, s)
@@ -229,24 +230,29 @@ func TestReaderThatStandsStill(t *testing.T) {
 	}
 }
 
-// readBefore searches the address before every event's time: the events after it are all events
-// from then on, and no group more than needed.
-func readBefore(t *testing.T, l *rawLog, s *engine.Store) {
+// readNear reads the stretches near each event's time up to its group: the group is in them. There
+// are none near a time after all events.
+func readNear(t *testing.T, l *rawLog, s *engine.Store) {
 	for shard, h := range l.shards {
-		for i, r := range h.all {
-			after, err := s.Before(testContext(t), shard, r.Time)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if after >= r.Seq || i > 0 && format.GroupOf(after) < format.GroupOf(h.all[i-1].Seq) {
-				t.Errorf("before event %d at %d: %d", i+1, r.Seq, after)
-			}
+		for _, r := range h.all {
+			nearIts(t, s, r)
 		}
 		end := h.all[len(h.all)-1]
-		after, err := s.Before(testContext(t), shard, end.Time.Add(1))
-		if err != nil || format.GroupOf(after) != format.GroupOf(end.Seq) {
-			t.Errorf("past the end: %d, %v", after, err)
+		late := eventstore.Window{From: end.Time.Add(time.Hour)}
+		if near, err := s.Near(testContext(t), shard, format.GroupOf(end.Seq), late); err != nil || len(near) > 0 {
+			t.Errorf("past the end: %v, %v", near, err)
 		}
+	}
+}
+
+// nearIts checks that an event's group is the last one of those near the event's time, up to the
+// group.
+func nearIts(t *testing.T, s *engine.Store, r *eventstore.Recorded) {
+	t.Helper()
+	group := format.GroupOf(r.Seq)
+	near, err := s.Near(testContext(t), r.Shard, group, eventstore.Window{From: r.Time, To: r.Time})
+	if n := len(near); err != nil || n == 0 || near[n-1].Last != group {
+		t.Errorf("near the event in group %d of shard %d: %v, %v", group, r.Shard, near, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -38,7 +39,7 @@ type shard struct {
 	newest  atomic.Pointer[format.Link] // head, for the witness of another shard: it needs no lock
 	stopped error                       // the shard is damaged: it takes no appends
 
-	tips         applied.Tips   // of the groups up to head, until the tip store has them
+	tips         applied.Tips   // of the groups up to head, until the tip store has them; and their times
 	recentGroups applied.Groups // the newest groups up to head, for readers
 	beyond       beyond         // the groups beyond head
 	queue        queue          // who waits for the next group
@@ -58,7 +59,7 @@ type witness struct {
 
 func newShard(s *Store, n int) *shard {
 	h := &shard{
-		s: s, n: n, kind: streams.KindOf(n), grown: make(chan struct{}), tips: applied.NewTips(), beyond: newBeyond(),
+		s: s, n: n, kind: streams.KindOf(n), grown: make(chan struct{}), tips: applied.NewTips(streams.IsEvents(n)), beyond: newBeyond(),
 		exchange: exchange{handed: map[format.Hash]*entry{}, held: map[format.Hash]*entry{}},
 	}
 	h.newest.Store(&format.Link{})
@@ -279,81 +280,24 @@ func (s *Store) inShard(n int, err error, take func(*shard)) {
 	take(h)
 }
 
-// Before implements eventstore.Events. Events of a while in which a node's clock was further ahead
-// are above the address, too, unless more groups than the while has are between both.
-func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
-	h, last := s.newestIn(shard)
-	before, err := h.lastBefore(ctx, at, 0, last, last)
-	for step := uint64(1); err == nil && step < before; {
-		var g *format.Group
-		g, err = h.firstWithEvents(ctx, before-step, last)
-		switch {
-		case err != nil:
-		case !g.Frames[0].Time.Before(at):
-			before, err = h.lastBefore(ctx, at, 0, g.Seq-1, last)
-			step = 1
-		default:
-			step *= 2
-		}
+// Near implements eventstore.Events.
+func (s *Store) Near(ctx context.Context, shard int, through uint64, w eventstore.Window) ([]format.Stretch, error) {
+	h := s.shard[shard]
+	end, err := h.reach(ctx, through)
+	if err != nil {
+		return nil, err
 	}
-	return format.At(before, 0), err
-}
-
-// Through implements eventstore.Events. A while in which a node's clock was further ahead ends
-// nothing, unless fewer groups than it has follow it in the range.
-func (s *Store) Through(ctx context.Context, shard int, at time.Time) (uint64, error) {
-	h, last := s.newestIn(shard)
-	through, err := h.lastBefore(ctx, at, 0, last, last)
-	for step := uint64(1); err == nil && through < last; {
-		var g *format.Group
-		g, err = h.firstWithEvents(ctx, min(through+step, last), last)
-		switch {
-		case err != nil:
-		case g.Frames[0].Time.Before(at):
-			through, err = h.lastBefore(ctx, at, g.Seq, last, last)
-			step = 1
-		case through+step >= last:
-			return format.At(through, format.MaxFrames-1), nil
-		default:
-			step *= 2
-		}
+	if end < through {
+		return nil, fmt.Errorf("%w: shard %d ends at group %d, before group %d", fault.ErrUnhealthy, h.n, end, through)
 	}
-	return format.At(through, format.MaxFrames-1), err
-}
-
-// newestIn returns a shard and its newest group with events; 0: it has none.
-func (s *Store) newestIn(shard int) (h *shard, last uint64) {
-	end, _ := s.shard[shard].end()
-	return s.shard[shard], format.GroupOf(end.Last)
-}
-
-// lastBefore returns the last group up to through that begins before a time, and at least before,
-// as if the times of groups grew. The group at last has events.
-func (h *shard) lastBefore(ctx context.Context, at time.Time, before, through, last uint64) (uint64, error) {
-	for before < through {
-		middle := before + (through-before+1)/2
-		g, err := h.firstWithEvents(ctx, middle, last)
-		if err != nil {
-			return 0, err
-		}
-		if g.Seq <= through && g.Frames[0].Time.Before(at) {
-			before = g.Seq
-		} else {
-			through = middle - 1
-		}
+	from, to := int64(math.MinInt64), int64(math.MaxInt64)
+	if !w.From.IsZero() {
+		from = w.From.UnixMicro()
 	}
-	return before, nil
-}
-
-// firstWithEvents returns the first group with events from seq on; the one at last has some.
-func (h *shard) firstWithEvents(ctx context.Context, seq, last uint64) (*format.Group, error) {
-	for ; ; seq++ {
-		g, err := h.Group(ctx, seq)
-		if err != nil || len(g.Frames) > 0 {
-			return g, err
-		}
-		if seq >= last {
-			return nil, fmt.Errorf("%w: %s has no event at %d", fault.ErrUnhealthy, h.name(), seq)
-		}
+	if !w.To.IsZero() {
+		to = w.To.UnixMicro()
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.tips.Near(through, from, to), nil
 }

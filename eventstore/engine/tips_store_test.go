@@ -22,6 +22,9 @@ import (
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/streams"
+	"payledger/eventstore/tiprow"
+	"payledger/eventstore/tipstore"
+	"payledger/eventstore/tipstore/tipfiles"
 )
 
 // stopped makes a log of two shards in dir, or goes on with it, and closes it in order.
@@ -80,6 +83,7 @@ func TestTipStoreAtStart(t *testing.T) {
 		{"its tables are cut", func(t *testing.T, dir string) { eachTable(t, dir, func(b []byte) []byte { return b[:len(b)/2] }) }, false},
 		{"its tables are gone", func(t *testing.T, dir string) { eachTable(t, dir, nil) }, false},
 		{"its tables are zeroed", func(t *testing.T, dir string) { eachTable(t, dir, func(b []byte) []byte { clear(b); return b }) }, false},
+		{"of an early build, without times", func(t *testing.T, dir string) { dropTimes(t, dir) }, false},
 		{"called damaged", func(t *testing.T, dir string) { makeFile(t, filepath.Join(tipsOf(dir), "DAMAGED")) }, false},
 		{"of a later moment", func(t *testing.T, dir string) {
 			replace(t, filepath.Join(before, "jetstream"), filepath.Join(dir, "jetstream"))
@@ -108,6 +112,7 @@ func TestTipStoreAtStart(t *testing.T) {
 				if err != nil || loaded.State.Sum != 11 || loaded.Recorded.Hash != tips[i].Recorded.Hash {
 					t.Errorf("%+v, %v", loaded, err)
 				}
+				nearIts(t, s, tips[i].Recorded)
 				if tip := mustAdd(t, s, key, added{N: 100}); tip.Recorded.Revision != 3 || tip.State.Sum != 111 {
 					t.Errorf("%+v", tip)
 				}
@@ -280,6 +285,25 @@ func TestEarlierFormatIsRefused(t *testing.T) {
 }
 
 func tipsOf(dir string) string { return filepath.Join(dir, "tips") }
+
+// dropTimes deletes the times of events from a tip store.
+func dropTimes(t *testing.T, dir string) {
+	t.Helper()
+	store, err := tipfiles.Open(tipstore.Options{Dir: tipsOf(dir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, dropped := store.NewBatch(), 0
+	for shard := range 2 {
+		err = errors.Join(err, store.Each(tiprow.TimesOf(shard), func(key, _ []byte) error {
+			dropped++
+			return batch.Delete(slices.Clone(key))
+		}))
+	}
+	if err := errors.Join(err, batch.Commit(), store.Flush(), store.Close()); err != nil || dropped == 0 {
+		t.Fatal(dropped, err)
+	}
+}
 
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()

@@ -14,8 +14,11 @@
 //   - There is no index from positions to addresses. A checkpoint has the number of events that it
 //     covers, in all and in each shard. A binary search over the checkpoints, and over the groups
 //     of one checkpoint, finds a position with some 40 reads.
-//   - There is no index from times to positions either: a binary search over the checkpoints finds
-//     the ends of a window by the times of single events. A reader of many pages searches once.
+//   - A reader of a window of time reads the checkpoints with a group that may have an event of the
+//     window (Store.Near), and passes over the others by the same binary search. Times are of the
+//     nodes' clocks, and rise only roughly: no search by the times of single events is right, and
+//     the end of a window is not remembered, because an event of the window may still come behind
+//     it.
 //   - Every event is checked against the counts of its checkpoint: a missing or surplus event is
 //     ErrUnhealthy, and no gap.
 //   - Readers share a cache of checkpoints. At the end of the log all readers read the same new
@@ -30,5 +33,5 @@
 //	log         ► ordered
 //	log           eventstore
 //	streams       checkpointlog, jetapi
-//	bytes         cache, checkpoint, format
+//	bytes         checkpoint, format
 package ordered

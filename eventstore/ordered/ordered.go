@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"payledger/eventstore"
-	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/jetapi"
@@ -30,7 +29,6 @@ type Log struct {
 	store Store
 	last  func(context.Context) (checkpoint.Checkpoint, error) // the newest durable checkpoint
 	await func(ctx context.Context, after uint64) error        // a checkpoint with a number above after
-	edges *cache.Cache[edge, uint64]                           // of windows
 }
 
 // New returns the log of a store.
@@ -39,7 +37,6 @@ func New(store Store) *Log {
 		store: store,
 		last:  func(ctx context.Context) (checkpoint.Checkpoint, error) { return store.Checkpoints().Last(ctx) },
 		await: func(ctx context.Context, after uint64) error { return store.Checkpoints().Await(ctx, after) },
-		edges: cache.New[edge](edgesKept, func(uint64) int { return 1 }, nil),
 	}
 }
 
@@ -52,15 +49,15 @@ func (l *Log) Size(ctx context.Context) (uint64, error) {
 	return newest.Size, err
 }
 
-// Read calls handle with the events after a position, up to the newest position. It returns the
-// last position that handle was called with, or after. It does not wait for events. An error of
-// handle ends the reading. A position above the newest one is ErrBeyond.
+// Read calls handle with the events after a position, up to the newest position, which it returns.
+// It does not wait for events. An error of handle ends the reading: then Read returns the position
+// of the last event that handle took, or after. A position above the newest one is ErrBeyond.
 func (l *Log) Read(ctx context.Context, after uint64, handle func(Event) error) (uint64, error) {
 	newest, err := l.newest(ctx, after)
 	if err != nil {
 		return after, err
 	}
-	return l.readTo(ctx, after, newest, handle)
+	return l.readTo(ctx, after, newest, nil, handle)
 }
 
 // Follow is Read that waits for further events at the end of the log, until ctx ends or handle
@@ -71,7 +68,7 @@ func (l *Log) Follow(ctx context.Context, after uint64, handle func(Event) error
 		if err != nil {
 			return err
 		}
-		if after, err = l.readTo(ctx, after, newest, handle); err != nil {
+		if after, err = l.readTo(ctx, after, newest, nil, handle); err != nil {
 			return err
 		}
 		if err := l.await(ctx, newest.Number); err != nil {
@@ -93,8 +90,9 @@ func (l *Log) Await(ctx context.Context, after uint64) error {
 	}
 }
 
-// readTo is Read up to the end of a checkpoint.
-func (l *Log) readTo(ctx context.Context, after uint64, newest checkpoint.Checkpoint, handle func(Event) error) (uint64, error) {
+// readTo is Read up to the end of a checkpoint. It passes over checkpoints without a group of the
+// parts.
+func (l *Log) readTo(ctx context.Context, after uint64, newest checkpoint.Checkpoint, p parts, handle func(Event) error) (uint64, error) {
 	if after == newest.Size {
 		return after, nil
 	}
@@ -108,13 +106,19 @@ func (l *Log) readTo(ctx context.Context, after uint64, newest checkpoint.Checkp
 		if err != nil {
 			return after, err
 		}
+		if !p.between(before, next) {
+			if before, err = l.pass(ctx, before, newest, p); err != nil {
+				return after, err
+			}
+			continue
+		}
 		r := &reading{Log: l, before: before, covers: next, position: before.Size, after: after, handle: handle}
 		if err := r.run(ctx); err != nil {
 			return r.after, err
 		}
 		after, before = r.after, next
 	}
-	return after, nil
+	return newest.Size, nil
 }
 
 // Reach returns nil if the newest checkpoint covers a position, and ErrBeyond if no event has it.

@@ -3,6 +3,7 @@
 //	"t" aggregate 0 account 0 id              a tip: address, number and frame of the aggregate's newest event
 //	"h" aggregate 0 account 0 id 0 revision   a part moved out of the aggregate's state by a revision
 //	"a" shard                                 the applied end of a shard
+//	"m" shard number                          the times of the events in a stretch of a shard's groups
 //	"w" stream                                the newest acknowledged sequence of a segment of SECRETS (package secretlog)
 //	"c"                                       the place of the scrub
 //	"e"                                       the edge of the newest checkpoint (package checkpointlog)

@@ -14,6 +14,7 @@ const (
 	tip     = 't'
 	left    = 'h'
 	applied = 'a'
+	times   = 'm'
 )
 
 // Scrub and LogID are the keys of the place of the scrub and of the log's id.

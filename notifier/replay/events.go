@@ -19,8 +19,8 @@ type relevantEvent struct {
 }
 
 // eachEvent calls do for the relevant events of a replay, on each shard from after At up to End:
-// all later events are clearly after To, or after the call. Each shard's events are in order, and
-// the shards are merged by the events' times. So a payment's events are always in order.
+// all other events are not in the time, or came after the call. Each shard's events are in order,
+// and the shards are merged by the events' times. So a payment's events are always in order.
 func (r *Replayer) eachEvent(ctx context.Context, p *record, do func(relevantEvent) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var readers sync.WaitGroup

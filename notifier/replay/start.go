@@ -10,6 +10,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 	"payledger/notifier/message"
 	"payledger/projections/deliveries"
 )
@@ -82,60 +83,37 @@ func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (r
 	if err != nil {
 		return record{}, deliveries.Unreadable(err)
 	}
-	at, err := r.before(ctx, q.From, end)
+	found, err := r.between(ctx, eventstore.Window{From: q.From, To: q.To}, end)
 	if err != nil {
 		return record{}, deliveries.Unreadable(err)
-	}
-	if end, err = r.through(ctx, q.To, end); err != nil {
-		return record{}, deliveries.Unreadable(err)
-	}
-	for shard := range at {
-		at[shard] = min(at[shard], end[shard])
 	}
 	owner, _ := r.Ownership.Holder() // if this id is gone, another node runs the replay
 	return record{
 		Schema: schema, ID: id, Account: q.Account, Endpoint: q.Endpoint, From: q.From, To: q.To,
 		Kinds: kindsOf(q.EventTypes, endpoint), OnlyFailed: q.OnlyFailed, CreatedAt: r.Now().UTC().Truncate(time.Microsecond),
-		Runner: r.process, Owner: owner, State: deliveries.ReplayRunning, End: end, At: at,
+		Runner: r.process, Owner: owner, State: deliveries.ReplayRunning, End: found.through, At: found.after,
 	}, nil
 }
 
-// slack is far longer than the clocks of nodes differ. The times of a shard's events may go back by
-// that much.
-const slack = 10 * time.Minute
-
-// before returns for each shard an address below all events from a time on, at most end.
-func (r *Replayer) before(ctx context.Context, from time.Time, end []uint64) ([]uint64, error) {
-	at := make([]uint64, len(end))
-	if from.IsZero() {
-		return at, nil
-	}
-	for shard := range at {
-		first, err := r.Store.Before(ctx, shard, from.Add(-slack))
+// between returns for each shard the addresses between which all events of a time up to an end are;
+// the end twice if there are none.
+func (r *Replayer) between(ctx context.Context, w eventstore.Window, end []uint64) (part, error) {
+	found := part{after: slices.Clone(end), through: slices.Clone(end)}
+	for shard := range end {
+		near, err := r.Store.Near(ctx, shard, format.GroupOf(end[shard]), w)
 		if err != nil {
-			return nil, err
+			return found, err
 		}
-		at[shard] = min(first, end[shard])
+		if len(near) > 0 {
+			found.after[shard] = min(near[0].Before(), end[shard])
+			found.through[shard] = min(near[len(near)-1].Through(), end[shard])
+		}
 	}
-	return at, nil
+	return found, nil
 }
 
-// through returns for each shard an address with all events up to a time at or below it, at most
-// end.
-func (r *Replayer) through(ctx context.Context, to time.Time, end []uint64) ([]uint64, error) {
-	if to.IsZero() {
-		return end, nil
-	}
-	last := make([]uint64, len(end))
-	for shard := range last {
-		through, err := r.Store.Through(ctx, shard, to.Add(slack))
-		if err != nil {
-			return nil, err
-		}
-		last[shard] = min(through, end[shard])
-	}
-	return last, nil
-}
+// part is a part of each shard, by addresses.
+type part struct{ after, through []uint64 }
 
 func kindsOf(asked []string, endpoint account.Endpoint) []webhook.Kind {
 	if len(asked) == 0 {

@@ -14,10 +14,10 @@ import (
 
 // Filter selects events. The zero value selects all events of the log.
 type Filter struct {
-	Account domain.AccountID // "" selects every account
-	Types   []string         // none selects all
-	Payment domain.PaymentID // "" selects every aggregate; else only events of this payment of Account, which must be set
-	Times   ordered.Window   // of the events; the zero value selects all
+	Account domain.AccountID  // "" selects every account
+	Types   []string          // none selects all
+	Payment domain.PaymentID  // "" selects every aggregate; else only events of this payment of Account, which must be set
+	Times   eventstore.Window // of the events; the zero value selects all
 }
 
 func (f Filter) holds(e ordered.Event) bool {

@@ -64,7 +64,8 @@ type rig struct {
 	config engine.Config // of stores
 	sim    *adapter.Adapter
 	by     commands.Caller
-	well   *node // it takes no runs, and owns all shards
+	well   *node         // it takes no runs, and owns all shards
+	ahead  time.Duration // of the clock of live
 
 	url      string // of the receiver
 	mu       sync.Mutex

@@ -14,6 +14,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/cache"
 	"payledger/eventstore/commands/causes"
+	"payledger/eventstore/format"
 	"payledger/eventstore/workers"
 )
 
@@ -139,14 +140,13 @@ func (t *trial) read(ctx context.Context, shard int) error {
 	if err != nil || last == 0 {
 		return err
 	}
-	after := uint64(0)
-	if t.From != nil {
-		if after, err = t.engine.Store.Before(ctx, shard, t.From.Add(-slack)); err != nil || after >= last {
-			return err
-		}
+	near, err := t.engine.Store.Near(ctx, shard, format.GroupOf(last), t.window())
+	if err != nil || len(near) == 0 {
+		return err
 	}
-	err = t.engine.Store.Subscribe(ctx, shard, after, func(r *eventstore.Recorded) error {
-		if t.To != nil && r.Time.After(t.To.Add(slack)) {
+	end := min(last, near[len(near)-1].Through()) // not by the time: a clock may have been ahead for a while
+	err = t.engine.Store.Subscribe(ctx, shard, near[0].Before(), func(r *eventstore.Recorded) error {
+		if r.Seq > end {
 			return errEnd
 		}
 		t.report.count(&t.report.Read)
@@ -155,7 +155,7 @@ func (t *trial) read(ctx context.Context, shard int) error {
 				return err
 			}
 		}
-		if r.Seq >= last {
+		if r.Seq == end {
 			return errEnd
 		}
 		return nil
@@ -166,14 +166,21 @@ func (t *trial) read(ctx context.Context, shard int) error {
 	return err
 }
 
-// slack is the largest difference between nodes' clocks. The times of a shard's events may go back
-// by that much.
-const slack = time.Minute
+// window returns the simulated range.
+func (s Simulation) window() (w eventstore.Window) {
+	if s.From != nil {
+		w.From = *s.From
+	}
+	if s.To != nil {
+		w.To = *s.To
+	}
+	return w
+}
 
 // event evaluates the workflow on one event of the account. It makes the cheapest checks first.
 func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 	defer t.before.Put(r.Key, r)
-	if t.From != nil && r.Time.Before(*t.From) || t.To != nil && r.Time.After(*t.To) {
+	if !t.window().Holds(r.Time) {
 		return nil
 	}
 	t.report.count(&t.report.Events)

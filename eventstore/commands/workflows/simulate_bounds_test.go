@@ -29,6 +29,29 @@ func TestSimulationEndsEarly(t *testing.T) {
 	}
 }
 
+// TestSimulationOverAWrongClock: a node's clock was a day ahead for a while. The events after the
+// while are read, and a range of that day has the events of the while.
+func TestSimulationOverAWrongClock(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const day = 24 * time.Hour
+	for i, ahead := range []time.Duration{0, day, 0, 2 * day, 0} {
+		r.ahead = ahead
+		for payment := range 8 {
+			r.live(8*i + payment)
+		}
+	}
+	n := r.start(nodeConfig{})
+	d := defined(workflow.OnPaymentStatus, "AUTHORIZED", `true`, workflow.Action{Type: workflow.Cancel})
+	for days, want := range []int{24, 8, 8, 0} {
+		from := time.Now().Add(time.Duration(days)*day - time.Hour)
+		to := from.Add(2 * time.Hour)
+		if got := n.simulate(t, d, &from, &to); got.Met != want {
+			t.Errorf("day %d: %d payments, want %d", days, got.Met, want)
+		}
+	}
+}
+
 // TestSimulationsAtOnce: an account has one simulation at a time; a second is refused, and let in
 // afterwards (D20).
 func TestSimulationsAtOnce(t *testing.T) {

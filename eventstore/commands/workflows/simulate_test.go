@@ -49,6 +49,7 @@ func (r *rig) live(i int) {
 			r.t.Error(err)
 			return
 		}
+		meta.At = meta.At.Add(r.ahead)
 		by := func(s payment.State) (payment.Event, error) {
 			return decide(s, payment.Request{At: meta.At, EventID: meta.EventID})
 		}
