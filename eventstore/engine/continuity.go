@@ -81,14 +81,14 @@ func (h *shard) fits(d *entry) error {
 		}
 	}
 	tip = h.kept(tip)
-	revision, address, _ := tip.End()
+	newest := tip.OrNone()
 	if d.r.PrevSeq > 0 && format.GroupOf(d.r.PrevSeq) <= h.segments.floor.Seq {
 		return fault.ErrConflict // with a record that was dropped: no node can append it any more
 	}
-	if d.origin != nil && d.r.Revision > revision+1 {
+	if d.origin != nil && d.r.Revision > newest.Revision+1 {
 		return errElsewhere
 	}
-	if d.r.Revision != revision+1 || d.r.PrevSeq != address {
+	if d.r.Revision != newest.Revision+1 || d.r.PrevSeq != newest.Seq {
 		return fault.ErrConflict
 	}
 	if d.origin == nil {
@@ -99,13 +99,13 @@ func (h *shard) fits(d *entry) error {
 
 // continues checks that r is the event after tip: its revision, its place and its hash.
 func continues(r, tip *format.Recorded) error {
-	revision, address, previous := tip.End()
+	tip = tip.OrNone()
 	switch {
-	case r.Revision != revision+1:
-		return fmt.Errorf("%s: revision %d at %d.%d follows revision %d", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq), revision)
-	case r.PrevSeq != address:
+	case r.Revision != tip.Revision+1:
+		return fmt.Errorf("%s: revision %d at %d.%d follows revision %d", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq), tip.Revision)
+	case r.PrevSeq != tip.Seq:
 		return fmt.Errorf("%s: revision %d at %d.%d names another place for the event before", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
-	case r.Link(previous) != r.Hash:
+	case r.Link(tip.Hash) != r.Hash:
 		return fmt.Errorf("%s: revision %d at %d.%d has a wrong hash", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
 	}
 	return nil

@@ -179,22 +179,19 @@ func draftOn(a *format.Core, key format.Key, shard int, on tip, meta eventstore.
 		CommandID: meta.CommandID, CorrelationID: format.CleanLine(meta.CorrelationID), Actor: format.CleanLine(meta.Actor),
 		Time: meta.At.UTC().Truncate(time.Microsecond), // as a reader of the log gets it
 	}
-	revision, address, previous := on.Recorded.End()
-	r.Revision, r.PrevSeq = revision+1, address
-	if newest := on.Recorded; newest != nil {
-		if newest.Schema > a.Schema {
-			return nil, fmt.Errorf("%w: %s", format.ErrNewerSchema, key)
-		}
-		r.Schema = newest.Schema
+	newest := on.Recorded.OrNone()
+	if newest.Schema > a.Schema {
+		return nil, fmt.Errorf("%w: %s", format.ErrNewerSchema, key)
 	}
+	r.Revision, r.PrevSeq = newest.Revision+1, newest.Seq
 	var err error
-	if r.Schema, err = a.WriteSchema(event, r.Schema, readable); err != nil {
+	if r.Schema, err = a.WriteSchema(event, newest.Schema, readable); err != nil {
 		return nil, err
 	}
 	if !a.Whole(on.State) {
 		return nil, fmt.Errorf("eventstore: %s was decided on without the parts moved out of its state", key)
 	}
-	return r, a.Complete(format.CleanLine(meta.Origin), r, previous, event, a.Evolve(on.State, event))
+	return r, a.Complete(format.CleanLine(meta.Origin), r, newest.Hash, event, a.Evolve(on.State, event))
 }
 
 func storeError(err error) error {

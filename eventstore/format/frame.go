@@ -85,21 +85,23 @@ func (r *Recorded) Link(previous Hash) Hash {
 	return sha256.Sum256(b.Bytes())
 }
 
-// End returns the revision, the address and the hash of the newest event of an aggregate; zeroes for
-// nil: the aggregate has none.
-func (r *Recorded) End() (revision, address uint64, hash Hash) {
+var noEvent Recorded
+
+// OrNone returns r; for nil, which is no event, one without revision, address and hash. It must not
+// be changed.
+func (r *Recorded) OrNone() *Recorded {
 	if r == nil {
-		return 0, 0, Hash{}
+		return &noEvent
 	}
-	return r.Revision, r.Seq, r.Hash
+	return r
 }
 
 // Follow makes r, whose other parts are set, the event after the newest one of its aggregate; nil:
 // the first.
 func (r *Recorded) Follow(newest *Recorded) {
-	revision, address, previous := newest.End()
-	r.Revision, r.PrevSeq = revision+1, address
-	r.Hash = r.Link(previous)
+	newest = newest.OrNone()
+	r.Revision, r.PrevSeq = newest.Revision+1, newest.Seq
+	r.Hash = r.Link(newest.Hash)
 }
 
 // PlaceAs sets the place of the event to the place at which o, the same event, was read.
