@@ -7,6 +7,7 @@ import (
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
+	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
@@ -97,11 +98,11 @@ func (in *inspection) follows(name string, next uint64) (uint64, error) {
 }
 
 // readSide verifies a segment of SECRETS, and compares it with its index. If the server will
-// trust the index.db of a segment and read no block, readSide reads only the newest block; the
-// scrub reads the other blocks.
-func (in *inspection) readSide(name, folder string, options blocks.Options) (blocks.Report, error) {
+// trust the index.db of a segment and read no block, readSide reads only the newest block, unless
+// whole is set; the scrub reads the other blocks.
+func (in *inspection) readSide(name, folder string, options blocks.Options, whole bool) (blocks.Report, error) {
 	var index blocks.Index
-	part := !in.whole
+	part, newest := !whole, int64(0)
 	if part {
 		var files []blocks.File
 		files, index, part = blocks.Trusted(folder, name)
@@ -118,10 +119,20 @@ func (in *inspection) readSide(name, folder string, options blocks.Options) (blo
 			check = nil // Open rebuilds the tip store
 		}
 	}
+	options.Handle = func(m stored.Message) error {
+		if newest = max(newest, m.Time); check == nil {
+			return nil
+		}
+		return check.See(m)
+	}
 	if check != nil {
-		check.Part, options.Handle = part, check.See
+		check.Part = part
 	}
 	report, err := blocks.Verify(in.dir, streams.Account, name, options)
+	if part && err == nil && readsAtStart(newest) {
+		options.From = blocks.Place{}
+		return in.readSide(name, folder, options, true)
+	}
 	if part { // the newest block may hold only marks of deleted messages
 		report.Last = max(report.Last, index.Last)
 	}

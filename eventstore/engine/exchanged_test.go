@@ -396,6 +396,17 @@ func exchangeRecord(t *testing.T, data, key []byte) {
 	if _, err := format.ParseGroup(group); err != nil {
 		t.Fatal(err)
 	}
+	sealRecord(t, data, key)
+}
+
+// sealRecord sets the checksum of a record of a block file.
+func sealRecord(t *testing.T, data, key []byte) {
+	t.Helper()
+	end, subject := len(data)-8, int(binary.LittleEndian.Uint16(data[20:]))
+	body := 22 + subject
+	if data[3]&0x80 != 0 {
+		body += 4
+	}
 	sum, err := highwayhash.New64(key)
 	if err != nil {
 		t.Fatal(err)

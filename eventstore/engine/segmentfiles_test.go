@@ -1,11 +1,15 @@
 package engine_test
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
@@ -77,20 +81,54 @@ func TestIndexOlderThanTheBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, stop = openSegments(t, dir, 9<<20)
+	files := fillSegment(t, dir)
+	if err := os.WriteFile(index, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flip(t, files[first], 4<<20)
+	refusesToStart(t, dir)
+}
+
+// fillSegment fills the first segment of a log, so that it has two blocks, and closes it. It returns
+// its files.
+func fillSegment(t *testing.T, dir string) []string {
+	t.Helper()
+	s, stop := openSegments(t, dir, 9<<20)
 	for len(s.Segments(0)) < 2 {
 		mustAdd(t, s, newKey(), added{Who: noise(1 << 20)})
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(index, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	files := blocksOf(t, dir, 1)
-	if len(files) < 2 {
+	if len(files) != 2 {
 		t.Fatal(files)
 	}
+	return files
+}
+
+// TestStartBeforeTheNewestMessage: the clock of the machine is behind the newest messages of a
+// closed segment. The server then reads messages at its start, in the worst case all of them. So a
+// start reads all blocks before, and is refused if one is damaged.
+func TestStartBeforeTheNewestMessage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	files := fillSegment(t, dir)
+	edit(t, files[last], func(b []byte) []byte { // not its last message, whose checksum the index names
+		binary.LittleEndian.PutUint64(b[12:], uint64(time.Now().Add(time.Hour).UnixNano()))
+		key := sha256.Sum256([]byte(engine.SegmentName(0, 1) + "-" + strings.TrimSuffix(filepath.Base(files[last]), ".blk")))
+		sealRecord(t, b[:ends(b)[0]], key[:])
+		return b
+	})
 	flip(t, files[first], 4<<20)
 	refusesToStart(t, dir)
+}
+
+// ends returns where the records of a block end.
+func ends(b []byte) (all []int) {
+	for at := 0; at < len(b); {
+		at += int(binary.LittleEndian.Uint32(b[at:]) &^ (1 << 31))
+		all = append(all, at)
+	}
+	return all
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -22,14 +21,10 @@ import (
 
 const minPayload = 4 << 20 // the least max_payload of a server: an outcome must always fit
 
-// minDuplicates is the shortest window of duplicates that the server accepts, and reads at each
-// start. The store does not use it.
-const minDuplicates = 100 * time.Millisecond
-
 func (s *Store) streamConfig(name, subject string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: s.replicas, Placement: s.api.Placement,
-		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxAge: 0, Duplicates: minDuplicates,
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxAge: 0, Duplicates: streams.Duplicates,
 		DenyDelete: true, DenyPurge: true, AllowDirect: true, Compression: jetstream.NoCompression,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"payledger/eventstore/format"
 )
@@ -22,6 +23,10 @@ const (
 	MetadataLog    = "payledger-log"
 	MetadataFormat = "payledger-format"
 )
+
+// Duplicates is the shortest window of duplicates that the server accepts. The store does not use
+// it. A server that starts reads the messages of that time before its clock.
+const Duplicates = 100 * time.Millisecond
 
 // Format is the format of the logs that this build writes and reads.
 const Format = "4"
