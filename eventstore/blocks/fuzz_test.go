@@ -142,7 +142,7 @@ func FuzzOutline(f *testing.F) {
 	f.Add(append(long, next[:len(next)-1]...))
 	f.Add(long[:chunk+chunk/2])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		o, err := outline(newWindow(bytes.NewReader(b), int64(len(b)), nil), "1.blk")
+		o, err := outline(newWindow(bytes.NewReader(b), int64(len(b)), nil), "1.blk", "FUZZ")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestOutline(t *testing.T) {
 	}
 	of := func(b []byte) Outline {
 		t.Helper()
-		o, err := outline(newWindow(bytes.NewReader(b), int64(len(b)), nil), "1.blk")
+		o, err := outline(newWindow(bytes.NewReader(b), int64(len(b)), nil), "1.blk", "S")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,6 +184,13 @@ func TestOutline(t *testing.T) {
 				t.Errorf("record %d, bit %d: %+v", i+1, bit, o)
 			}
 			whole[place+bit/8] ^= 1 << (bit % 8)
+		}
+		for short := 1; short < headLen; short *= 4 { // its end looks like the beginning of the next record
+			cut := bytes.Clone(whole[:place+len(whole)/20])
+			binary.LittleEndian.PutUint32(cut[place:], uint32(len(whole)/20-short))
+			if o := of(cut); o.Wrong == "" || o.Last != uint64(i) {
+				t.Errorf("record %d, %d bytes short: %+v", i+1, short, o)
+			}
 		}
 		if o := of(whole[:place+30<<10]); !o.Torn || o.Last != uint64(i) {
 			t.Errorf("cut in record %d: %+v", i+1, o)

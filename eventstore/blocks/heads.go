@@ -1,6 +1,9 @@
 package blocks
 
-import "fmt"
+import (
+	"fmt"
+	"path/filepath"
+)
 
 // Outline is what the lengths and sequences of a block's records say, without their checksums.
 type Outline struct {
@@ -15,25 +18,26 @@ type Outline struct {
 // OutlineOf reads a block of a stream without deletes as a running server does, which takes lengths
 // and sequences without checksums: after a sequence that is too high the server enters each
 // sequence before it as deleted, until it has no memory left, and at an impossible length it cuts
-// the file off (filestore.go, indexCacheBuf and loadMsgsWithLock).
-func OutlineOf(path string) (o Outline, err error) {
+// the file off (filestore.go, indexCacheBuf and loadMsgsWithLock). Beside an error the Outline has
+// the records before it.
+func OutlineOf(path, stream string) (o Outline, err error) {
 	f, size, err := open(path, false)
 	if err != nil {
 		return o, err
 	}
 	defer f.Close() // it was only read
-	return outline(newWindow(f, size, nil), path)
+	return outline(newWindow(f, size, nil), path, stream)
 }
 
-func outline(w *window, path string) (o Outline, err error) {
+func outline(w *window, path, stream string) (o Outline, err error) {
+	last := int64(0) // where the message Last is
 	for at := int64(0); at < w.size; {
 		b, err := w.get(at, headLen)
 		if err != nil {
 			return o, fmt.Errorf("blocks: %s: %w", path, err)
 		}
 		if len(b) < headLen {
-			o.Torn = true
-			return o, nil
+			return tornAfter(o, last, w, path, stream)
 		}
 		h := readHead(b)
 		switch {
@@ -41,18 +45,35 @@ func outline(w *window, path string) (o Outline, err error) {
 			o.Wrong = fmt.Sprintf("%s, offset %d: %s", path, at, h.suspicious)
 			return o, nil
 		case at+int64(h.length) > w.size:
-			o.Torn = true
-			return o, nil
+			return tornAfter(o, last, w, path, stream)
 		case h.tombstone: // the server passes over it
 		case o.Last != 0 && h.seq != o.Last+1:
 			o.Wrong = fmt.Sprintf("%s, offset %d: sequence %d comes after %d", path, at, h.seq, o.Last)
 			return o, nil
 		case o.Last == 0:
-			o.First, o.Last = h.seq, h.seq
+			o.First, o.Last, last = h.seq, h.seq, at
 		default:
-			o.Last = h.seq
+			o.Last, last = h.seq, at
 		}
 		at += int64(h.length)
+	}
+	return o, nil
+}
+
+// tornAfter returns the outline of a file that ends within the record after Last. It checks the
+// message Last: if its length is too short, its end looks like a record that is cut off.
+func tornAfter(o Outline, last int64, w *window, path, stream string) (Outline, error) {
+	if o.Torn = true; o.Last == 0 {
+		return o, nil
+	}
+	n, _ := number(filepath.Base(path))
+	_, bad, err := newReader(newWindow(w.src, w.size, nil), stream, n, &Options{}).at(last)
+	if err != nil || bad == nil {
+		return o, err
+	}
+	o.Wrong = fmt.Sprintf("%s, offset %d: %s", path, last, bad.reason)
+	if o.Last--; o.Last < o.First {
+		o.First, o.Last = 0, 0
 	}
 	return o, nil
 }

@@ -150,9 +150,9 @@
 //     checkpoints, which are records, too, and the order that they fix. Package ordered: all events
 //     in this order. Package secretlog: the stream SECRETS.
 //   - Package embedded: the server in this process. Packages archive and folder: checks and repairs
-//     of its folder before it starts. scrub.go: checks while it runs; segment.go: mayRead, a check
-//     of a block before the server reads it. watch.go: health. Package blocks: the server's files.
-//     Package disk: a full disk. Package nodes: the nodes that serve a log.
+//     of its folder before it starts. scrub.go: checks while it runs. watch.go: health; mayRead, a
+//     check of a block before the server reads it. Package blocks: the server's files. Package
+//     disk: a full disk. Package nodes: the nodes that serve a log.
 //
 // Few packages may import this one (house, TestEngine): each of them compiles again with every
 // change here. All others use eventstore.Store.

@@ -16,6 +16,7 @@ import (
 	"payledger/eventstore/applied"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
@@ -207,6 +208,32 @@ func (s *Store) ForgetGroups() {
 	for range 2 { // each is larger than a generation
 		s.groups.Put(groupPlace{shard: -1}, cachedGroup{Group: &format.Group{Size: 1 << 50}})
 	}
+}
+
+// Silence makes the next group of each shard the first one after a silence, and the looks at the
+// blocks too old.
+func (s *Store) Silence() {
+	for _, h := range s.all() {
+		h.mu.Lock()
+		h.beyond.stored = time.Time{}
+		h.mu.Unlock()
+	}
+	s.guard = folder.NewGuard(s.disk.Dir, streams.Account, s.api.Patience(), time.Now)
+}
+
+// CloseSegment closes the open segment of a shard, and returns the first sequence of the next one.
+func (s *Store) CloseSegment(ctx context.Context, at int) (first uint64, err error) {
+	h := s.shard[at]
+	h.mu.Lock()
+	number := h.segments.open().number
+	h.segments.closeAt = number
+	h.sendNext()
+	h.mu.Unlock()
+	err = s.waitFor(ctx, at, func(h *shard) bool {
+		first = h.segments.open().first
+		return h.segments.open().number > number
+	})
+	return first, err
 }
 
 // CachedSize is the room that a group takes in the cache.

@@ -121,33 +121,12 @@ func (h *shard) reader() int {
 	return min(h.n, h.s.shards)
 }
 
-// mayRead returns the damage of blocks with which an embedded server must not read groups.
-func (h *shard) mayRead(ctx context.Context, seg segment, from, through uint64) error {
-	if h.s.guard == nil {
-		return nil
-	}
-	h.mu.Lock()
-	stored := h.head.Seq
-	if now, ok := h.segments.numbered(seg.number); ok && now.last > 0 { // it may have been closed since seg was found
-		stored = min(stored, now.last)
-	}
-	h.mu.Unlock()
-	damage, err := h.s.guard.Check(ctx, folder.Span{Stream: seg.name(h.n), First: seg.first, From: from, Through: through, Stored: stored})
-	switch {
-	case err != nil || damage.Reason == "":
-		return err
-	case h.dropped(from):
-		return fault.ErrDropped
-	}
-	return h.markDamaged(damage.Seq, errors.New(damage.Reason))
-}
-
 func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, error) {
 	seg, ok := h.segmentOf(seq)
 	if !ok {
 		return nil, fault.ErrNotFound
 	}
-	if err := h.mayRead(ctx, seg, seq, seq); err != nil {
+	if err := h.mayRead(ctx, seg, folder.Span{From: seq, Through: seq}); err != nil {
 		return nil, err
 	}
 	m, err := h.s.api.Direct(ctx, h.reader(), seg.name(h.n), seq)
@@ -173,7 +152,7 @@ func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, e
 	if !ok {
 		return nil, fault.ErrNotFound
 	}
-	if err := h.mayRead(ctx, seg, seq, seq); err != nil {
+	if err := h.mayRead(ctx, seg, folder.Span{From: seq, Through: seq}); err != nil {
 		return nil, err
 	}
 	m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{Seq: seq})
@@ -199,7 +178,7 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 		}
 		return []*format.Group{g}, nil
 	}
-	if err := h.mayRead(ctx, seg, seq, seq+n-1); err != nil {
+	if err := h.mayRead(ctx, seg, folder.Span{From: seq, Through: seq + n - 1, On: true}); err != nil {
 		return nil, err
 	}
 	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(found uint64, m *nats.Msg) (bool, error) {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
 )
 
 // openSegments opens a log of one shard, whose segments are closed from a size on.
@@ -131,4 +134,89 @@ func ends(b []byte) (all []int) {
 		all = append(all, at)
 	}
 	return all
+}
+
+// TestFirstGroupOfASegment: the first group of a new segment gets no answer, and was not stored. The
+// only block has the server's mark of the sequence before. The group is sent again, and the shard
+// stays whole.
+func TestFirstGroupOfASegment(t *testing.T) {
+	t.Parallel()
+	s, stop := openSegments(t, t.TempDir(), 0)
+	mustAdd(t, s, newKey(), added{})
+	first, err := s.CloseSegment(testContext(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := newKey()
+	flight, err := s.Depart(testContext(t), draft(t, s, key, nil, added{Who: "first"}))
+	if err != nil || flight.Seq() != first {
+		t.Fatal(flight, err)
+	}
+	s.Silence()
+	if err := flight.Lose(testContext(t)); err != nil {
+		t.Errorf("the first group: %v", err)
+	}
+	checkOnce(t, s, key, "first")
+	if err := errors.Join(s.Healthy(), stop()); err != nil {
+		t.Error(err)
+	}
+}
+
+// merge makes the last but one record of a block as long as the rest of the block.
+func merge(t *testing.T, file string) (damaged []byte) {
+	edit(t, file, func(b []byte) []byte {
+		all := ends(b)
+		begins := all[len(all)-3]
+		header := binary.LittleEndian.Uint32(b[begins:]) & (1 << 31)
+		binary.LittleEndian.PutUint32(b[begins:], uint32(len(b)-begins)|header)
+		damaged = b
+		return b
+	})
+	return damaged
+}
+
+// unchanged checks that a file has some bytes.
+func unchanged(t *testing.T, file string, want []byte) {
+	t.Helper()
+	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s has changed: %d bytes of %d, %v", file, len(got), len(want), err)
+	}
+}
+
+// closedSegment returns a log with a closed segment, whose only block has several groups. No block was
+// looked at.
+func closedSegment(t *testing.T) (s *engine.Store, file string) {
+	t.Helper()
+	dir := t.TempDir()
+	s, stop := openSegments(t, dir, 4<<10)
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	for len(s.Segments(0)) < 2 {
+		mustAdd(t, s, newKey(), added{Who: noise(1 << 10)})
+	}
+	mustAdd(t, s, newKey(), added{})
+	s.ForgetGroups()
+	s.Silence()
+	return s, blocksOf(t, dir, 1)[0]
+}
+
+// TestMisledServerTwice: a length in the last block of a closed segment ends exactly with the file.
+// Reads are refused each time, not only the first time: the server would cut the block.
+func TestMisledServerTwice(t *testing.T) {
+	t.Parallel()
+	s, file := closedSegment(t)
+	ctx := testContext(t)
+	damaged := merge(t, file)
+	last := s.Segments(0)[1] - 1
+	for range 3 {
+		var place *fault.Place
+		err := s.Groups(ctx, 0, last-2, last, func(*format.Group) error { return nil })
+		if !errors.As(err, &place) || place.Seq != last || place.Stream != engine.SegmentName(0, 1) {
+			t.Errorf("a read: %v", err)
+		}
+	}
+	unchanged(t, file, damaged)
 }

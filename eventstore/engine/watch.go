@@ -8,6 +8,7 @@ import (
 
 	"payledger/eventstore/disk"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
@@ -217,6 +218,31 @@ func (s *Store) measure(ctx context.Context) {
 		return
 	}
 	s.disk.SetLow(float64(info.Store) > float64(info.Limits.MaxStore)*fullPercent/100)
+}
+
+// mayRead returns the damage of blocks with which an embedded server must not read a span of a
+// segment.
+func (h *shard) mayRead(ctx context.Context, seg segment, span folder.Span) error {
+	if h.s.guard == nil {
+		return nil
+	}
+	span.Stream, span.First = seg.name(h.n), seg.first
+	h.mu.Lock()
+	span.Stored = h.head.Seq
+	if now, ok := h.segments.numbered(seg.number); ok && now.last > 0 { // it may have been closed since seg was found
+		span.Stored = min(span.Stored, now.last)
+	}
+	h.mu.Unlock()
+	damage, err := h.s.guard.Check(ctx, span)
+	switch {
+	case err != nil || damage.Reason == "":
+		return err
+	case h.dropped(span.From):
+		return fault.ErrDropped
+	}
+	err = fault.Damage(span.Stream, damage.Seq, errors.New(damage.Reason))
+	_ = h.markDamaged(damage.Seq, err) // it returns the shard's first damage
+	return err
 }
 
 // Timed gets durations, for metrics. Its methods must not block.

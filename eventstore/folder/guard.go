@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"payledger/eventstore/blocks"
@@ -33,6 +35,9 @@ type Span struct {
 	From, Through uint64 // the messages that are to be read
 	// Stored is a sequence up to which messages were stored before the call.
 	Stored uint64
+	// On means that the server leaves out messages that are bad, and goes on after Through, perhaps
+	// in the next block.
+	On bool
 }
 
 // Damage is the place from which a stream must not be read.
@@ -51,7 +56,7 @@ type guarded struct {
 
 type guardedBlock struct {
 	path    string
-	begins  uint64 // the sequence in its first record, unchecked
+	begins  uint64 // the sequence in its first record, unchecked; 0: it cannot be read
 	outline blocks.Outline
 	looked  time.Time // when outline was read; zero: there is none that counts
 	newest  bool      // it was the newest block then, and may have grown
@@ -63,9 +68,9 @@ func NewGuard(dir, account string, patience time.Duration, now func() time.Time)
 	return &Guard{dir: dir, account: account, patience: patience, now: now, streams: map[string]*guarded{}}
 }
 
-// guardFresh is how long a look at a block counts. The server keeps a block in memory for about as
-// long, and the system keeps the bytes of the file.
-const guardFresh = 10 * time.Second
+// Fresh is how long a look at a block counts. The server keeps a block in memory for about as long,
+// and the system keeps the bytes of the file.
+const Fresh = 10 * time.Second
 
 // judged is the result of a look.
 type judged struct {
@@ -76,17 +81,11 @@ type judged struct {
 // errLook means that a file must be read.
 var errLook = errors.New("folder: a block was not looked at")
 
-// Check returns the damage because of which the server must not read a span. It fails if a file
-// cannot be read, or if the look takes too long: a lost disk does not answer. Then one goroutine
-// for each stream waits for the disk.
+// Check returns the damage because of which the server must not read a span. It fails if the look
+// takes too long: a lost disk does not answer. Then one goroutine for each stream waits for the
+// disk.
 func (g *Guard) Check(ctx context.Context, span Span) (Damage, error) {
-	g.mu.Lock()
-	s := g.streams[span.Stream]
-	if s == nil {
-		s = &guarded{folder: blocks.Folder(g.dir, g.account, span.Stream), turn: make(chan struct{}, 1)}
-		g.streams[span.Stream] = s
-	}
-	g.mu.Unlock()
+	s := g.stream(span.Stream)
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
 	select {
@@ -94,14 +93,14 @@ func (g *Guard) Check(ctx context.Context, span Span) (Damage, error) {
 	case <-ctx.Done():
 		return Damage{}, s.late(ctx)
 	}
-	if damage, err := s.judge(span, g.now(), false); !errors.Is(err, errLook) {
+	if damage, err := s.judge(view{span, g.now(), false}); err == nil && damage.Reason == "" {
 		<-s.turn
-		return damage, err
+		return damage, nil
 	}
 	looked := make(chan judged, 1)
 	go func() {
 		defer func() { <-s.turn }()
-		damage, err := s.judge(span, g.now(), true)
+		damage, err := s.certain(span, g.now)
 		looked <- judged{damage, err}
 	}()
 	select {
@@ -112,129 +111,227 @@ func (g *Guard) Check(ctx context.Context, span Span) (Damage, error) {
 	}
 }
 
+// stream returns a stream. For a new one it drops those whose looks do not count any more.
+func (g *Guard) stream(name string) *guarded {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.streams[name]
+	if s == nil {
+		for other, s := range g.streams {
+			if s.idle(g.now()) {
+				delete(g.streams, other)
+			}
+		}
+		s = &guarded{folder: blocks.Folder(g.dir, g.account, name), turn: make(chan struct{}, 1)}
+		g.streams[name] = s
+	}
+	return s
+}
+
+// idle reports whether nobody looks at the stream, and no look counts any more.
+func (s *guarded) idle(now time.Time) bool {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+		return now.Sub(s.listed) >= Fresh
+	default:
+		return false
+	}
+}
+
 func (s *guarded) late(ctx context.Context) error {
 	return fmt.Errorf("eventstore: a look at the files of %s: %w", s.folder, ctx.Err())
 }
 
-// judge returns the damage of a span. Without look it reads no file, and returns errLook if it
-// would have to.
-func (s *guarded) judge(span Span, now time.Time, look bool) (Damage, error) {
-	if now.Sub(s.listed) >= guardFresh {
-		if !look {
+// looks is how many looks may differ from each other.
+const looks = 4
+
+// certain returns the damage that two looks in a row find: the server makes files meanwhile, and a
+// list of them may lack one. After damage no look counts for a later read, which would pass by it.
+func (s *guarded) certain(span Span, now func() time.Time) (damage Damage, err error) {
+	for range looks {
+		before := damage
+		if damage, err = s.judge(view{span, now(), true}); err != nil || damage.Reason == "" {
+			return Damage{}, err
+		}
+		if s.listed, s.blocks = (time.Time{}), nil; damage == before {
+			break
+		}
+	}
+	return damage, nil
+}
+
+// view is what a span is judged by.
+type view struct {
+	span Span
+	now  time.Time
+	look bool // files may be read; else errLook
+}
+
+// judge returns the damage of a span, as far as one look shows it.
+func (s *guarded) judge(v view) (Damage, error) {
+	if v.now.Sub(s.listed) >= Fresh {
+		if !v.look {
 			return Damage{}, errLook
 		}
-		if err := s.list(); err != nil {
+		if err := s.list(); unreadable(err) {
+			return Damage{v.span.From, err.Error()}, nil
+		} else if err != nil {
 			return Damage{}, err
 		}
-		s.listed = now
+		s.listed = v.now
 	}
-	expected := span.From // the first message of the span that no block has shown yet
-	for i := range s.blocks {
-		if s.blocks[i].begins > span.Through || i+1 < len(s.blocks) && s.blocks[i+1].begins <= span.From {
+	expected, on := v.span.From, v.span.On // the first message of the span that no block has shown yet
+	for i, b := range s.blocks {
+		behind := b.begins > v.span.Through || expected > v.span.Through
+		if s.after(i) <= v.span.From || behind && !on {
 			continue
 		}
-		newest := i+1 == len(s.blocks)
-		o, err := s.outline(i, now, look)
-		if o == nil {
+		on = on && !behind
+		o, err := s.outline(i, v)
+		switch {
+		case unreadable(err) && behind: // a read may end before it, and the server cuts no file that it cannot read
+			continue
+		case unreadable(err) && o.Last > 0:
+			return Damage{o.Last + 1, err.Error()}, nil
+		case unreadable(err):
+			return Damage{expected, err.Error()}, nil
+		case err != nil || o == nil:
 			return Damage{}, err
 		}
-		damage, err := s.compare(i, *o, expected, span, now, look)
-		if newest || err != nil || damage.Reason != "" { // the newest one may have grown since the look, or be followed by others
+		damage, err := s.compare(i, *o, expected, v)
+		if err != nil || damage.Reason != "" {
 			return damage, err
 		}
 		if o.First <= expected && expected <= o.Last {
 			expected = o.Last + 1
 		}
 	}
-	if expected <= span.Through && len(s.blocks) > 0 && s.blocks[len(s.blocks)-1].begins > expected {
+	if expected <= v.span.Through && len(s.blocks) > 0 && s.blocks[len(s.blocks)-1].begins > expected {
 		return Damage{expected, fmt.Sprintf("no block of %s has sequence %d in its place", s.folder, expected)}, nil
 	}
-	return Damage{}, nil
+	return Damage{}, nil // the newest block may have grown since the look, or be followed by others
+}
+
+// unreadable reports whether an error is the disk's: it has lost a part of a file.
+func unreadable(err error) bool { return errors.Is(err, syscall.EIO) }
+
+// after returns the sequence with which the next block begins whose beginning can be read; the
+// largest number without one.
+func (s *guarded) after(i int) uint64 {
+	for _, b := range s.blocks[i+1:] {
+		if b.begins != 0 {
+			return b.begins
+		}
+	}
+	return math.MaxUint64
 }
 
 // compare returns the damage of a block that was looked at, also by its neighbours. expected is the
 // first message of the span that may be in it.
-func (s *guarded) compare(i int, o blocks.Outline, expected uint64, span Span, now time.Time, look bool) (Damage, error) {
-	b, next, newest := s.blocks[i], o.Last+1, i+1 == len(s.blocks)
-	if o.Last == 0 {
-		next = expected
-	}
-	// The first sequence of a block is right if the second one follows it.
-	first := o.First
-	if o.First == o.Last && i > 0 {
-		before, err := s.outline(i-1, now, look)
-		switch {
-		case err != nil:
+func (s *guarded) compare(i int, o blocks.Outline, expected uint64, v view) (Damage, error) {
+	b, newest, first := s.blocks[i], i+1 == len(s.blocks), o.First
+	if i == 0 || o.First == o.Last { // else the second sequence shows that the first one is right
+		var err error
+		if first, err = s.begin(i, v); err != nil {
 			return Damage{}, err
-		case before == nil || before.Wrong != "" || before.Torn || before.Last == 0:
-		case o.Wrong != "" && o.First != before.Last+1:
-			next = before.Last + 1
-		case o.Last != 0:
-			first = before.Last + 1
 		}
+	}
+	last, next, misplaced := o.Last, o.Last+1, o.Last != 0 && first != 0 && o.First != first
+	switch {
+	case misplaced:
+		next = first
+	case o.Last == 0 && first != 0: // it holds no message yet
+		last, next = first-1, first
+	case o.Last == 0:
+		last, next = math.MaxUint64, expected
 	}
 	switch {
 	case o.Wrong != "":
 		return Damage{next, o.Wrong}, nil
 	case o.Torn && !newest:
 		return Damage{next, fmt.Sprintf("%s ends within a record, and is not the newest block", b.path)}, nil
-	case o.Torn && o.Last < span.Stored: // a stored record is cut; a record that is being written may be
-		return Damage{next, fmt.Sprintf("%s ends within a record after sequence %d, and %d is stored", b.path, o.Last, span.Stored)}, nil
-	case i == 0 && o.Last != 0 && o.First != span.First:
-		return Damage{span.First, fmt.Sprintf("%s begins with sequence %d, and its stream with %d", b.path, o.First, span.First)}, nil
-	case o.First != first:
-		return Damage{first, fmt.Sprintf("%s begins with sequence %d, and the block before ends with %d", b.path, o.First, first-1)}, nil
-	case newest && look && o.Last < span.Stored:
-		return s.short(i, span)
-	case newest || o.Last == 0 || s.blocks[i+1].begins == o.Last+1:
+	case misplaced && i == 0:
+		return Damage{next, fmt.Sprintf("%s begins with sequence %d, and its stream with %d", b.path, o.First, first)}, nil
+	case misplaced:
+		return Damage{next, fmt.Sprintf("%s begins with sequence %d, and the block before ends with %d", b.path, o.First, first-1)}, nil
+	case !newest:
+		return s.follows(i, o, v)
+	case !v.look || last >= v.span.Stored: // without a look it may have grown
 		return Damage{}, nil
+	case o.Torn: // a stored record is cut; a record that is being written may be
+		return Damage{next, fmt.Sprintf("%s ends within a record after sequence %d, and %d is stored", b.path, last, v.span.Stored)}, nil
 	}
 	// A length that is too long may end exactly with the file.
-	after, err := s.outline(i+1, now, look)
-	if err != nil || after == nil || after.First == after.Last || after.First == o.Last+1 {
-		return Damage{}, err
-	}
-	return Damage{next, fmt.Sprintf("%s ends with sequence %d, and the next block begins with %d", b.path, o.Last, after.First)}, nil
+	return Damage{next, fmt.Sprintf("%s ends with sequence %d, and %d is stored", b.path, last, v.span.Stored)}, nil
 }
 
-// short returns the damage of the newest block if it ends before a stored message, and is still the
-// newest one: a length that is too long may end exactly with the file.
-func (s *guarded) short(i int, span Span) (Damage, error) {
-	path := s.blocks[i].path
-	if err := s.list(); err != nil || len(s.blocks) == 0 || s.blocks[len(s.blocks)-1].path != path {
-		return Damage{}, err
+// begin returns the sequence with which a block must begin, by the blocks before it; 0 if they do
+// not show it. The sequence of a block's only message may be wrong.
+func (s *guarded) begin(i int, v view) (uint64, error) {
+	if i == 0 {
+		return v.span.First, nil
 	}
-	o, err := blocks.OutlineOf(path)
+	o, err := s.outline(i-1, v)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && o.Last >= span.Stored:
-		return Damage{}, nil
-	case err != nil:
-		return Damage{}, err
+	case unreadable(err):
+		return 0, nil
+	case err != nil || o == nil || o.Wrong != "" || o.Torn:
+		return 0, err
+	case o.First < o.Last:
+		return o.Last + 1, nil
 	}
-	return Damage{o.Last + 1, fmt.Sprintf("%s ends with sequence %d, and %d is stored", path, o.Last, span.Stored)}, nil
+	first, err := s.begin(i-1, v)
+	if first != 0 && o.Last != 0 {
+		first++
+	}
+	return first, err
 }
 
-// outline returns the outline of a block; nil if there is no such file any more. Without look it
-// reads no file, and returns errLook if it would have to. An outline with damage does not count for
-// later reads, because the block may be restored, and neither does that of a record that is being
-// written.
-func (s *guarded) outline(i int, now time.Time, look bool) (*blocks.Outline, error) {
+// follows returns the damage of a block that is not the newest one if the next block does not follow
+// it: a length that is too long may end exactly with the file.
+func (s *guarded) follows(i int, o blocks.Outline, v view) (Damage, error) {
+	b, next := s.blocks[i], s.blocks[i+1]
+	if o.Last == 0 || next.begins == o.Last+1 {
+		return Damage{}, nil
+	}
+	after, err := s.outline(i+1, v)
+	if unreadable(err) {
+		return Damage{}, nil
+	}
+	if err != nil || after == nil {
+		return Damage{}, err
+	}
+	begins := after.First
+	if after.Last == 0 && after.Torn { // its only record is being written
+		begins = next.begins
+	}
+	if begins == 0 || begins == o.Last+1 || after.Wrong != "" { // that is found in the next block
+		return Damage{}, nil
+	}
+	return Damage{o.Last + 1, fmt.Sprintf("%s ends with sequence %d, and the next block begins with %d", b.path, o.Last, begins)}, nil
+}
+
+// outline returns the outline of a block; nil if there is no such file any more. An outline with
+// damage does not count for later reads, because the block may be restored, and neither does that
+// of a record that is being written.
+func (s *guarded) outline(i int, v view) (*blocks.Outline, error) {
 	b := &s.blocks[i]
 	newest := i+1 == len(s.blocks)
-	if !b.looked.IsZero() && now.Sub(b.looked) < guardFresh && (newest || !b.newest) {
+	if !b.looked.IsZero() && v.now.Sub(b.looked) < Fresh && (newest || !b.newest) {
 		return &b.outline, nil
 	}
-	if !look {
+	if !v.look {
 		return nil, errLook
 	}
-	o, err := blocks.OutlineOf(b.path)
+	o, err := blocks.OutlineOf(b.path, filepath.Base(s.folder))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, blocks.ErrUnsupported) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return &o, err
 	}
-	if b.outline, b.newest, b.looked = o, newest, now; o.Torn || o.Wrong != "" {
+	if b.outline, b.newest, b.looked = o, newest, v.now; o.Torn || o.Wrong != "" {
 		b.looked = time.Time{}
 	}
 	return &o, nil
@@ -250,17 +347,15 @@ func (s *guarded) list() error {
 	files, err := blocks.Files(s.folder)
 	for _, f := range files {
 		first, beginsErr := begins(f.Path)
-		if errors.Is(beginsErr, fs.ErrNotExist) {
+		if errors.Is(beginsErr, fs.ErrNotExist) || beginsErr == nil && first == 0 {
 			continue
 		}
-		if err = errors.Join(err, beginsErr); err != nil {
+		if beginsErr != nil && !unreadable(beginsErr) {
+			err = beginsErr
 			break
 		}
-		if first == 0 {
-			continue
-		}
 		b := guardedBlock{path: f.Path, begins: first}
-		if known := before[f.Path]; known.begins == first {
+		if known, there := before[f.Path]; there && known.begins == first {
 			b = known
 		}
 		s.blocks = append(s.blocks, b)

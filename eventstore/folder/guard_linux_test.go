@@ -3,8 +3,11 @@ package folder_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -12,10 +15,10 @@ import (
 	"payledger/eventstore/folder"
 )
 
-// TestGuardOfALostDisk: looks at a file that does not answer fail, and the first one goes on when
-// the file answers. A pipe without a writer stands for the file.
+// TestGuardOfALostDisk: looks at a file that does not answer fail, and one goroutine waits for it.
+// When the file answers, the next look is made. A pipe without a writer stands for the file. No
+// other test runs at the same time.
 func TestGuardOfALostDisk(t *testing.T) {
-	t.Parallel()
 	g := newGuarded(t)
 	pipe := filepath.Join(g.msgs, "1.blk")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -28,11 +31,77 @@ func TestGuardOfALostDisk(t *testing.T) {
 			t.Errorf("a look: %v", err)
 		}
 	}
+	if n := looking(); n != 1 {
+		t.Errorf("%d goroutines wait for the disk", n)
+	}
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0)
 	if err == nil {
-		err = writer.Close()
+		err = errors.Join(os.Remove(pipe), writer.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	for err = context.DeadlineExceeded; errors.Is(err, context.DeadlineExceeded); {
+		_, err = guard.Check(t.Context(), span)
+	}
+	if err != nil {
+		t.Errorf("a look at a disk that answers: %v", err)
+	}
+}
+
+// looking returns the number of goroutines that read files for a guard.
+func looking() int {
+	stacks := make([]byte, 1<<20)
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "payledger/eventstore/folder.(*guarded).certain(")
+}
+
+// TestGuardOfAnUnreadableBlock: the disk has lost a part of a block. That is damage for reads of
+// this block; others can be read. Address 0 of this process, which nobody can read, stands for the
+// block.
+func TestGuardOfAnUnreadableBlock(t *testing.T) {
+	t.Parallel()
+	lose := func(g *guarded, n int) {
+		t.Helper()
+		path := filepath.Join(g.msgs, fmt.Sprintf("%d.blk", n))
+		if err := errors.Join(os.Remove(path), os.Symlink("/proc/self/mem", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const eio = "input/output error"
+	for lost := 1; lost < 5; lost++ {
+		g := newGuarded(t)
+		for n := 1; n < 5; n++ {
+			g.write(n, block(uint64(3*n-2), uint64(3*n)))
+		}
+		lose(g, lost)
+		for n := 1; n < 5; n++ {
+			first, last := uint64(3*n-2), uint64(3*n)
+			if n == lost {
+				g.check(first, first, 12, first, eio)
+				g.check(last, last, 12, last, eio)
+				g.check(first, 12, 12, first, eio)
+				continue
+			}
+			g.check(first, last, 12, 0, "")
+			g.checkSpan(folder.Span{From: first, Through: last, Stored: 12, On: true}, 0, "")
+		}
+	}
+	g := newGuarded(t)
+	g.write(1, block(1, 3))
+	g.write(2, block(4, 6))
+	g.check(4, 6, 6, 0, "")
+	lose(g, 2)
+	g.check(4, 6, 6, 0, "") // it was read
+	g.later()
+	g.check(5, 6, 6, 5, eio)
+	g.write(1, block(1, 1))
+	if err := os.Remove(filepath.Join(g.msgs, "2.blk")); err != nil {
+		t.Fatal(err)
+	}
+	g.write(2, block(2, 2)) // blocks of one message need those before
+	g.write(3, block(3, 3))
+	lose(g, 2)
+	g.later()
+	g.check(3, 3, 3, 0, "")
+	g.check(2, 2, 3, 2, eio)
 }

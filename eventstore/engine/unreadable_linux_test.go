@@ -1,0 +1,43 @@
+package engine_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"payledger/eventstore/engine"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+)
+
+// TestUnreadableBlock: the disk has lost the block of a closed segment. A read of it reports the
+// shard as damaged; the other segment can be read. Address 0 of this process, which nobody can
+// read, stands for the block.
+func TestUnreadableBlock(t *testing.T) {
+	t.Parallel()
+	s, file := closedSegment(t)
+	if err := errors.Join(os.Rename(file, file+".kept"), os.Symlink("/proc/self/mem", file)); err != nil {
+		t.Fatal(err)
+	}
+	ctx := testContext(t)
+	end, _, _, _ := s.End(0)
+	next := s.Segments(0)[1]
+	if err := s.Groups(ctx, 0, next, end, func(*format.Group) error { return nil }); err != nil {
+		t.Errorf("a read of the other segment: %v", err)
+	}
+	if err := s.Healthy(); err != nil {
+		t.Error(err)
+	}
+	var place *fault.Place
+	err := s.Groups(ctx, 0, 2, 3, func(*format.Group) error { return nil })
+	if !errors.As(err, &place) || place.Seq != 2 || place.Stream != engine.SegmentName(0, 1) {
+		t.Errorf("a read of the block: %v", err)
+	}
+	if damaged := s.Damaged(); !slices.Contains(damaged, 0) {
+		t.Errorf("damaged shards: %v", damaged)
+	}
+	if err := errors.Join(os.Remove(file), os.Rename(file+".kept", file)); err != nil {
+		t.Fatal(err)
+	}
+}
