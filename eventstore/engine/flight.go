@@ -61,6 +61,7 @@ type beyond struct {
 	sent      []*flight
 	events    map[format.Key]int   // the number of groups that have an event of the aggregate, the group that is being made included
 	doubted   map[format.Hash]bool // groups of this process whose outcome stayed unknown
+	stored    time.Time            // when the newest acknowledged group was sent; zero: there is none
 	building  *flight              // it is made, and being encoded: it is sent next; nil: none
 	resolving bool                 // a goroutine resolves the outcome of the first group sent
 }

@@ -220,3 +220,30 @@ func TestMisledServerTwice(t *testing.T) {
 	}
 	unchanged(t, file, damaged)
 }
+
+// TestAppendAfterASilence: a length in the newest block is damaged while nobody appends. The server
+// would cut the block when it reads it for the next append, and append behind the cut. The append
+// is refused.
+func TestAppendAfterASilence(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, stop := openSegments(t, dir, 0)
+	for range 5 {
+		mustAdd(t, s, newKey(), added{Who: noise(1 << 10)})
+	}
+	s.Silence()
+	mustAdd(t, s, newKey(), added{Who: noise(1 << 10)})
+	file := blocksOf(t, dir, 1)[0]
+	damaged := merge(t, file)
+	s.Silence()
+	for range 2 {
+		if _, err := add(t, s, newKey(), added{}); !errors.Is(err, eventstore.ErrUnhealthy) {
+			t.Errorf("an append: %v", err)
+		}
+	}
+	unchanged(t, file, damaged)
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	unchanged(t, file, damaged)
+}

@@ -169,6 +169,7 @@ func (h *shard) fillGroup(f *flight) {
 func (h *shard) drive(f *flight, abandon <-chan struct{}) bool {
 	if f.data == nil {
 		f.data = f.g.Encode()
+		h.checkAfterSilence(f)
 		h.mu.Lock()
 		made := h.sendMade(f)
 		h.sendNext()
@@ -261,6 +262,7 @@ func (h *shard) noteOutcome(f *flight, result outcome, err error) {
 	f.uncertain = f.uncertain || result == unknown
 	if result == acknowledged {
 		h.departure.pace.Acknowledged(time.Now(), time.Since(f.sent), len(f.drafts)+len(h.queue.drafts))
+		h.beyond.stored = f.sent
 		h.noteSync(f)
 	}
 	h.applyAcknowledged()

@@ -245,6 +245,23 @@ func (h *shard) mayRead(ctx context.Context, seg segment, span folder.Span) erro
 	return err
 }
 
+// checkAfterSilence looks at the newest block before a group is sent after a silence: an embedded
+// server has dropped the block from memory, and reads it for the append. If the block is damaged,
+// the server cuts it, and appends behind the cut. Damage stops the shard, so that sendMade does not
+// send the group. If the look fails otherwise, the publish shows whether the disk answers.
+func (h *shard) checkAfterSilence(f *flight) {
+	h.mu.Lock()
+	silence := time.Since(h.beyond.stored)
+	h.mu.Unlock()
+	if silence < folder.Fresh {
+		return
+	}
+	err := h.mayRead(h.s.life, f.seg, folder.Span{From: f.g.Seq, Through: f.g.Seq})
+	if err != nil && !errors.Is(err, fault.ErrUnhealthy) && h.s.life.Err() == nil {
+		h.s.log.Warn().Err(err).Int("shard", h.n).Msg("the newest block could not be read before an append")
+	}
+}
+
 // Timed gets durations, for metrics. Its methods must not block.
 type Timed interface {
 	// Append gets the duration of each append, with its result. records are what the shard holds
