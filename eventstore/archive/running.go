@@ -24,6 +24,9 @@ type Running struct {
 	// Inspect checks the server's files, of one shard or with format.NoShard of all streams, and
 	// reports each fault; nil: the server's messages of SECRETS are checked.
 	Inspect func(ctx context.Context, shard int, damaged Damaged) error
+	// Look returns the damage with which the server must not read messages of a stream; nil: the
+	// server's files are elsewhere.
+	Look func(ctx context.Context, stream string, from, through uint64) error
 	// Load returns the newest event of an aggregate; fault.ErrNotFound if it has none.
 	Load func(context.Context, format.Key) (*format.Recorded, error)
 }
@@ -50,6 +53,7 @@ func (a *Archive) serve(ctx context.Context, r Running) (err error) {
 	if a.log, err = remote.Over(ctx, r.Dial); err != nil {
 		return err
 	}
+	a.log.Guard(r.Look)
 	delete(a.Ends, checkpoint.ShardNumber) // a later checkpoint may cover later events
 	s := Served{Log: a.log, Ends: map[int]uint64{checkpoint.ShardNumber: r.Checkpoints}}
 	for shard, end := range a.Ends {

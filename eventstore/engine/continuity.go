@@ -133,7 +133,7 @@ func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 		},
 	}
 	if s.sole {
-		running.Dir, running.Inspect = s.disk.Dir, s.scrubAll
+		running.Dir, running.Inspect, running.Look = s.disk.Dir, s.scrubAll, s.mayReadStream
 	}
 	return archive.Of(ctx, running)
 }

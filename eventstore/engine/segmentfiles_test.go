@@ -127,15 +127,6 @@ func TestStartBeforeTheNewestMessage(t *testing.T) {
 	refusesToStart(t, dir)
 }
 
-// ends returns where the records of a block end.
-func ends(b []byte) (all []int) {
-	for at := 0; at < len(b); {
-		at += int(binary.LittleEndian.Uint32(b[at:]) &^ (1 << 31))
-		all = append(all, at)
-	}
-	return all
-}
-
 // TestFirstGroupOfASegment: the first group of a new segment gets no answer, and was not stored. The
 // only block has the server's mark of the sequence before. The group is sent again, and the shard
 // stays whole.
@@ -160,6 +151,15 @@ func TestFirstGroupOfASegment(t *testing.T) {
 	if err := errors.Join(s.Healthy(), stop()); err != nil {
 		t.Error(err)
 	}
+}
+
+// ends returns where the records of a block end.
+func ends(b []byte) (all []int) {
+	for at := 0; at < len(b); {
+		at += int(binary.LittleEndian.Uint32(b[at:]) &^ (1 << 31))
+		all = append(all, at)
+	}
+	return all
 }
 
 // merge makes the last but one record of a block as long as the rest of the block.
@@ -204,11 +204,17 @@ func closedSegment(t *testing.T) (s *engine.Store, file string) {
 }
 
 // TestMisledServerTwice: a length in the last block of a closed segment ends exactly with the file.
-// Reads are refused each time, not only the first time: the server would cut the block.
+// Reads are refused each time, not only the first time: the server would cut the block. So is the
+// read of an archive, for which the files were inspected before.
 func TestMisledServerTwice(t *testing.T) {
 	t.Parallel()
 	s, file := closedSegment(t)
 	ctx := testContext(t)
+	a, err := s.Archive(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
 	damaged := merge(t, file)
 	last := s.Segments(0)[1] - 1
 	for range 3 {
@@ -217,6 +223,16 @@ func TestMisledServerTwice(t *testing.T) {
 		if !errors.As(err, &place) || place.Seq != last || place.Stream != engine.SegmentName(0, 1) {
 			t.Errorf("a read: %v", err)
 		}
+	}
+	var found []uint64
+	err = a.Groups(ctx, 0, 1, func(stream string, seq uint64, reason string) error {
+		if t.Log(stream, seq, reason); stream == engine.SegmentName(0, 1) {
+			found = append(found, seq)
+		}
+		return nil
+	}, func(string, *format.Group) error { return nil })
+	if err != nil || !slices.Contains(found, last) {
+		t.Errorf("the archive reports %v, %v", found, err)
 	}
 	unchanged(t, file, damaged)
 }

@@ -245,6 +245,22 @@ func (h *shard) mayRead(ctx context.Context, seg segment, span folder.Span) erro
 	return err
 }
 
+// mayReadStream is mayRead for a reader of the log that has connections of its own.
+func (s *Store) mayReadStream(ctx context.Context, stream string, from, through uint64) error {
+	n, number, ours := streams.Parse(stream)
+	if !ours {
+		return nil
+	}
+	h := s.byNumber(n)
+	h.mu.Lock()
+	seg, known := h.segments.numbered(number)
+	h.mu.Unlock()
+	if !known { // it is dropped, or was made a moment ago
+		return nil
+	}
+	return h.mayRead(ctx, seg, folder.Span{From: from, Through: through, On: true})
+}
+
 // checkAfterSilence looks at the newest block before a group is sent after a silence: an embedded
 // server has dropped the block from memory, and reads it for the append. If the block is damaged,
 // the server cuts it, and appends behind the cut. Damage stops the shard, so that sendMade does not

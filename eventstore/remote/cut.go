@@ -237,6 +237,9 @@ func (l *Log) ends(ctx context.Context) (map[int]end, error) {
 	return ofAll(l, func(shard int) (end, error) { return l.end(ctx, shard) })
 }
 
+// newest is a sequence in the newest block of a stream, or after it.
+const newest = 1 << 62
+
 func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 	segments := l.Segments(shard)
 	if len(segments) == 0 {
@@ -244,6 +247,9 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 	}
 	e.stream = segments[len(segments)-1]
 	for i := len(segments) - 1; i >= 0; i-- {
+		if err := l.looked(ctx, segments[i], newest, newest); err != nil {
+			return e, err
+		}
 		m, err := l.api.AtLeader(ctx, segments[i], jetapi.Get{LastBySubject: ">"})
 		if errors.Is(err, fault.ErrNotFound) {
 			continue
@@ -256,11 +262,11 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 			e.head.Seq = m.Seq
 			return e, err
 		}
-		newest := i == len(segments)-1
-		if next := l.configs()[segments[min(i+1, len(segments)-1)]]; !newest && (g.Kind != format.KindClosing || g.Seq+1 != next.FirstSeq) {
+		last := i == len(segments)-1
+		if next := l.configs()[segments[min(i+1, len(segments)-1)]]; !last && (g.Kind != format.KindClosing || g.Seq+1 != next.FirstSeq) {
 			return e, fmt.Errorf("%w: %s shows an old end", errSilent, segments[i])
 		}
-		e.log, e.closed = g.Log, g.Kind == format.KindClosing && newest
+		e.log, e.closed = g.Log, g.Kind == format.KindClosing && last
 		e.head = g.After(format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates})
 		return e, nil
 	}

@@ -37,6 +37,7 @@ type Log struct {
 	js      jetstream.JetStream
 	streams atomic.Pointer[map[string]jetstream.StreamConfig] // each list replaces it
 	missing time.Duration                                     // after which a missing message is damage
+	look    func(ctx context.Context, stream string, from, through uint64) error
 
 	restoring bool
 }
@@ -77,6 +78,20 @@ func open(ctx context.Context, dial func() (*nats.Conn, error), restoring bool) 
 		return nil, err
 	}
 	return l, nil
+}
+
+// Guard makes the log call look before the server reads messages of a stream. An error ends the
+// read. Without a function nobody looks.
+func (l *Log) Guard(look func(ctx context.Context, stream string, from, through uint64) error) {
+	l.look = look
+}
+
+// looked calls the function of Guard.
+func (l *Log) looked(ctx context.Context, stream string, from, through uint64) error {
+	if l.look == nil {
+		return nil
+	}
+	return l.look(ctx, stream, from, through)
 }
 
 // Close ends the connections.
@@ -216,9 +231,12 @@ func (l *Log) read(ctx context.Context, stream string, from, through uint64, may
 // page reads messages from one server. It reads none if that server does not answer, or has no
 // message at the place.
 func (l *Log) page(ctx context.Context, stream string, from, through uint64, gaps bool, take func(stored.Message) error) error {
-	next := from
+	next, n := from, min(pageMessages, through-from+1)
+	if err := l.looked(ctx, stream, from, from+n-1); err != nil {
+		return err
+	}
 	var failed error // of take
-	_, _ = l.api.Page(ctx, 0, stream, ">", from, min(pageMessages, through-from+1), func(seq uint64, m *nats.Msg) (bool, error) {
+	_, _ = l.api.Page(ctx, 0, stream, ">", from, n, func(seq uint64, m *nats.Msg) (bool, error) {
 		if seq > through || !gaps && seq != next {
 			return false, nil
 		}
@@ -232,6 +250,9 @@ func (l *Log) page(ctx context.Context, stream string, from, through uint64, gap
 // AtLeader returns a message as the leader of its stream has it; fault.ErrNotFound if there is
 // none.
 func (l *Log) AtLeader(ctx context.Context, stream string, seq uint64) (stored.Message, error) {
+	if err := l.looked(ctx, stream, seq, seq); err != nil {
+		return stored.Message{}, err
+	}
 	m, err := l.api.AtLeader(ctx, stream, jetapi.Get{Seq: seq})
 	return m, l.denied(err)
 }
