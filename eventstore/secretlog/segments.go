@@ -65,9 +65,13 @@ func (g segment) config(stream func(name, subject string) jetstream.StreamConfig
 	return c
 }
 
-// Make makes the first segment. It may exist.
+// Make makes the first segment, unless there is one.
 func Make(ctx context.Context, js jetstream.JetStream, stream func(name, subject string) jetstream.StreamConfig) error {
-	err := jetapi.CreateStream(ctx, js, newSegment(1, 1).config(stream))
+	infos, err := listSegments(ctx, js)
+	if err != nil || len(infos) > 0 {
+		return err
+	}
+	err = jetapi.CreateStream(ctx, js, newSegment(1, 1).config(stream))
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another node, at the same moment
 		err = nil
 	}

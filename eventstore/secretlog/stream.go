@@ -113,11 +113,13 @@ func (b *Stream) open(ctx context.Context) error {
 // openSegments finds the segments, or makes the first one if there is none. It returns the last
 // sequence.
 func (b *Stream) openSegments(ctx context.Context) (uint64, error) {
-	infos, err := listSegments(ctx, b.JS)
-	if err == nil && len(infos) == 0 && b.Sole && !b.ReadOnly {
-		if err = Make(ctx, b.JS, b.Stream); err == nil {
-			infos, err = listSegments(ctx, b.JS)
-		}
+	var infos []*jetstream.StreamInfo
+	var err error
+	if b.Sole && !b.ReadOnly { // a cluster's log was made with it
+		err = Make(ctx, b.JS, b.Stream)
+	}
+	if err == nil {
+		infos, err = listSegments(ctx, b.JS)
 	}
 	if err == nil && len(infos) == 0 {
 		err = jetstream.ErrStreamNotFound
