@@ -238,8 +238,8 @@ func (in *inspection) readStream(name string) error {
 }
 
 // readsAtStart reports whether the server reads messages of a stream at its start, although it
-// trusts the index: the newest one, of a time in nanoseconds, is of the window of duplicates, or the
-// clock is behind. In the worst case these are all messages of the stream.
+// trusts the index: the newest one, of a time in nanoseconds, is of the window of duplicates, or
+// the clock is behind. In the worst case these are all messages of the stream.
 func readsAtStart(newest int64) bool {
 	return newest >= time.Now().Add(-streams.Duplicates).UnixNano()
 }

@@ -92,8 +92,8 @@ func TestIndexOlderThanTheBlocks(t *testing.T) {
 	refusesToStart(t, dir)
 }
 
-// fillSegment fills the first segment of a log, so that it has two blocks, and closes it. It returns
-// its files.
+// fillSegment fills the first segment of a log, so that it has two blocks, and closes it. It
+// returns its files.
 func fillSegment(t *testing.T, dir string) []string {
 	t.Helper()
 	s, stop := openSegments(t, dir, 9<<20)
@@ -127,9 +127,9 @@ func TestStartBeforeTheNewestMessage(t *testing.T) {
 	refusesToStart(t, dir)
 }
 
-// TestFirstGroupOfASegment: the first group of a new segment gets no answer, and was not stored. The
-// only block has the server's mark of the sequence before. The group is sent again, and the shard
-// stays whole.
+// TestFirstGroupOfASegment: the first group of a new segment gets no answer, and was not stored.
+// The only block has the server's mark of the sequence before. The group is sent again, and the
+// shard stays whole.
 func TestFirstGroupOfASegment(t *testing.T) {
 	t.Parallel()
 	s, stop := openSegments(t, t.TempDir(), 0)
@@ -183,8 +183,8 @@ func unchanged(t *testing.T, file string, want []byte) {
 	}
 }
 
-// closedSegment returns a log with a closed segment, whose only block has several groups. No block was
-// looked at.
+// closedSegment returns a log with a closed segment, whose only block has several groups. No block
+// was looked at.
 func closedSegment(t *testing.T) (s *engine.Store, file string) {
 	t.Helper()
 	dir := t.TempDir()

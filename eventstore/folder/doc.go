@@ -32,7 +32,8 @@
 //
 //   - SECRETS, where the server itself reads blocks to delete messages.
 //   - The newest block at an append within ten seconds of the one before: a garbage collection can
-//     drop a block from the server's memory earlier, if it was read. The system still has its bytes.
+//     drop a block from the server's memory earlier, if it was read. The system still has the
+//     bytes.
 //   - What the server reads at a start: the last message of each stream, and messages that are
 //     newer than 0.1 s before its clock. A start has checked the newest block of each stream, and
 //     all blocks of a stream whose newest messages are so new (package archive). It has not checked

@@ -288,8 +288,8 @@ func (s *guarded) begin(i int, v view) (uint64, error) {
 	return first, err
 }
 
-// follows returns the damage of a block that is not the newest one if the next block does not follow
-// it: a length that is too long may end exactly with the file.
+// follows returns the damage of a block that is not the newest one if the next block does not
+// follow it: a length that is too long may end exactly with the file.
 func (s *guarded) follows(i int, o blocks.Outline, v view) (Damage, error) {
 	b, next := s.blocks[i], s.blocks[i+1]
 	if o.Last == 0 || next.begins == o.Last+1 {

@@ -20,8 +20,8 @@ import (
 // sequence is the place of a record's sequence.
 const sequence = 4
 
-// record is a record without a checksum. The guard compares only that of a record before one that is
-// cut off (sealed).
+// record is a record without a checksum. The guard compares only that of a record before one that
+// is cut off (sealed).
 func record(seq uint64) []byte { return recordOf(seq, "a") }
 
 func recordOf(seq uint64, subject string) []byte { return recordWith(seq, subject, nil) }

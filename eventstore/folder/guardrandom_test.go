@@ -129,8 +129,8 @@ func (g *grown) whole() (refused int) {
 	return refused
 }
 
-// damage changes a byte of a length, or of a sequence of a message, and writes the block. It returns
-// the block and what it was.
+// damage changes a byte of a length, or of a sequence of a message, and writes the block. It
+// returns the block and the change.
 func (g *grown) damage() (i int, what string) {
 	for {
 		i = g.random.IntN(len(g.blocks))
@@ -152,8 +152,8 @@ func (g *grown) damage() (i int, what string) {
 			continue
 		}
 		data[at+place] = value
-		// The part of the next message may make the last one whole in this way. The server finds the
-		// message by its checksum, and cuts nothing.
+		// The part of the next message may make the last one whole in this way. The server finds
+		// the message by its checksum, and cuts nothing.
 		ends := at + int(binary.LittleEndian.Uint32(data[at:]))
 		if i == len(g.blocks)-1 && len(g.part) > 0 && ends == len(data)+len(g.part) {
 			continue
@@ -163,8 +163,8 @@ func (g *grown) damage() (i int, what string) {
 	}
 }
 
-// TestRandomGuard: whole streams of all shapes are never refused, also while they grow. A wrong byte
-// of a length or a sequence is never passed, and not after it was found, either.
+// TestRandomGuard: whole streams of all shapes are never refused, also while they grow. A wrong
+// byte of a length or a sequence is never passed, and not after it was found, either.
 func TestRandomGuard(t *testing.T) {
 	t.Parallel()
 	seed := seedtest.Seed(t)

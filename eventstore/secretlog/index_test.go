@@ -26,6 +26,7 @@ import (
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secretlog"
+	"payledger/eventstore/streams"
 )
 
 // keeper is the store of a sole writer with its secrets, in a folder.
@@ -376,6 +377,15 @@ func TestStartLeavesOldBlocks(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			fillSecrets(t, dir, segment)
+			for written := time.Now(); time.Since(written) <= streams.Duplicates; { // a start within that time reads more
+				k, err := keepWith(dir, segment)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := k.close(); err != nil {
+					t.Fatal(err)
+				}
+			}
 			flip(t, filepath.Join(dir, "jetstream", "LEDGER", "streams", "SECRETS_1", "msgs", "1.blk"))
 			k, err := keepWith(dir, segment)
 			if err != nil {
