@@ -231,7 +231,8 @@ func (s *Store) NewMeta(actor, correlationID string) (eventstore.Meta, error) {
 
 // OpenNodes joins the registry of the nodes that serve this log.
 func (s *Store) OpenNodes(ctx context.Context, c nodes.Config) (*nodes.Registry, error) {
-	r, err := nodes.Open(ctx, nodes.Server{JS: s.js, API: s.api, Reader: s.shards + 1}, c)
+	c.API, c.Reader = s.api, s.shards+1
+	r, err := nodes.Open(ctx, c)
 	if err == nil {
 		mark, lease := r.Mark, r.Valid
 		s.mark.Store(&mark)

@@ -171,7 +171,7 @@ func (h records) Sweep(ctx context.Context) error {
 		h.mu.Lock()
 		h.segments.all = slices.Clone(h.segments.all[1:])
 		h.mu.Unlock()
-		err := h.s.js.DeleteStream(ctx, name)
+		err := h.s.api.JS.DeleteStream(ctx, name)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			h.mu.Lock()
 			h.segments.all = append([]segment{oldest}, h.segments.all...)
@@ -194,7 +194,7 @@ func (h records) forgetSegment(ctx context.Context, g segment, floor deliverylog
 	for seq := g.first; seq <= g.last; {
 		next, err := h.Groups(ctx, seq, g.last, func(in *format.Group) error { return h.forgetGroup(in, floor) })
 		if err != nil {
-			if _, gone := h.s.js.Stream(ctx, g.name(h.n)); errors.Is(gone, jetstream.ErrStreamNotFound) || errors.Is(err, fault.ErrDropped) {
+			if _, gone := h.s.api.JS.Stream(ctx, g.name(h.n)); errors.Is(gone, jetstream.ErrStreamNotFound) || errors.Is(err, fault.ErrDropped) {
 				break // another process was faster
 			}
 			return err

@@ -283,7 +283,7 @@ func (h *shard) lookForServers(g segment) {
 
 // allServers returns an error if the leader of a segment does not see all of its replicas.
 func (h *shard) allServers(ctx context.Context, g segment) error {
-	stream, err := h.s.js.Stream(ctx, g.name(h.n))
+	stream, err := h.s.api.JS.Stream(ctx, g.name(h.n))
 	if err != nil {
 		return err
 	}
@@ -335,7 +335,7 @@ func (h *shard) roll(g *format.Group) {
 func (h *shard) makeSuccessor(ctx context.Context, g *format.Group) error {
 	next := segment{number: g.Next, first: g.Seq + 1}
 	if !h.s.readOnly {
-		_, err := h.s.js.CreateStream(ctx, h.s.segmentConfig(h.n, next))
+		_, err := h.s.api.JS.CreateStream(ctx, h.s.segmentConfig(h.n, next))
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return fmt.Errorf("eventstore: create %s: %w", next.name(h.n), err)
 		}
@@ -363,7 +363,7 @@ func (h *shard) seal(ctx context.Context, g segment) error {
 	}
 	config := h.s.segmentConfig(h.n, g)
 	config.Sealed = true
-	if _, err := h.s.js.UpdateStream(ctx, config); err != nil {
+	if _, err := h.s.api.JS.UpdateStream(ctx, config); err != nil {
 		return fmt.Errorf("eventstore: seal %s: %w", g.name(h.n), err)
 	}
 	return nil

@@ -90,7 +90,6 @@ type Store struct {
 	nc       *nats.Conn
 	api      *jetapi.Client
 	guard    *folder.Guard // of the folder of an embedded server
-	js       jetstream.JetStream
 	log      zerolog.Logger
 	now      func() time.Time
 	random   io.Reader
@@ -199,11 +198,11 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 		return fmt.Errorf("eventstore: the server takes messages of %d bytes; set max_payload to %d or more", s.nc.MaxPayload(), minPayload)
 	}
 	var err error
-	if s.js, err = jetstream.New(s.nc, jetstream.WithDefaultTimeout(s.api.Patience())); err != nil {
+	if s.api.JS, err = jetstream.New(s.nc, jetstream.WithDefaultTimeout(s.api.Patience())); err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
 	if c.Secret != nil {
-		if err := secretlog.CheckServer(ctx, secretlog.Server{JS: s.js, API: s.api}, c.Secret); err != nil {
+		if err := secretlog.CheckServer(ctx, s.api, c.Secret); err != nil {
 			return err
 		}
 	}
@@ -263,7 +262,7 @@ func (s *Store) OpenSecrets(ctx context.Context) (*secretlog.Stream, error) {
 		return s.secrets, nil
 	}
 	b, err := secretlog.Open(ctx, secretlog.Config{
-		Server: secretlog.Server{JS: s.js, API: s.api}, Sole: s.sole, ReadOnly: s.readOnly, Bytes: s.secretBytes, Witness: &s.secretWitness,
+		API: s.api, Sole: s.sole, ReadOnly: s.readOnly, Bytes: s.secretBytes, Witness: &s.secretWitness,
 		Tips: s.tips, Fixed: s.tipsFixed, Folder: s.disk.Dir, Stream: s.streamConfig, Reader: s.shards + 1,
 		Fail: s.markUnhealthy, Log: s.log, Room: s.room, Life: s.life,
 	})

@@ -102,7 +102,7 @@ func neverUsed(segments map[int][]*jetstream.StreamInfo) error {
 func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamInfo, error) {
 	all := map[int][]*jetstream.StreamInfo{}
 	for _, root := range streams.Roots {
-		list, err := jetapi.ListStreams(ctx, s.js, root+".>")
+		list, err := jetapi.ListStreams(ctx, s.api.JS, root+".>")
 		if err != nil {
 			return nil, fmt.Errorf("eventstore: list of streams: %w", err)
 		}
@@ -146,16 +146,16 @@ func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jet
 	}
 	if !s.sole { // the streams that an embedded log gets at their first use
 		s.api.Replicas = s.replicas
-		if err := secretlog.Make(ctx, s.js, s.streamConfig); err != nil {
+		if err := secretlog.Make(ctx, s.api.JS, s.streamConfig); err != nil {
 			return err
 		}
 	}
 	for _, shard := range slices.Backward(streams.All(s.shards)) {
 		config := s.segmentConfig(shard, segment{number: 1, first: 1})
-		err := jetapi.CreateStream(ctx, s.js, config)
+		err := jetapi.CreateStream(ctx, s.api.JS, config)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			var stream jetstream.Stream
-			stream, err = s.js.Stream(ctx, config.Name)
+			stream, err = s.api.JS.Stream(ctx, config.Name)
 			if err == nil && segments[shard] == nil { // another call made it a moment ago: its id and number of shards count
 				segments[shard] = []*jetstream.StreamInfo{stream.CachedInfo()}
 				return s.createLog(ctx, c, segments)

@@ -138,7 +138,7 @@ func (h *shard) tailSegment(ctx context.Context) error {
 	if rolling { // its last group may have been read: no message would announce the next segment
 		return nil
 	}
-	consumer, err := h.s.js.CreateConsumer(ctx, seg.name(h.n), jetstream.ConsumerConfig{
+	consumer, err := h.s.api.JS.CreateConsumer(ctx, seg.name(h.n), jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(next, seg.first),
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
 	})
@@ -308,7 +308,7 @@ func (s *Store) dropConsumer(ctx context.Context, stream, name string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if err := s.js.DeleteConsumer(ctx, stream, name); err != nil {
+	if err := s.api.JS.DeleteConsumer(ctx, stream, name); err != nil {
 		s.log.Debug().Err(err).Msg("consumer not deleted")
 	}
 }

@@ -213,7 +213,7 @@ func (s *Store) measure(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, jetapi.ReadTimeout)
 	defer cancel()
-	info, err := s.js.AccountInfo(ctx)
+	info, err := s.api.JS.AccountInfo(ctx)
 	if err != nil || info.Limits.MaxStore <= 0 {
 		return
 	}

@@ -38,6 +38,7 @@ const (
 // Client sends requests over the connection of a store.
 type Client struct {
 	Conn        *nats.Conn
+	JS          jetstream.JetStream  // over Conn
 	Replicas    int                  // of the streams; 0 while it is not known
 	Placement   *jetstream.Placement // of the streams; nil: any servers
 	ReadTimeout time.Duration        // of one read; 0 takes the constant

@@ -23,7 +23,7 @@ var ErrNobody = errors.New("no node serves the topic")
 // and waits for the answer. ErrNobody means that no node serves the topic. Neither the message nor
 // the answer is stored.
 func (r *Registry) Ask(ctx context.Context, topic string, data []byte, sent func()) ([]byte, error) {
-	sub, err := jetapi.Ask(r.server.API.Conn, &nats.Msg{Subject: askRoot + topic, Data: data})
+	sub, err := jetapi.Ask(r.API.Conn, &nats.Msg{Subject: askRoot + topic, Data: data})
 	sent()
 	if err != nil {
 		return nil, fmt.Errorf("nodes: %w", err)
@@ -42,7 +42,7 @@ func (r *Registry) Ask(ctx context.Context, topic string, data []byte, sent func
 // AnswerTo answers the messages of a topic, each in a goroutine of its own, until stop is called. A
 // nil answer is not sent. The context of answer ends with Close.
 func (r *Registry) AnswerTo(topic string, answer func(ctx context.Context, data []byte) []byte) (stop func(), err error) {
-	sub, err := r.server.API.Conn.Subscribe(askRoot+topic, func(m *nats.Msg) {
+	sub, err := r.API.Conn.Subscribe(askRoot+topic, func(m *nats.Msg) {
 		go func() { // it ends with the context, at the latest
 			if data := answer(r.life, m.Data); data != nil && m.Reply != "" {
 				_ = m.Respond(data) // without a connection the other node gets no answer, and tries again

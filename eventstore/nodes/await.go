@@ -43,7 +43,7 @@ func (r *Registry) Await(ctx context.Context, position []uint64) error {
 		}
 		if now := r.Clock(); first || now-asked >= hurryEvery {
 			asked = now
-			_ = r.server.API.Conn.Publish(hurrySubject, request) // without it the nodes report the position with their next beat
+			_ = r.API.Conn.Publish(hurrySubject, request) // without it the nodes report the position with their next beat
 		}
 		if err := jetapi.Pause(ctx, pause); err != nil {
 			return fmt.Errorf("waiting for the nodes %s: %w", strings.Join(behind, ", "), err)

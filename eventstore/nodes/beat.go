@@ -121,7 +121,7 @@ func (r *Registry) write(ctx context.Context, record Record, expected uint64) (u
 	if err != nil {
 		return 0, err
 	}
-	ack, err := r.server.API.Publish(ctx, &nats.Msg{Subject: root + record.Node, Data: data, Header: nats.Header{
+	ack, err := r.API.Publish(ctx, &nats.Msg{Subject: root + record.Node, Data: data, Header: nats.Header{
 		nats.ExpectedLastSubjSeqHdr: {strconv.FormatUint(expected, 10)},
 	}})
 	switch {

@@ -79,7 +79,7 @@ type Answer struct {
 // Call sends a request to a node. ErrNotTaken means that the node does nothing on account of it.
 // Close the answer.
 func (r *Registry) Call(ctx context.Context, node string, request []byte) (*Answer, error) {
-	conn := r.server.API.Conn
+	conn := r.API.Conn
 	a := &Answer{r: r}
 	var err error
 	if a.sub, err = jetapi.Ask(conn, &nats.Msg{Subject: callRoot + node, Data: request}); err != nil {
@@ -117,7 +117,7 @@ func (a *Answer) Next(ctx context.Context) ([]byte, error) {
 		case callPiece + strconv.Itoa(a.pieces+1):
 			a.pieces++
 			if a.pieces%(callWindow/2) == 0 {
-				err = a.r.server.API.Conn.Publish(a.to, []byte(strconv.Itoa(a.pieces)))
+				err = a.r.API.Conn.Publish(a.to, []byte(strconv.Itoa(a.pieces)))
 			}
 			return m.Data, err
 		case callEnd + strconv.Itoa(a.pieces):
@@ -136,7 +136,7 @@ func (a *Answer) Next(ctx context.Context) ([]byte, error) {
 func (a *Answer) Close() {
 	_ = a.sub.Unsubscribe() // see Ask
 	if !a.over {
-		_ = a.r.server.API.Conn.Publish(a.to, []byte(goAway)) // without it the node waits callPatient long
+		_ = a.r.API.Conn.Publish(a.to, []byte(goAway)) // without it the node waits callPatient long
 	}
 }
 
@@ -148,7 +148,7 @@ type Handle func(ctx context.Context, request []byte, send func(piece []byte) er
 // valid lease it takes none. stop waits for the calls under way, and breaks them off when its
 // context ends.
 func (r *Registry) AnswerCalls(handle Handle) (stop func(context.Context), err error) {
-	conn := r.server.API.Conn
+	conn := r.API.Conn
 	life, end := context.WithCancel(r.life)
 	places := make(chan struct{}, MaxCalls)
 	var mu sync.Mutex // of ended, so that no call begins after the wait

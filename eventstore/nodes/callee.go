@@ -31,7 +31,7 @@ func (r *Registry) answerCall(ctx context.Context, m *nats.Msg, handle Handle) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &callee{r: r, to: m.Reply, gone: ctx.Done(), stop: cancel, moved: make(chan struct{}), began: make(chan struct{})}
-	conn := r.server.API.Conn
+	conn := r.API.Conn
 	inbox := conn.NewInbox()
 	sub, err := conn.Subscribe(inbox, c.hear)
 	if err != nil {
@@ -137,5 +137,5 @@ func (c *callee) send(piece []byte) error {
 		}
 	}
 	c.sent++
-	return c.r.server.API.Conn.PublishMsg(part(c.to, callPiece+strconv.Itoa(c.sent), piece))
+	return c.r.API.Conn.PublishMsg(part(c.to, callPiece+strconv.Itoa(c.sent), piece))
 }

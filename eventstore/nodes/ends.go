@@ -164,7 +164,7 @@ func (r *Registry) askEnds(ctx context.Context, asked map[string]uint64) ([]uint
 	if len(asked) == 0 {
 		return ends, nil
 	}
-	sub, err := jetapi.Ask(r.server.API.Conn, &nats.Msg{Subject: endsSubject})
+	sub, err := jetapi.Ask(r.API.Conn, &nats.Msg{Subject: endsSubject})
 	if err == nil {
 		defer sub.Unsubscribe() //nolint:errcheck // see Ask
 	}

@@ -23,7 +23,7 @@ func (r *Registry) read(ctx context.Context) (map[string]Record, error) {
 	for from, whole := uint64(1), false; !whole; {
 		begin, unreadable := from, error(nil)
 		var err error
-		whole, err = r.server.API.Page(ctx, r.server.Reader, Stream, root+"*", from, maxNodes, func(seq uint64, m *nats.Msg) (bool, error) {
+		whole, err = r.API.Page(ctx, r.Reader, Stream, root+"*", from, maxNodes, func(seq uint64, m *nats.Msg) (bool, error) {
 			from = seq + 1
 			record, err := decode(seq, m.Data)
 			if err != nil { // not ours: the other records count
@@ -146,7 +146,7 @@ func (r *Registry) endSilent(ctx context.Context) error {
 		r.mu.Unlock()
 	}
 	for _, seq := range surplus {
-		err := r.server.API.Change(ctx, "MSG.DELETE", Stream, map[string]any{"seq": seq, "no_erase": true})
+		err := r.API.Change(ctx, "MSG.DELETE", Stream, map[string]any{"seq": seq, "no_erase": true})
 		var answered *jetapi.Error
 		if err != nil && !errors.As(err, &answered) { // another node may have deleted it
 			return err

@@ -48,16 +48,11 @@ var ErrCutOff = errors.New("this node is cut off from the other nodes")
 // ErrUnfit means that this node gave up its lease, because it does not apply the log.
 var ErrUnfit = errors.New("this node does not apply the log")
 
-// Server is the access to the stream.
-type Server struct {
-	JS     jetstream.JetStream
-	API    *jetapi.Client
-	Reader int // of API, for look-ups
-}
-
 // Config is the configuration of a Registry.
 type Config struct {
-	Self Record // Node, Address and Build
+	API    *jetapi.Client
+	Reader int    // of API, for look-ups
+	Self   Record // Node, Address and Build
 	// Applied returns how far this node has applied each shard.
 	Applied func() []uint64
 	// Acknowledged returns the address of the newest event of each shard that this node knows to be
@@ -88,7 +83,6 @@ type Config struct {
 // of a node that is alone by its configuration: it always has a lease, and nothing waits.
 type Registry struct {
 	Config
-	server  Server
 	stream  jetstream.Stream
 	subs    []*nats.Subscription
 	hurries chan []uint64 // positions that other nodes wait for
@@ -135,7 +129,7 @@ type debt struct {
 
 // Open joins the registry as a starting node, and keeps the record up to date until Close. It makes
 // the stream if it does not exist.
-func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
+func Open(ctx context.Context, c Config) (*Registry, error) {
 	c.Beat, c.Lease, c.Silence = cmp.Or(c.Beat, DefaultBeat), cmp.Or(c.Lease, DefaultLease), cmp.Or(c.Silence, DefaultSilence)
 	c.ReadTime = cmp.Or(c.ReadTime, DefaultReadTime)
 	c.Tenure, c.Absence = cmp.Or(c.Tenure, DefaultTenure), cmp.Or(c.Absence, DefaultAbsence)
@@ -148,7 +142,7 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	if c.Healthy == nil {
 		c.Healthy = func() error { return nil }
 	}
-	r := &Registry{Config: c, server: server, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), rounded: make(chan struct{}), asking: make(chan struct{}, 1), answers: answers{silent: map[string]uint64{}}, hurries: make(chan []uint64, maxHurries)}
+	r := &Registry{Config: c, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), rounded: make(chan struct{}), asking: make(chan struct{}, 1), answers: answers{silent: map[string]uint64{}}, hurries: make(chan []uint64, maxHurries)}
 	r.life, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	making, cancel := context.WithTimeout(ctx, r.Silence)
 	err := r.surely(making, func() error { return r.makeStream(making) }) // several nodes that start at once make it, and one sees it later than another
@@ -180,12 +174,12 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 func (r *Registry) makeStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.ReadTime)
 	defer cancel()
-	_, err := r.server.JS.CreateStream(ctx, jetstream.StreamConfig{
-		Name: Stream, Subjects: []string{root + "*"}, Storage: jetstream.FileStorage, Replicas: r.server.API.Replicas, Placement: r.server.API.Placement,
+	_, err := r.API.JS.CreateStream(ctx, jetstream.StreamConfig{
+		Name: Stream, Subjects: []string{root + "*"}, Storage: jetstream.FileStorage, Replicas: r.API.Replicas, Placement: r.API.Placement,
 		MaxMsgsPerSubject: 1, AllowDirect: true, Compression: jetstream.NoCompression,
 	})
 	if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		r.stream, err = r.server.JS.Stream(ctx, Stream)
+		r.stream, err = r.API.JS.Stream(ctx, Stream)
 	}
 	return err
 }

@@ -241,14 +241,14 @@ func newTestNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Dura
 		t.Fatal(err)
 	}
 	n.conn = nc
-	api := &jetapi.Client{Conn: nc, Replicas: len(c.Servers)}
+	api := &jetapi.Client{Conn: nc, JS: js, Replicas: len(c.Servers)}
 	if err := api.OpenReaders(1, func() (*nats.Conn, error) { return nc, nil }); err != nil {
 		t.Fatal(err)
 	}
 	self := nodes.Record{Node: id, Address: "http://" + id, Build: nodes.Build{Version: "v1", Schemas: map[string]int{"payment": 6}}}
 	change(&self)
-	n.Registry, err = nodes.Open(t.Context(), nodes.Server{JS: js, API: api}, nodes.Config{
-		Self:    self,
+	n.Registry, err = nodes.Open(t.Context(), nodes.Config{
+		API: api, Self: self,
 		Applied: n.position, Acknowledged: n.acknowledged, WaitFor: n.waitFor, Healthy: n.healthy,
 		CatchUp: func(ctx context.Context) error {
 			select {

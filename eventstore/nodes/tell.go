@@ -10,7 +10,7 @@ func (r *Registry) Tell(data []byte) error {
 	if r == nil {
 		return nil
 	}
-	return r.server.API.Conn.PublishMsg(&nats.Msg{Subject: tellSubject, Data: data, Header: nats.Header{senderHeader: {r.Self.Node}}})
+	return r.API.Conn.PublishMsg(&nats.Msg{Subject: tellSubject, Data: data, Header: nats.Header{senderHeader: {r.Self.Node}}})
 }
 
 // Hear calls take with each message that another node tells, one after the other, until Close.
@@ -26,7 +26,7 @@ func (r *Registry) Hear(take func(data []byte)) error {
 }
 
 func (r *Registry) hear(subject string, take nats.MsgHandler) error {
-	sub, err := r.server.API.Conn.Subscribe(subject, take)
+	sub, err := r.API.Conn.Subscribe(subject, take)
 	if err != nil {
 		return err
 	}

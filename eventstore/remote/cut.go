@@ -296,7 +296,7 @@ func (l *Log) Segments(shard int) []string {
 func (l *Log) leader(ctx context.Context, stream string) (string, error) {
 	once, cancel := context.WithTimeout(ctx, leaderTime)
 	defer cancel()
-	found, err := l.js.Stream(once, stream)
+	found, err := l.api.JS.Stream(once, stream)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return "", fault.Damage(stream, 1, errors.New("the stream is gone"))

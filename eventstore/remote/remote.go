@@ -34,7 +34,6 @@ type Log struct {
 	Shards int
 
 	api     *jetapi.Client
-	js      jetstream.JetStream
 	streams atomic.Pointer[map[string]jetstream.StreamConfig] // each list replaces it
 	missing time.Duration                                     // after which a missing message is damage
 	look    func(ctx context.Context, stream string, from, through uint64) error
@@ -67,7 +66,7 @@ func open(ctx context.Context, dial func() (*nats.Conn, error), restoring bool) 
 		return nil, err
 	}
 	l := &Log{api: &jetapi.Client{Conn: nc}, restoring: restoring}
-	if l.js, err = jetstream.New(nc); err == nil {
+	if l.api.JS, err = jetstream.New(nc); err == nil {
 		err = l.api.OpenReaders(1, dial)
 	}
 	if err == nil {
@@ -98,11 +97,11 @@ func (l *Log) looked(ctx context.Context, stream string, from, through uint64) e
 func (l *Log) Close() { l.api.Close() }
 
 // Server returns the access for package secretlog.
-func (l *Log) Server() secretlog.Server { return secretlog.Server{JS: l.js, API: l.api} }
+func (l *Log) Server() *jetapi.Client { return l.api }
 
 func (l *Log) list(ctx context.Context) error {
 	found := map[string]jetstream.StreamConfig{}
-	all, err := jetapi.ListStreams(ctx, l.js, "")
+	all, err := jetapi.ListStreams(ctx, l.api.JS, "")
 	if err != nil {
 		return l.denied(fmt.Errorf("NATS: list of streams: %w", err))
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
@@ -95,20 +94,14 @@ func useValue(read func(handle func(stored.Message) error) error, name string, u
 	return failed
 }
 
-// Server is the access to a server that has the stream.
-type Server struct {
-	JS  jetstream.JetStream
-	API *jetapi.Client
-}
-
 // CheckServer calls check with the proof of the newest generation on a server; in the first
 // generation with the oldest value.
-func CheckServer(ctx context.Context, server Server, check Check) error {
-	segments, err := SegmentsOn(ctx, server)
+func CheckServer(ctx context.Context, api *jetapi.Client, check Check) error {
+	segments, err := SegmentsOn(ctx, api)
 	if err != nil {
 		return err
 	}
-	newest, err := newestGeneration(ctx, server, segments)
+	newest, err := newestGeneration(ctx, api, segments)
 	if err != nil {
 		return err
 	}
@@ -116,7 +109,7 @@ func CheckServer(ctx context.Context, server Server, check Check) error {
 		return check(ProofName, newest.value)
 	}
 	for _, stream := range segments {
-		oldest, err := server.read(ctx, stream, jetapi.Get{Seq: 1, NextBySubject: subjectOf(stream, valueTopic)})
+		oldest, err := readAt(ctx, api, stream, jetapi.Get{Seq: 1, NextBySubject: subjectOf(stream, valueTopic)})
 		if errors.Is(err, fault.ErrNotFound) {
 			continue
 		}
@@ -128,9 +121,9 @@ func CheckServer(ctx context.Context, server Server, check Check) error {
 	return nil
 }
 
-// read returns a message of a segment as the leader holds it; fault.ErrNotFound if there is none.
-func (s Server) read(ctx context.Context, stream string, request jetapi.Get) (record, error) {
-	m, err := s.API.AtLeader(ctx, stream, request)
+// readAt returns a message of a segment as the leader holds it; fault.ErrNotFound if there is none.
+func readAt(ctx context.Context, api *jetapi.Client, stream string, request jetapi.Get) (record, error) {
+	m, err := api.AtLeader(ctx, stream, request)
 	if err != nil {
 		return record{}, err
 	}
@@ -146,15 +139,15 @@ const ProofName = "generation-proof"
 
 // newestGeneration returns the message that began the generation in force; without a sequence in
 // the first generation.
-func newestGeneration(ctx context.Context, server Server, segments []string) (newest record, err error) {
-	floor, err := floorOn(ctx, server, segments)
+func newestGeneration(ctx context.Context, api *jetapi.Client, segments []string) (newest record, err error) {
+	floor, err := floorOn(ctx, api, segments)
 	if err != nil {
 		return newest, err
 	}
 	var generations []record
 	for _, stream := range segments {
 		for from := uint64(1); ; {
-			r, err := server.read(ctx, stream, jetapi.Get{Seq: from, NextBySubject: subjectOf(stream, generationTopic)})
+			r, err := readAt(ctx, api, stream, jetapi.Get{Seq: from, NextBySubject: subjectOf(stream, generationTopic)})
 			if errors.Is(err, fault.ErrNotFound) {
 				break
 			}
@@ -170,14 +163,14 @@ func newestGeneration(ctx context.Context, server Server, segments []string) (ne
 
 // Fence appends a message without effect on a server of a cluster, and returns its sequence. Its
 // acknowledgement covers all messages before.
-func Fence(ctx context.Context, server Server) (seq uint64, err error) {
-	segments, err := SegmentsOn(ctx, server)
+func Fence(ctx context.Context, api *jetapi.Client) (seq uint64, err error) {
+	segments, err := SegmentsOn(ctx, api)
 	if err != nil || len(segments) == 0 {
 		return 0, err
 	}
 	m := nats.NewMsg(subjectOf(segments[len(segments)-1], destroyedTopic))
 	m.Data = newDestruction("", "", nil).body
-	ack, err := server.API.Publish(ctx, m)
+	ack, err := api.Publish(ctx, m)
 	if err == nil && ack.Error != nil {
 		err = ack.Error
 	}
@@ -188,8 +181,8 @@ func Fence(ctx context.Context, server Server) (seq uint64, err error) {
 }
 
 // SegmentsOn returns the names of the segments on a server, in their order.
-func SegmentsOn(ctx context.Context, server Server) (names []string, err error) {
-	infos, err := listSegments(ctx, server.JS)
+func SegmentsOn(ctx context.Context, api *jetapi.Client) (names []string, err error) {
+	infos, err := listSegments(ctx, api.JS)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: %s: %w", streams.Secrets, err)
 	}

@@ -67,7 +67,7 @@ func (x *index) droppedOn(ctx context.Context, infos []*jetstream.StreamInfo) (u
 	for _, info := range infos {
 		segments = append(segments, info.Config.Name)
 	}
-	floor, err := floorOn(ctx, x.Server, segments)
+	floor, err := floorOn(ctx, x.API, segments)
 	if err == nil && len(x.generations) == 0 && floor.generation > 0 {
 		x.generations = []uint64{floor.generation}
 	}
@@ -186,7 +186,7 @@ func (b *Stream) sweep(ctx context.Context) error {
 	if floor.seq == 0 || b.ReadOnly || b.Fixed {
 		return nil
 	}
-	infos, err := listSegments(ctx, b.JS)
+	infos, err := listSegments(ctx, b.API.JS)
 	if err != nil {
 		return fmt.Errorf("eventstore: drop secrets: %w", err)
 	}
@@ -204,7 +204,7 @@ func (b *Stream) sweep(ctx context.Context) error {
 		return err
 	}
 	for _, info := range infos[:len(infos)-len(kept)] {
-		if err := b.JS.DeleteStream(ctx, info.Config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err := b.API.JS.DeleteStream(ctx, info.Config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return fmt.Errorf("eventstore: delete %s: %w", info.Config.Name, err)
 		}
 	}
@@ -234,9 +234,9 @@ func (b *Stream) secure(ctx context.Context, kept []string) error {
 
 // floorOn returns the newest drop on a server, given the segments; the zero value if there was
 // none.
-func floorOn(ctx context.Context, server Server, segments []string) (record, error) {
+func floorOn(ctx context.Context, api *jetapi.Client, segments []string) (record, error) {
 	for _, stream := range slices.Backward(segments) {
-		r, err := server.read(ctx, stream, jetapi.Get{LastBySubject: subjectOf(stream, droppedTopic)})
+		r, err := readAt(ctx, api, stream, jetapi.Get{LastBySubject: subjectOf(stream, droppedTopic)})
 		if !errors.Is(err, fault.ErrNotFound) {
 			return r, err
 		}

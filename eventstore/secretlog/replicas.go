@@ -33,7 +33,7 @@ func (b *Stream) Replicated(ctx context.Context) error {
 	defer cancel()
 	name, whole := b.segments.newest().stream, map[string]bool{}
 	for {
-		stream, err := b.JS.Stream(ctx, name)
+		stream, err := b.API.JS.Stream(ctx, name)
 		if err == nil {
 			err = replicated(stream.CachedInfo(), whole)
 		}

@@ -99,7 +99,7 @@ func (l *segments) load(ctx context.Context, infos []*jetstream.StreamInfo, drop
 		// since.
 		if i > 0 && i == len(infos)-1 && info.State.Msgs == 0 && info.Config.FirstSeq <= last && l.Sole {
 			if !l.ReadOnly {
-				if err := l.JS.DeleteStream(ctx, info.Config.Name); err != nil {
+				if err := l.API.JS.DeleteStream(ctx, info.Config.Name); err != nil {
 					return 0, fmt.Errorf("eventstore: %s: %w", streams.Secrets, err)
 				}
 			}
@@ -179,7 +179,7 @@ func (l *segments) begin(ctx context.Context, last, bytes uint64) error {
 	if newest.first > last || l.bytes < bytes {
 		return nil
 	}
-	_, err := l.JS.CreateStream(ctx, g.config(l.Stream))
+	_, err := l.API.JS.CreateStream(ctx, g.config(l.Stream))
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // an answer was lost, and the segment before has grown since
 		err = l.remake(ctx, g)
 	}
@@ -192,17 +192,17 @@ func (l *segments) begin(ctx context.Context, last, bytes uint64) error {
 
 // remake makes a segment again that was made with another beginning. It must be empty.
 func (l *segments) remake(ctx context.Context, g segment) error {
-	there, err := l.JS.Stream(ctx, g.stream)
+	there, err := l.API.JS.Stream(ctx, g.stream)
 	if err != nil {
 		return err
 	}
 	if state := there.CachedInfo().State; state.Msgs > 0 || state.NumDeleted > 0 {
 		return fmt.Errorf("%w: it holds records", fault.ErrUnhealthy)
 	}
-	if err := l.JS.DeleteStream(ctx, g.stream); err != nil {
+	if err := l.API.JS.DeleteStream(ctx, g.stream); err != nil {
 		return err
 	}
-	_, err = l.JS.CreateStream(ctx, g.config(l.Stream))
+	_, err = l.API.JS.CreateStream(ctx, g.config(l.Stream))
 	return err
 }
 

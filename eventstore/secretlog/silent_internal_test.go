@@ -32,7 +32,7 @@ func TestSilentServer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stopped := false
 				b := Stream{Config: Config{
-					Server: Server{API: &jetapi.Client{ReadTimeout: 5 * time.Second}}, Sole: true, Witness: &Witness{}, Life: context.Background(),
+					API: &jetapi.Client{ReadTimeout: 5 * time.Second}, Sole: true, Witness: &Witness{}, Life: context.Background(),
 					Fail: func(_ error, stop bool) { stopped = stop },
 				}}
 				for _, err := range c.answers {

@@ -27,7 +27,7 @@ const (
 
 // Config has the parts of a Stream.
 type Config struct {
-	Server
+	API      *jetapi.Client
 	Sole     bool   // the server is embedded, and no other process writes to the log; else it is a cluster, whose log was made with this stream
 	ReadOnly bool   // nothing is written
 	Bytes    uint64 // size from which the stream continues in a new segment; 0 takes 64 MiB
@@ -116,10 +116,10 @@ func (b *Stream) openSegments(ctx context.Context) (uint64, error) {
 	var infos []*jetstream.StreamInfo
 	var err error
 	if b.Sole && !b.ReadOnly { // a cluster's log was made with it
-		err = Make(ctx, b.JS, b.Stream)
+		err = Make(ctx, b.API.JS, b.Stream)
 	}
 	if err == nil {
-		infos, err = listSegments(ctx, b.JS)
+		infos, err = listSegments(ctx, b.API.JS)
 	}
 	if err == nil && len(infos) == 0 {
 		err = jetstream.ErrStreamNotFound
