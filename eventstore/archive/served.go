@@ -65,15 +65,6 @@ type served struct {
 
 func (s Served) source() *served { return &served{Served: s} }
 
-// found reports an error that names a place as damage.
-func found(err error, damaged Damaged) error {
-	var place *fault.Place
-	if errors.As(err, &place) {
-		return damaged(place.Stream, place.Seq, place.Cause.Error())
-	}
-	return err
-}
-
 // read calls handle with the messages of streams that follow each other, up to an end. It reports a
 // missing message, and goes on behind it. A dropped segment of deliveries is left out, also if it
 // is dropped while it is read.
@@ -115,7 +106,7 @@ func (s *served) readStream(ctx context.Context, name string, from, through uint
 		if failed != nil || !errors.As(err, &place) {
 			return err
 		}
-		if err := found(err, damaged); err != nil || gaps {
+		if err := fault.Report(err, damaged); err != nil || gaps {
 			return err
 		}
 		from = place.Seq + 1
@@ -145,10 +136,7 @@ func (s *served) Groups(ctx context.Context, shard int, from uint64, damaged Dam
 type unreadable struct{ error }
 
 func groupOf(shard int, r stored.Message) (*format.Group, error) {
-	g, err := format.ParseGroup(bytes.Clone(r.Body))
-	if err == nil && (g.Seq != r.Seq || g.Shard != shard) {
-		err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
-	}
+	g, err := format.ParseGroupAt(shard, r.Seq, bytes.Clone(r.Body))
 	if err != nil {
 		return nil, unreadable{err}
 	}

@@ -35,7 +35,7 @@ func (s *served) Inspect(ctx context.Context, damaged Damaged) error {
 			gone = gone || away
 		}
 		if !gone {
-			return found(err, damaged)
+			return fault.Report(err, damaged)
 		}
 	}
 }

@@ -34,10 +34,7 @@ func (c copied) Groups(ctx context.Context, shard int, from uint64, damaged arch
 	for _, name := range streams.Segments(shard, c.Newest().Streams) {
 		at = name
 		err := c.read(ctx, name, func(r stored.Message) error {
-			g, err := format.ParseGroup(bytes.Clone(r.Body))
-			if err == nil && (g.Seq != r.Seq || g.Shard != shard) {
-				err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
-			}
+			g, err := format.ParseGroupAt(shard, r.Seq, bytes.Clone(r.Body))
 			if err != nil {
 				return damaged(name, r.Seq, err.Error())
 			}

@@ -35,12 +35,10 @@ func (t *tail) accept(seq uint64, body []byte) (fresh bool, err error) {
 	if seq < t.last {
 		return false, nil
 	}
-	g, err := format.ParseGroup(body)
+	g, err := format.ParseGroupAt(t.shard, seq, body)
 	switch {
 	case err != nil:
 		return false, err
-	case g.Seq != seq || g.Shard != t.shard:
-		return false, fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
 	case hex.EncodeToString(g.Log[:]) != t.log:
 		return false, fmt.Errorf("%w: it is a group of another log", ErrOther)
 	case seq == t.last:

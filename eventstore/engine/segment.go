@@ -137,12 +137,12 @@ func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, err
 }
 
 func (h *shard) parse(seq uint64, data []byte, writer format.Writer) (*format.Group, error) {
-	g, err := format.ParseGroup(data)
+	g, err := format.ParseGroupAt(h.n, seq, data)
 	if err == nil {
 		g.Writer = writer
 	}
-	if err == nil && (g.Seq != seq || g.Shard != h.n || g.Log != h.s.id) {
-		err = fmt.Errorf("%w: it is group %d of shard %d", format.ErrGroup, g.Seq, g.Shard)
+	if err == nil && g.Log != h.s.id {
+		err = fmt.Errorf("%w: it is a group of another log", format.ErrGroup)
 	}
 	return g, err
 }

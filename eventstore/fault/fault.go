@@ -45,6 +45,15 @@ func Damage(stream string, seq uint64, cause error) error {
 	return &Place{stream, seq, cause, Stream(fmt.Sprintf("%s at sequence %d", stream, seq), cause)}
 }
 
+// Report calls damaged with the place of damage. It returns another error.
+func Report(err error, damaged func(stream string, seq uint64, reason string) error) error {
+	var place *Place
+	if errors.As(err, &place) {
+		return damaged(place.Stream, place.Seq, place.Cause.Error())
+	}
+	return err
+}
+
 // Stream returns the error for a damaged stream, or another damaged thing. It is ErrUnhealthy.
 func Stream(name string, cause error) error {
 	return fmt.Errorf("%w: %s: %w; copy the folder before anything else", ErrUnhealthy, name, cause)

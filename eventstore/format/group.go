@@ -248,6 +248,15 @@ func ParseGroup(data []byte) (*Group, error) {
 	return g, g.parseFrames(frames, int(binary.BigEndian.Uint16(data[6:])))
 }
 
+// ParseGroupAt is ParseGroup for the message at a place: it must be the group of that place.
+func ParseGroupAt(shard int, seq uint64, data []byte) (*Group, error) {
+	g, err := ParseGroup(data)
+	if err == nil && (g.Seq != seq || g.Shard != shard) {
+		err = fmt.Errorf("%w: it is group %d of shard %d", ErrGroup, g.Seq, g.Shard)
+	}
+	return g, err
+}
+
 func (g *Group) parseFrames(rest []byte, count int) error {
 	fits := g.Kind == KindEvents && count > 0 && count <= MaxFrames || g.Kind == KindEmpty && count == 0 ||
 		g.Kind == KindClosing && count == 0 && len(rest) == 4

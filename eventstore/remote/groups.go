@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
@@ -64,10 +63,7 @@ func (l *Log) groupAtLeader(ctx context.Context, shard int, seq uint64) (*format
 
 // parsed returns the group in a message of a stream.
 func parsed(stream string, shard int, m stored.Message) (*format.Group, error) {
-	g, err := format.ParseGroup(m.Body)
-	if err == nil && (g.Seq != m.Seq || g.Shard != shard) {
-		err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
-	}
+	g, err := format.ParseGroupAt(shard, m.Seq, m.Body)
 	if err != nil {
 		return nil, fault.Damage(stream, m.Seq, err)
 	}
