@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"payledger/domain"
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
@@ -50,8 +49,8 @@ type Archive struct {
 func Open(dir string) (*Archive, error) {
 	a := &Archive{dir: dir}
 	var err error
-	if a.streams, err = blocks.Streams(dir, streams.Account); err != nil {
-		return nil, fmt.Errorf("eventstore: %w", err)
+	if a.streams, err = folder.Streams(dir); err != nil {
+		return nil, err
 	}
 	if len(a.streams) == 0 {
 		return nil, fmt.Errorf("%w: %s holds no log", fault.ErrNotFound, dir)
@@ -110,12 +109,9 @@ func damagedTips(dir string, err error) error {
 // inspection would find damage where there is none. A damaged description of a stream says nothing
 // about it.
 func CheckFormat(dir string) error {
-	names, err := blocks.Streams(dir, streams.Account)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+	names, err := folder.Streams(dir)
 	if err != nil {
-		return fmt.Errorf("eventstore: %w", err)
+		return err
 	}
 	for _, name := range names {
 		if streams.Old(name) {
@@ -125,9 +121,9 @@ func CheckFormat(dir string) error {
 		if !ours || !streams.IsEvents(shard) {
 			continue
 		}
-		meta, err := blocks.CheckMeta(blocks.Folder(dir, streams.Account, name), name)
+		d, err := folder.Describe(dir, name)
 		if err == nil {
-			err = streams.CheckFormat(meta.Metadata)
+			err = streams.CheckFormat(d.Metadata)
 		}
 		if errors.Is(err, streams.ErrOldFormat) {
 			return fmt.Errorf("folder %s: %w", dir, err)
@@ -195,27 +191,19 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 		intact = false
 		return damaged(stream, seq, reason)
 	}
-	for _, whole := range []bool{false, true} { // the parts that a server reads at its start come first
-		if err := a.inspect(ctx, whole, report); err != nil {
-			return err
-		}
+	if err := a.inspect(ctx, true, report); err != nil || a.view != nil || !intact {
+		return err
 	}
-	if a.view != nil || !intact {
-		return nil
+	stream, missing, err := secretlog.Unnamed(ctx, a.dir)
+	if err != nil || missing == 0 {
+		return fault.Report(err, damaged)
 	}
-	return secretlog.Unnamed(a.dir, a.streams, damaged)
+	return damaged(stream, missing, "the record is missing, and no destruction names it")
 }
 
-// InspectStart checks the parts that a server reads at its start. It ignores a damaged tip store,
-// which a start makes again.
-func (a *Archive) InspectStart(ctx context.Context, damaged Damaged) error {
-	return a.inspect(ctx, false, func(stream string, seq uint64, reason string) error {
-		if stream == "" {
-			return nil
-		}
-		return damaged(stream, seq, reason)
-	})
-}
+// InspectStart refuses a folder on which the server would not start, as Inspect does, and changes
+// nothing.
+func (a *Archive) InspectStart(ctx context.Context) error { return a.inspect(ctx, false, refuse) }
 
 func (a *Archive) inspect(ctx context.Context, whole bool, report Damaged) error {
 	in := inspection{dir: a.dir, tips: a.opened, whole: whole, report: report, pace: func(int) error { return ctx.Err() }}
@@ -251,55 +239,26 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 	if a.source != nil {
 		return a.source.Groups(ctx, shard, from, damaged, handle)
 	}
-	type part struct {
-		name  string
-		first uint64
-	}
-	var parts []part
-	for _, name := range streams.Segments(shard, a.streams) {
-		meta, err := blocks.CheckMeta(blocks.Folder(a.dir, streams.Account, name), name)
-		if err != nil {
-			continue // Inspect reports it, unless the stream was being created
-		}
-		parts = append(parts, part{name, max(1, meta.FirstSeq)})
-	}
-	for i, p := range parts {
-		if i < len(parts)-1 && parts[i+1].first <= from {
-			continue
-		}
-		_, number, _ := streams.Parse(p.name)
-		options := blocks.Options{Subject: streams.Subject(shard, number), Pace: func(int) error { return ctx.Err() }}
-		options.Handle = stored.Standing(func(r stored.Message) error {
+	for _, name := range folder.From(a.dir, streams.Segments(shard, a.streams), from) {
+		reading := folder.Reading{From: from, Pace: func(int) error { return ctx.Err() }}
+		reading.Handle = stored.Standing(func(r stored.Message) error {
 			if r.Seq < from {
 				return nil
 			}
-			g, err := format.ParseGroup(bytes.Clone(r.Body))
-			if err == nil && (g.Seq != r.Seq || g.Shard != shard) {
-				err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
-			}
+			g, err := format.ParseGroupAt(shard, r.Seq, bytes.Clone(r.Body))
 			if err != nil {
 				return fmt.Errorf("%w: %w", stored.ErrRefused, err)
 			}
-			return handle(p.name, g)
+			return handle(name, g)
 		})
-		if err := a.read(p.name, options, damaged); err != nil {
+		found, err := folder.Read(a.dir, name, reading)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (a *Archive) read(name string, options blocks.Options, damaged Damaged) error {
-	report, err := blocks.Verify(a.dir, streams.Account, name, options)
-	if err != nil {
-		return err
-	}
-	if report.Kind != blocks.Damaged {
-		return nil
-	}
-	for _, f := range report.Faults {
-		if err := damaged(name, max(f.From, f.After+1), f.String()); err != nil {
-			return err
+		for _, f := range found.Faults {
+			if err := damaged(name, f.Seq, f.Reason); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

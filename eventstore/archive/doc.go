@@ -25,6 +25,6 @@
 //	servers       backup, backup/restore, embedded
 //	servers     ► archive
 //	servers       remote
-//	streams       blocks, deliverylog, folder, jetapi, secretlog, streams and 3 others
+//	streams       deliverylog, folder, jetapi, secretlog, streams, tiprow and 2 others
 //	bytes         checkpoint, fault, format, stored
 package archive

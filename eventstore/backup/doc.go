@@ -135,6 +135,6 @@
 //	servers       backup/restore
 //	servers     ► backup
 //	servers       archive, remote
-//	streams       blocks, secretlog, streams
+//	streams       folder, secretlog, streams
 //	bytes         checkpoint, fault, format, stored
 package backup

@@ -22,6 +22,7 @@ import (
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/stored"
@@ -237,7 +238,7 @@ func verified(t testing.TB, dir string) verify.Result {
 func messages(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	names, err := blocks.Streams(dir, streams.Account)
+	names, err := folder.Streams(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"payledger/domain/exactjson"
 	"payledger/eventstore/archive"
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/streams"
@@ -65,13 +65,8 @@ func Stopped(ctx context.Context, dir string) (*Source, error) {
 		return nil, err
 	}
 	s := &Source{storage: files{dir}, dir: dir, files: stopped}
-	err = stopped.InspectStart(ctx, func(stream string, seq uint64, reason string) error {
-		return fault.Damage(stream, seq, errors.New(reason))
-	})
-	if err == nil {
-		if err = blocks.Sync(dir, streams.Account); err != nil {
-			err = fmt.Errorf("backup: the log cannot be synced: %w", err)
-		}
+	if err = stopped.InspectStart(ctx); err == nil {
+		err = folder.SyncNewest(dir)
 	}
 	if err == nil {
 		s.cut.Dropped, err = stopped.DroppedDeliveries()
@@ -121,11 +116,9 @@ func (s *Source) begin(ctx context.Context) error {
 }
 
 type part struct {
-	stream  string
-	subject string
-	first   uint64
-	last    uint64 // the last message to copy; 0: the last one of the file
-	deletes bool   // single messages are deleted
+	stream string
+	first  uint64
+	last   uint64 // the last message to copy; 0: the last one of the file
 }
 
 // parts returns the segments of a shard that exist at the cut, in their order.
@@ -148,13 +141,13 @@ func (s *Source) parts(shard int) (parts []part, err error) {
 		}
 		next++
 		_, first, err := s.config(name)
-		if errors.Is(err, blocks.ErrMeta) && errors.Is(err, os.ErrNotExist) {
+		if errors.Is(err, os.ErrNotExist) {
 			break // it was being created
 		}
 		if err != nil {
 			return nil, err
 		}
-		p := part{stream: name, subject: streams.Subject(shard, number), first: first, last: s.cut.Ends[shard]}
+		p := part{stream: name, first: first, last: s.cut.Ends[shard]}
 		if s.now != nil && p.first > p.last+1 && len(parts) > 0 {
 			break // it was created after the cut
 		}

@@ -1,15 +1,13 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/stored"
@@ -30,7 +28,7 @@ type storage interface {
 type files struct{ dir string }
 
 func (f files) names() ([]string, error) {
-	names, err := blocks.Streams(f.dir, streams.Account)
+	names, err := folder.Streams(f.dir)
 	if err != nil {
 		err = fmt.Errorf("backup: %w", err)
 	}
@@ -38,54 +36,18 @@ func (f files) names() ([]string, error) {
 }
 
 func (f files) config(stream string) (json.RawMessage, uint64, error) {
-	path := blocks.Folder(f.dir, streams.Account, stream)
-	meta, err := blocks.CheckMeta(path, stream)
+	d, err := folder.Describe(f.dir, stream)
 	if err != nil {
-		return nil, 0, fault.Damage(stream, 1, err)
+		err = fault.Damage(stream, 1, err)
 	}
-	text, err := os.ReadFile(filepath.Join(path, "meta.inf"))
-	if err != nil {
-		return nil, 0, fmt.Errorf("backup: %w", err)
-	}
-	return text, max(1, meta.FirstSeq), nil
+	return d.Text, d.First, err
 }
 
 func (f files) read(ctx context.Context, p part, from uint64, handle func(stored.Message) error) error {
-	options := blocks.Options{Subject: p.subject, Through: p.last, Deletes: p.deletes, Pace: func(int) error { return ctx.Err() }}
-	var err error
-	if options.From, err = f.block(p.stream, from); err != nil {
-		return err
-	}
-	options.Handle = stored.Standing(handle)
-	report, err := blocks.Verify(f.dir, streams.Account, p.stream, options)
-	if err != nil {
-		return err
-	}
-	for _, found := range report.Faults {
-		if report.Kind == blocks.Damaged {
-			return fault.Damage(p.stream, max(found.From, found.After+1), errors.New(found.String()))
-		}
-	}
-	return nil
-}
-
-// block returns the newest block of a stream that begins at or before a sequence: earlier blocks
-// need not be read.
-func (f files) block(stream string, seq uint64) (blocks.Place, error) {
-	files, err := blocks.Files(blocks.Folder(f.dir, streams.Account, stream))
-	if err != nil {
-		return blocks.Place{}, fmt.Errorf("backup: %w", err)
-	}
-	for i := len(files) - 1; i > 0; i-- {
-		first, err := blocks.FirstIn(files[i].Path)
-		if err != nil {
-			return blocks.Place{}, fmt.Errorf("backup: %w", err)
-		}
-		if first > 0 && first <= seq {
-			return blocks.Place{Block: files[i].Number}, nil
-		}
-	}
-	return blocks.Place{}, nil
+	found, err := folder.Read(f.dir, p.stream, folder.Reading{
+		From: from, Through: p.last, Pace: func(int) error { return ctx.Err() }, Handle: stored.Standing(handle),
+	})
+	return cmp.Or(err, found.Damage())
 }
 
 func (f files) secrets(context.Context) (secretlog.Reader, []string, error) {
@@ -102,7 +64,7 @@ func (c cluster) config(stream string) (json.RawMessage, uint64, error) {
 }
 
 func (c cluster) read(ctx context.Context, p part, from uint64, handle func(stored.Message) error) error {
-	return c.log.Read(ctx, p.stream, from, p.last, p.deletes, handle)
+	return c.log.Read(ctx, p.stream, from, p.last, false, handle)
 }
 
 func (c cluster) secrets(ctx context.Context) (secretlog.Reader, []string, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -26,30 +27,21 @@ func (k Kind) String() string {
 	return [...]string{"clean", "clean as far as it was judged", "torn at the end", "damaged"}[k]
 }
 
-// Place is a place between two records of a stream. The zero value is the beginning.
-type Place struct {
-	Block  int    // number of the block file
-	Offset int64  // in bytes
-	Last   uint64 // the highest sequence before the place; 0 if none
-}
-
 // Options are the settings of a reading.
 type Options struct {
 	// Deletes means that messages of the stream may be deleted. Without it the stream must have
 	// every sequence, in order.
 	Deletes bool
-	// First is the sequence of the stream's first message; 0 takes first_seq from meta.inf, or
-	// else 1. Unused with Deletes.
-	First uint64
 	// Through is the last sequence to check; 0 checks all. Without Deletes the stream must have it.
 	// Set it while the server runs, to a sequence that was acknowledged before the call.
 	Through uint64
 	// Subject is the subject of all messages; "" allows any. The checksum does not cover the
 	// subject's length, so only a subject here reveals some wrong lengths.
 	Subject string
-	// From is the first place to read: a Report's Next, or a block with neither Offset nor Last.
-	// With Deletes the read begins at the beginning of the block.
-	From Place
+	// From is a sequence: blocks before the newest block that begins at it or before it are not
+	// read, but for the first message of a stream without deletes. 0 reads all, Newest the newest
+	// block that has a record.
+	From uint64
 	// Pace is called after each read with its number of bytes, at most 256 KiB. It may wait; an
 	// error ends the work.
 	Pace func(n int) error
@@ -61,18 +53,20 @@ type Options struct {
 	Handle func(stored.Message) error
 }
 
+// Newest is Options.From of the newest block.
+const Newest = math.MaxUint64
+
 // Result is the state of one block.
 type Result struct {
-	Block      int
-	Kind       Kind
-	End        int64  // where the good prefix ends, in bytes
-	Size       int64  // bytes of the file that were looked at
-	First      uint64 // sequence of the first message; 0 if none
-	Last       uint64 // the highest sequence of a message or an erased message; 0 if none
-	Messages   uint64 // records that hold a message, deleted or not
-	Erased     uint64
-	Tombstones uint64
-	Faults     []Fault // at most 100; of a torn block the reason
+	Block    int
+	Path     string // of the file
+	Kind     Kind
+	End      int64   // where the good prefix ends, in bytes
+	Size     int64   // bytes of the file that were looked at
+	First    uint64  // sequence of the first message; 0 if none
+	Last     uint64  // the highest sequence of a message or an erased message; 0 if none
+	Messages uint64  // records that hold a message, deleted later or not
+	Faults   []Fault // at most 100; of a torn block the reason
 }
 
 const maxFaults = 100
@@ -98,10 +92,9 @@ func (f Fault) String() string {
 	return fmt.Sprintf("block %d, offset %d, after sequence %d: %s", f.Block, f.Offset, f.After, text)
 }
 
-// ReadBlock reads one block file of a stream and calls o.Handle for its good records. It begins at
-// o.From.Offset, which must be the beginning of a record, and expects the sequence after
-// o.From.Last, or any if that is 0. It returns errors of reads, of Handle and of Pace. The Result
-// has the faults of the contents.
+// ReadBlock reads one block file of a stream and calls o.Handle for its good records. o.From is
+// unused. It returns errors of reads, of Handle and of Pace. The Result has the faults of the
+// contents.
 func ReadBlock(path, stream string, o Options) (Result, error) {
 	n, ok := number(filepath.Base(path))
 	if !ok {
@@ -116,6 +109,7 @@ func ReadBlock(path, stream string, o Options) (Result, error) {
 	if err := r.run(); err != nil {
 		return Result{}, fmt.Errorf("blocks: %s: %w", path, err)
 	}
+	r.result.Path = path
 	return r.result, nil
 }
 

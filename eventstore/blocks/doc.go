@@ -1,14 +1,12 @@
 // Package blocks reads the message blocks of a JetStream file store without the server, and reports
-// whether they are whole. It runs before the embedded server starts, so that a start that is
-// refused for damage has changed no byte. A slow check in the background uses it while the server
-// runs.
+// whether they are whole. Package folder, which says when and why, is the only one that uses it.
 //
 // # Rules
 //
 //   - It opens files for reading only. It takes no lock.
 //   - Memory is bounded: files are read in pieces of 256 KiB, a record may have 32 MiB, and a
-//     length in a file allocates no memory before its bytes are read. With Options.Deletes the
-//     package holds a bit for each sequence of the stream, and always a Result for each block.
+//     length in a file allocates no memory before its bytes are read. The package holds a Result
+//     for each block.
 //   - A wrong record is never skipped without a report: it is a Fault, or the torn tail.
 //   - It reports the state of files; the caller decides whether to start, to cut or to stop.
 //
@@ -102,23 +100,15 @@
 // stream with deletes by renaming: an open file keeps its old contents, which are whole. If a newer
 // block comes after the newest one was read, that one is read again if it has grown. A file that
 // vanished is left out. A file that is bad and changed during the read is read again, at most three
-// times; Handle then gets its records again. Counts of a stream with deletes are exact only after
-// the server stopped.
+// times; Handle then gets its records again.
 //
 // Without Options.Uncached, reads use the operating system's cache, and read the disk only where
 // the cache does not hold the block. A check in the background should set it, a check before a
 // start after a crash need not.
 //
-// # Before a start
-//
-// To read the newest block alone, set Options.From.Block to its number, the last of Files, and no
-// other field of From. Its first sequence is then not compared with the block before it.
-//
 // # Place
 //
-//	log           engine, eventstream
-//	servers       archive, backup, backup/restore
-//	streams       folder, secretlog
+//	streams       folder
 //	streams     ► blocks
 //	bytes         stored
 package blocks

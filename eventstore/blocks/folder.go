@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,24 +16,6 @@ import (
 
 // ErrUnsupported means that a stream is compressed or encrypted: this package cannot read it.
 var ErrUnsupported = errors.New("blocks: the stream is compressed or encrypted")
-
-// Streams returns the names of an account's streams, sorted, without those that the server was
-// deleting; none if there is no folder.
-func Streams(dir, account string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, "jetstream", account, "streams"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("blocks: %w", err)
-	}
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
-		}
-	}
-	return names, nil
-}
 
 // Folder returns the folder of a stream.
 func Folder(dir, account, stream string) string {
@@ -73,19 +56,6 @@ func Files(folder string) ([]File, error) {
 	return files, nil
 }
 
-// Bytes returns the size of the block files of streams. Files that vanish meanwhile do not count.
-func Bytes(dir, account string, names []string) (sum int64) {
-	for _, name := range names {
-		files, _ := Files(Folder(dir, account, name))
-		for _, f := range files {
-			if info, err := os.Stat(f.Path); err == nil {
-				sum += info.Size()
-			}
-		}
-	}
-	return sum
-}
-
 // number returns the number of a block file. The server ignores other names, among them 7.new and
 // 7.blk.tmp.
 func number(name string) (int, bool) {
@@ -94,20 +64,26 @@ func number(name string) (int, bool) {
 	return int(n), ok && err == nil && strconv.FormatUint(n, 10) == digits
 }
 
-// FirstIn returns the sequence in the first record of a block file, unchecked; 0 if the file is
-// empty.
+// FirstIn returns the sequence in the first record of a block file, unchecked; 0 if there is none
+// yet. No message has the sequence 0: for it FirstIn returns the largest number, which none has
+// either.
 func FirstIn(path string) (uint64, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, fmt.Errorf("blocks: %w", err)
 	}
 	defer f.Close() // it was only read
-	var head [headLen]byte
-	switch _, err := io.ReadFull(f, head[:]); {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return 0, nil
-	case err != nil:
+	var record [emptyLen]byte
+	n, err := io.ReadFull(f, record[:])
+	switch {
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return 0, fmt.Errorf("blocks: %w", err)
+	case n < headLen:
+		return 0, nil
 	}
-	return readHead(head[:]).seq, nil
+	seq := readHead(record[:]).seq
+	if seq == 0 && n == emptyLen {
+		seq = math.MaxUint64
+	}
+	return seq, nil
 }

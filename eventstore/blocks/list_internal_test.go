@@ -28,7 +28,7 @@ func TestListAgain(t *testing.T) {
 		"no file of those to be read": {lists: [][]int{{1}}, from: 3, made: 1},
 	} {
 		made := 0
-		v := &verifier{o: Options{From: Place{Block: c.from}}, files: func(string) (files []File, _ error) {
+		v := &verifier{from: c.from, files: func(string) (files []File, _ error) {
 			for _, n := range c.lists[min(made, len(c.lists)-1)] {
 				files = append(files, File{Number: n})
 			}

@@ -23,6 +23,7 @@ type Meta struct {
 	Subjects []string          `json:"subjects"`
 	FirstSeq uint64            `json:"first_seq"`
 	Metadata map[string]string `json:"metadata"`
+	Text     []byte            `json:"-"` // the whole of it
 }
 
 // CheckMeta reads meta.inf in the folder of a stream or a consumer and compares it with the
@@ -56,63 +57,64 @@ func parseMeta(text, sum []byte, name string) (Meta, error) {
 	if err := exactjson.Unmarshal(text, &m); err != nil {
 		return Meta{}, fmt.Errorf("%w: %s: %w", ErrMeta, name, err)
 	}
+	m.Text = text
 	return m, nil
 }
 
-// Index is the content of index.db about a stream. It may be older than the blocks.
-type Index struct {
-	Messages    uint64
-	First, Last uint64
-}
-
-// Trusted reports whether a server that starts will read no block: index.db is good, and names the
-// end of the newest block.
-func Trusted(folder, stream string) (files []File, index Index, ok bool) {
+// Trusted reports whether a server that starts will read none of several blocks: index.db is good,
+// and names the end of the newest block. If no block of the stream may be gone, none must be: the
+// server would read all blocks.
+func Trusted(folder, stream string, mayBeGone bool) bool {
 	files, err := Files(folder)
-	if err != nil || len(files) == 0 {
-		return nil, Index{}, false
+	named, ok := readIndex(folder, stream)
+	if err != nil || !ok || len(files) < 2 {
+		return false
 	}
 	newest := files[len(files)-1]
-	index, ok = ReadIndex(folder, stream)
-	b, err := os.ReadFile(filepath.Join(folder, "msgs", "index.db"))
-	if !ok || err != nil {
-		return files, index, false
+	if !mayBeGone && newest.Number-files[0].Number >= len(files) {
+		return false
 	}
-	var end [sumLen]byte // zeroes for a block that is shorter, as the server has it
 	f, err := os.Open(newest.Path)
 	if err != nil {
-		return files, index, false
+		return false
 	}
-	defer f.Close()
+	defer f.Close()      // it was only read
+	var end [sumLen]byte // zeroes for a block that is shorter, as the server has it
 	info, err := f.Stat()
 	if err == nil && info.Size() >= sumLen {
 		_, err = f.ReadAt(end[:], info.Size()-sumLen)
 	}
-	named := append(binary.AppendUvarint(nil, uint64(newest.Number)), end[:]...)
-	return files, index, err == nil && bytes.HasSuffix(b[:len(b)-sumLen], named) && end != [sumLen]byte{}
+	place := append(binary.AppendUvarint(nil, uint64(newest.Number)), end[:]...)
+	return err == nil && bytes.HasSuffix(named.state, place) && end != [sumLen]byte{}
 }
 
-// ReadIndex reads index.db; false if it is missing, bad, or of an unknown version: the server then
+// index is index.db. It may be older than the blocks.
+type index struct {
+	last  uint64 // the stream's last sequence
+	state []byte // all of it, which ends with the number and the end of the newest block
+}
+
+// readIndex reads index.db; false if it is missing, bad, or of an unknown version: the server then
 // reads the blocks, so this is no damage.
-func ReadIndex(folder, stream string) (Index, bool) {
+func readIndex(folder, stream string) (index, bool) {
 	b, err := os.ReadFile(filepath.Join(folder, "msgs", "index.db"))
 	if err != nil || len(b) < 32 {
-		return Index{}, false
+		return index{}, false
 	}
 	b, sum := b[:len(b)-sumLen], b[len(b)-sumLen:]
 	d := keyed(stream)
 	_, _ = d.Write(b)
 	if string(d.Sum(nil)) != string(sum) || b[0] != 11 || b[1] < 1 || b[1] > 4 {
-		return Index{}, false
+		return index{}, false
 	}
+	read := index{state: b}
 	b = b[2:]
-	var values [5]uint64 // messages, bytes, first sequence, its time (signed, unused), last sequence
-	for i := range values {
+	for range 5 { // messages, bytes, first sequence, its time, last sequence
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
-			return Index{}, false
+			return index{}, false
 		}
-		values[i], b = v, b[n:]
+		read.last, b = v, b[n:]
 	}
-	return Index{values[0], values[2], values[4]}, true
+	return read, true
 }

@@ -12,6 +12,7 @@ type reader struct {
 	digest *digest
 	o      *Options
 	offset int64
+	first  uint64 // sequence of the stream's first message; 0 while unknown
 	last   uint64 // the highest sequence so far; 0 if none
 	next   uint64 // the sequence that must come next; 0 while unknown, unused with Options.Deletes
 	record stored.Message
@@ -21,14 +22,7 @@ type reader struct {
 }
 
 func newReader(w *window, stream string, block int, o *Options) *reader {
-	r := &reader{
-		w: w, digest: newDigest(stream, block), o: o, offset: o.From.Offset, last: o.From.Last, budget: searchBudget,
-		result: Result{Block: block, End: o.From.Offset},
-	}
-	if r.last != 0 {
-		r.next = r.last + 1
-	}
-	return r
+	return &reader{w: w, digest: newDigest(stream, block), o: o, budget: searchBudget, result: Result{Block: block}}
 }
 
 // flaw is why there is no good record at a place.
@@ -127,7 +121,8 @@ func (r *reader) at(offset int64) (length int, bad *flaw, err error) {
 
 func (r *reader) accept(length int) error {
 	rec := &r.record
-	if r.o.Handle != nil && len(r.result.Faults) == 0 {
+	before := rec.Tombstone && rec.Seq < r.first // at the head of a stream with first_seq
+	if r.o.Handle != nil && len(r.result.Faults) == 0 && !before {
 		if err := r.o.Handle(*rec); errors.Is(err, stored.ErrRefused) {
 			r.fault(Fault{Reason: err.Error()})
 		} else if err != nil {
@@ -135,12 +130,7 @@ func (r *reader) accept(length int) error {
 		}
 	}
 	r.order(rec)
-	switch {
-	case rec.Tombstone:
-		r.result.Tombstones++
-	case rec.Erased:
-		r.result.Erased++
-	default:
+	if rec.Stands() {
 		r.result.Messages++
 		if r.result.First == 0 {
 			r.result.First = rec.Seq
@@ -162,7 +152,7 @@ func (r *reader) order(rec *stored.Message) {
 	case rec.Tombstone && strict && r.next != 0 && seq >= r.next:
 		// The server restores the last sequence with a tombstone after it lost the newest messages.
 		r.fault(Fault{Reason: "a tombstone stands for lost messages", From: r.next, To: seq})
-	case rec.Tombstone && strict && r.last != 0 && seq >= r.o.First:
+	case rec.Tombstone && strict && r.last != 0 && seq >= r.first:
 		r.fault(Fault{Reason: "a message was deleted", From: seq, To: seq})
 	case rec.Tombstone: // at the head of a stream with first_seq, or where deletes are allowed
 	case rec.Erased && strict:

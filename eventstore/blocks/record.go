@@ -12,9 +12,6 @@ import (
 	"github.com/minio/highwayhash"
 )
 
-// Least is the size of the shortest record, in bytes.
-const Least = emptyLen
-
 // Sizes and marks of the server's records; doc.go shows the layout.
 const (
 	headLen     = 22       // length, sequence, time, length of the subject

@@ -18,37 +18,38 @@ type Report struct {
 	Kind     Kind
 	First    uint64 // the lowest sequence of a message that was read; 0 if none
 	Last     uint64 // the highest sequence that was read, that of a deleted message included; 0 if none
-	Messages uint64 // messages that were read and not deleted
+	Messages uint64 // messages that were read, deleted later or not
 	Blocks   []Result
 	Faults   []Fault // at most 100 of each block
-	Next     Place   // From of the next call, which reads the records appended later
 }
 
 // Verify reads the blocks of a stream, from Options.From on, and its meta.inf, and compares them
 // with each other and with index.db. It opens files for reading only. It returns errors of reads,
 // of Handle and of Pace. The Report has the faults.
 func Verify(dir, account, stream string, o Options) (Report, error) {
-	v := &verifier{files: Files, folder: Folder(dir, account, stream), o: o, place: o.From, report: Report{Stream: stream}}
+	v := &verifier{files: Files, folder: Folder(dir, account, stream), o: o, report: Report{Stream: stream}}
 	if _, err := os.Stat(v.folder); err != nil {
 		return Report{}, fmt.Errorf("blocks: %w", err)
 	}
 	if err := v.meta(); err != nil {
 		return Report{}, err
 	}
-	if o.Deletes {
-		v.live = stored.Sequences{}
-		v.place = Place{Block: o.From.Block} // the block may be another one by now
+	if err := v.begin(); err != nil {
+		return Report{}, err
 	}
-	index, indexed := ReadIndex(v.folder, stream)
+	index, indexed := readIndex(v.folder, stream)
 	if err := v.blocks(); err != nil {
 		return Report{}, err
 	}
-	if !o.Deletes {
+	switch {
+	case !o.Deletes:
 		v.expect(o.Through, "messages are missing at the end")
 		if indexed && o.Through == 0 {
-			v.expect(index.Last, "index.db knows of messages that are missing at the end")
+			v.expect(index.last, "index.db knows of messages that are missing at the end")
 		}
 		v.purged()
+	case indexed && o.From == Newest: // that block may hold only tombstones
+		v.report.Last = max(v.report.Last, index.last)
 	}
 	v.finish()
 	return v.report, nil
@@ -58,12 +59,20 @@ type verifier struct {
 	files   func(folder string) ([]File, error) // Files, but for tests
 	folder  string
 	o       Options
-	place   Place
-	live    stored.Sequences // with Deletes only: of messages that stand
-	buffers [2][]byte        // of the windows
-	newest  *File            // the last file read
-	before  Place            // where that file was begun
+	first   uint64 // sequence of the stream's first message, by meta.inf
+	from    int    // number of the first block to read; 0: the first one
+	place   place
+	buffers [2][]byte // of the windows
+	newest  *File     // the last file read
+	before  place     // where that file was begun
 	report  Report
+}
+
+// place is a place between two records of a stream. The zero value is the beginning.
+type place struct {
+	block  int    // number of the block file
+	offset int64  // in bytes
+	last   uint64 // the highest sequence before the place; 0 if none
 }
 
 // meta checks the description of the stream and takes the first sequence from it.
@@ -75,10 +84,34 @@ func (v *verifier) meta() error {
 	case err != nil:
 		return err
 	}
-	if v.o.First == 0 {
-		v.o.First = max(meta.FirstSeq, 1)
-	}
+	v.first = max(meta.FirstSeq, 1)
 	return nil
+}
+
+// begin finds the first block to read. If others come before it, it reads the first message of a
+// stream without deletes.
+func (v *verifier) begin() error {
+	files, err := v.files(v.folder)
+	if v.o.From == 0 || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for i := len(files) - 1; i > 0 && err == nil && v.from == 0; i-- {
+		var first uint64
+		if first, err = FirstIn(files[i].Path); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if first > 0 && first <= v.o.From {
+			v.from = files[i].Number
+		}
+	}
+	if err != nil || v.from == 0 || v.o.Deletes {
+		return err
+	}
+	head, err := ReadBlock(files[0].Path, v.report.Stream, Options{Deletes: true, Through: v.first})
+	if err == nil && head.Kind <= Stopped && head.First > v.first {
+		v.fault(Fault{Reason: "messages are missing at the beginning", From: v.first, To: head.First - 1})
+	}
+	return err
 }
 
 // blocks reads the block files, including files that the server adds meanwhile.
@@ -104,6 +137,7 @@ func (v *verifier) blocks() error {
 			if result.Kind == Torn && i < len(files)-1 {
 				result.Kind = Damaged
 			}
+			result.Path = f.Path
 			v.report.Blocks = append(v.report.Blocks, result)
 			if result.Kind == Stopped {
 				return nil
@@ -116,13 +150,13 @@ func (v *verifier) blocks() error {
 // grown reports whether the last file read has bytes that were not read, or were no record then.
 func (v *verifier) grown() bool {
 	info, err := os.Stat(v.newest.Path)
-	return err == nil && info.Size() != v.place.Offset
+	return err == nil && info.Size() != v.place.offset
 }
 
 // list returns the files that were not read yet. Of two files that the server made meanwhile, a
 // list may have the newer one alone: then it is made again.
 func (v *verifier) list() ([]File, error) {
-	next := v.o.From.Block
+	next := v.from
 	if done := len(v.report.Blocks); done > 0 {
 		next = v.report.Blocks[done-1].Block + 1
 	}
@@ -173,28 +207,30 @@ func (v *verifier) block(f File) (Result, error) {
 		after, err := os.Stat(f.Path)
 		same := err == nil && os.SameFile(before, after) && before.Size() == after.Size() && before.ModTime().Equal(after.ModTime())
 		if r.result.Kind < Torn || same || try == tries {
-			v.before, v.place = from, Place{f.Number, r.offset, r.last}
+			v.before, v.place = from, place{f.Number, r.offset, r.last}
 			return r.result, nil
 		}
 	}
 }
 
-func (v *verifier) read(f File, from Place) (*reader, error) {
-	o := v.o
-	if o.From = from; from.Block != f.Number {
-		o.From.Offset = 0
-	}
-	file, size, err := open(f.Path, o.Uncached)
+func (v *verifier) read(f File, from place) (*reader, error) {
+	file, size, err := open(f.Path, v.o.Uncached)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	w := newWindow(file, size, o.Pace)
+	w := newWindow(file, size, v.o.Pace)
 	w.bytes, w.spare = v.buffers[0], v.buffers[1]
 	defer func() { v.buffers = [2][]byte{w.bytes[:0], w.spare[:0]} }()
-	r := newReader(w, v.report.Stream, f.Number, &o)
-	if r.last == 0 && v.o.From == (Place{}) {
-		r.next = v.o.First
+	r := newReader(w, v.report.Stream, f.Number, &v.o)
+	if from.block == f.Number {
+		r.offset, r.result.End = from.offset, from.offset
+	}
+	switch r.first, r.last = v.first, from.last; {
+	case r.last != 0:
+		r.next = r.last + 1
+	case v.from == 0:
+		r.next = v.first
 	}
 	r.note = v.note
 	if err := r.run(); err != nil {
@@ -208,19 +244,11 @@ func (v *verifier) note(r *stored.Message) {
 		v.report.First = r.Seq
 	}
 	v.report.Last = max(v.report.Last, r.Seq)
-	if !v.o.Deletes {
-		return
-	}
-	if r.Stands() {
-		v.live.Add(r.Seq)
-	} else {
-		v.live.Remove(r.Seq)
-	}
 }
 
 // expect notes a fault if the stream ends before a sequence.
 func (v *verifier) expect(last uint64, reason string) {
-	if have := max(v.report.Last, v.o.From.Last, v.o.First-1); have < last {
+	if have := max(v.report.Last, v.first-1); have < last {
 		v.fault(Fault{Reason: reason, From: have + 1, To: last})
 	}
 }
@@ -248,9 +276,5 @@ func (v *verifier) finish() {
 		r.Kind = max(r.Kind, b.Kind)
 		r.Faults = append(r.Faults, b.Faults...)
 		r.Messages += b.Messages
-	}
-	r.Next = v.place
-	if v.o.Deletes {
-		r.Messages, r.First = v.live.Count(), v.live.Lowest()
 	}
 }

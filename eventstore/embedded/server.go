@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"time"
 
 	"payledger/eventstore/archive"
@@ -99,9 +98,6 @@ func (s *Server) start(c Config) error {
 	if err := archive.Inspect(c.Dir); err != nil {
 		return err
 	}
-	if err := folder.Repair(streamsFolder(c.Dir)); err != nil {
-		return err
-	}
 	ns, err := server.NewServer(opts)
 	if err != nil {
 		return fmt.Errorf("eventstore: server: %w", err)
@@ -112,10 +108,6 @@ func (s *Server) start(c Config) error {
 		return errors.New("eventstore: the server did not become ready in 30 s")
 	}
 	return nil
-}
-
-func streamsFolder(dir string) string {
-	return filepath.Join(dir, "jetstream", streams.Account, "streams")
 }
 
 // options returns the options of s.

@@ -151,7 +151,7 @@
 //     in this order. Package secretlog: the stream SECRETS.
 //   - Package embedded: the server in this process. Packages archive and folder: checks and repairs
 //     of its folder before it starts. scrub.go: checks while it runs. watch.go: health; mayRead, a
-//     check of a block before the server reads it. Package blocks: the server's files. Package
+//     check of a block before the server reads it. Package folder: the server's files. Package
 //     disk: a full disk. Package nodes: the nodes that serve a log.
 //
 // Few packages may import this one (house, TestEngine): each of them compiles again with every
@@ -166,6 +166,6 @@
 //	log         ► engine
 //	log           eventstore
 //	servers       archive, backup, external, nodes
-//	streams       applied, blocks, checkpointlog, deliverylog, disk, folder and 9 others
+//	streams       applied, checkpointlog, deliverylog, disk, folder, handover and 8 others
 //	bytes         cache, due, fault, format, stored, workers
 package engine

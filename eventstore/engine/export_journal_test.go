@@ -218,7 +218,7 @@ func (s *Store) Silence() {
 		h.beyond.stored = time.Time{}
 		h.mu.Unlock()
 	}
-	s.guard = folder.NewGuard(s.disk.Dir, streams.Account, s.api.Patience(), time.Now)
+	s.guard = folder.NewGuard(s.disk.Dir, s.api.Patience(), time.Now)
 }
 
 // CloseSegment closes the open segment of a shard, and returns the first sequence of the next one.

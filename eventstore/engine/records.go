@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -228,10 +229,13 @@ func (h records) clean(floor deliverylog.Floor) error {
 	if !h.s.sole || floor.Segment == 0 {
 		return nil
 	}
-	err := folder.Remove(h.s.disk.Dir, streams.Account, func(name string) bool {
+	remains, err := folder.Remains(h.s.disk.Dir, func(name string) bool {
 		shard, number, ours := streams.Parse(name)
 		return ours && shard == h.n && number <= floor.Segment
 	})
+	for _, path := range remains {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
 	if err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}

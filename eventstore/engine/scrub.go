@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"payledger/eventstore/archive"
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
@@ -36,7 +36,6 @@ type scrub struct {
 	paced   func(ctx context.Context, n int) error
 	groups  map[int]format.Link // the newest group that was read of each shard in this pass
 	through map[int]format.Head
-	torn    string          // the torn tail that was seen last
 	found   archive.Damaged // gets each damage; nil: the first one ends the pass
 	only    int             // a shard; format.NoShard: all streams
 }
@@ -78,11 +77,10 @@ func (s *Store) scrubAll(ctx context.Context, only int, damaged archive.Damaged)
 
 // report reports damage; any other error, and all without a function for damage, it returns.
 func (c *scrub) report(err error) error {
-	var place *fault.Place
-	if c.found == nil || !errors.As(err, &place) {
+	if c.found == nil {
 		return err
 	}
-	return c.found(place.Stream, place.Seq, place.Cause.Error())
+	return fault.Report(err, c.found)
 }
 
 func (c *scrub) run(ctx context.Context) {
@@ -101,20 +99,20 @@ func (c *scrub) run(ctx context.Context) {
 func (c *scrub) pass(ctx context.Context, resume bool) error {
 	began := c.s.Now().Unix()
 	c.groups, c.through = map[int]format.Link{}, map[int]format.Head{}
-	known, beside := c.streamsInMemory() // before the folder is listed: segments are begun meanwhile
-	names, err := blocks.Streams(c.s.disk.Dir, streams.Account)
+	known := c.known() // before the folder is listed: segments are begun meanwhile
+	names, err := folder.Streams(c.s.disk.Dir)
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %w", err)
 	}
 	for _, h := range c.s.all() {
 		c.through[h.n], _ = h.end()
 	}
-	if err := c.present(names, known, beside); err != nil {
+	if err := c.present(names, known); err != nil {
 		return err
 	}
 	slices.Sort(names)
 	if c.only == format.NoShard {
-		c.s.scrub.bytes.Store(blocks.Bytes(c.s.disk.Dir, streams.Account, names))
+		c.s.scrub.bytes.Store(folder.Size(c.s.disk.Dir, names))
 	}
 	place := scrubPlace{Began: began}
 	if resume {
@@ -141,40 +139,31 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	return c.remember(scrubPlace{})
 }
 
-// streamsInMemory returns the segments of the shards and of SECRETS that this process knows.
-func (c *scrub) streamsInMemory() (segments map[*shard][]segment, beside []string) {
-	segments = map[*shard][]segment{}
+// known returns the streams that this process knows, each with a sequence of it.
+func (c *scrub) known() map[string]uint64 {
+	all := map[string]uint64{}
 	for _, h := range c.s.all() {
 		h.mu.Lock()
-		segments[h] = slices.Clone(h.segments.all)
+		for _, g := range h.segments.all {
+			all[g.name(h.n)] = g.first
+		}
 		h.mu.Unlock()
 	}
-	return segments, c.s.secretWitness.Known()
+	for _, name := range c.s.secretWitness.Known() {
+		all[name] = c.s.secretWitness.Acked(name)
+	}
+	return all
 }
 
-// present checks that there is a folder of each stream that this process knows.
-func (c *scrub) present(names []string, known map[*shard][]segment, beside []string) error {
-	for h, segments := range known {
-		for _, g := range segments {
-			if h.dropped(g.first) {
-				continue
-			}
-			if !slices.Contains(names, g.name(h.n)) {
-				damage := scrubbed(g.name(h.n), g.first, "the stream is gone")
-				_ = h.markDamaged(g.first, damage) // it returns the shard's first damage
-				if err := c.report(damage); err != nil {
-					return err
-				}
-			}
+// present checks that there is a folder of each stream that this process knew before.
+func (c *scrub) present(names []string, known map[string]uint64) error {
+	for name, seq := range known {
+		shard, _, ours := streams.Parse(name)
+		if slices.Contains(names, name) || ours && c.s.byNumber(shard).dropped(seq) {
+			continue
 		}
-	}
-	for _, name := range beside {
-		if !slices.Contains(names, name) {
-			damage := scrubbed(name, c.s.secretWitness.Acked(name), "the stream is gone")
-			c.s.markUnhealthy(damage, false)
-			if err := c.report(damage); err != nil {
-				return err
-			}
+		if err := c.report(c.damaged(name, folder.Fault{Seq: seq, Reason: "the stream is gone"})); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -186,65 +175,75 @@ type scrubPlace struct {
 	Done  string // the last stream that was read
 }
 
+// stream reads a stream, and again if it looks damaged: files may have been replaced meanwhile, or
+// a message was being written.
 func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
-	shard, number, ours := streams.Parse(name)
-	side := streams.IsSecrets(name)
-	if !ours && !side {
+	look := c.lookAt(name)
+	if look == nil {
 		return nil
 	}
-	options := blocks.Options{
-		Deletes: side, Uncached: resume,
-		Pace: func(n int) error { return c.paced(ctx, n) },
+	reading := folder.Reading{Uncached: resume, Pace: func(n int) error { return c.paced(ctx, n) }}
+	for torn, again := "", false; ; again = true {
+		found, err := look(reading)
+		if err != nil {
+			return c.broken(name, err)
+		}
+		faults, before := found.Faults, torn
+		if torn = found.Torn.String(); torn != "" && (!again || torn == before) {
+			faults = append(faults, folder.Fault{Seq: found.Last + 1, Reason: "it is torn: " + torn})
+		}
+		switch {
+		case len(faults) == 0:
+			return nil
+		case again:
+			return c.damaged(name, faults[0])
+		}
+		if err := jetapi.Pause(ctx, recheckPause); err != nil {
+			return err
+		}
 	}
-	if side {
-		return c.sideStream(ctx, name, options)
+}
+
+// lookAt returns the function that reads a stream; nil if nothing of it is to be read.
+func (c *scrub) lookAt(name string) func(folder.Reading) (folder.Found, error) {
+	if streams.IsSecrets(name) {
+		acked := c.s.secretWitness.Acked(name) // before the tips: they have all of it
+		return func(r folder.Reading) (folder.Found, error) {
+			return secretlog.ReadSegment(c.s.disk.Dir, name, c.s.tips, acked, r)
+		}
+	}
+	shard, number, ours := streams.Parse(name)
+	if !ours {
+		return nil
 	}
 	h := c.s.byNumber(shard)
 	seg, known := h.acknowledgedPart(number)
-	if !known || seg.last < seg.first {
-		return nil
-	}
-	options.Subject = seg.subject(shard)
-	options.Handle = func(r stored.Message) error { return c.group(h, r) }
 	through := min(seg.last, c.through[shard].Seq)
-	if through < seg.first {
+	if !known || through < seg.first {
 		return nil
 	}
-	c.torn = ""
-	report, err := blocks.Verify(c.s.disk.Dir, streams.Account, name, options)
-	if h.dropped(seg.first) { // perhaps while it was read
-		return nil
+	return func(r folder.Reading) (folder.Found, error) {
+		r.Handle = func(m stored.Message) error { return c.group(h, m) }
+		found, err := folder.Read(c.s.disk.Dir, name, r)
+		if h.dropped(seg.first) { // perhaps while it was read
+			return folder.Found{}, nil
+		}
+		if found.Last < through {
+			found.Faults = append(found.Faults, folder.Fault{Seq: found.Last + 1, Reason: "messages are missing"})
+		}
+		return found, err
 	}
-	if err != nil {
-		return c.broken(name, err)
-	}
-	if c.faultOf(report, through) == "" {
-		return nil
-	}
-	return c.lookAgain(ctx, h, name, through, options)
 }
 
-// lookAgain reads a segment that looked damaged once more, from its beginning: files may have been
-// replaced meanwhile.
-func (c *scrub) lookAgain(ctx context.Context, h *shard, name string, through uint64, options blocks.Options) error {
-	if err := jetapi.Pause(ctx, recheckPause); err != nil {
-		return err
+// damaged marks the owner of a stream as damaged, and returns the damage.
+func (c *scrub) damaged(name string, f folder.Fault) error {
+	damage := fault.Damage(name, f.Seq, fmt.Errorf("the scrub found: %s", f.Reason))
+	if shard, _, ours := streams.Parse(name); ours {
+		_ = c.s.byNumber(shard).markDamaged(f.Seq, damage) // it returns the shard's first damage
+	} else {
+		c.s.markUnhealthy(damage, false)
 	}
-	options.From = blocks.Place{}
-	delete(c.groups, h.n)
-	report, err := blocks.Verify(c.s.disk.Dir, streams.Account, name, options)
-	if h.dropped(through) {
-		return nil
-	}
-	if err != nil {
-		return c.broken(name, err)
-	}
-	if reason := c.faultOf(report, through); reason != "" {
-		damage := scrubbed(name, report.Last+1, reason)
-		_ = h.markDamaged(report.Last+1, damage) // it returns the shard's first damage
-		return damage
-	}
-	return nil
+	return damage
 }
 
 // broken returns the error of a stream that could not be checked. The check needs the tip store: if
@@ -255,31 +254,6 @@ func (c *scrub) broken(name string, err error) error {
 		err = c.s.unreadable(name, err)
 	}
 	return err
-}
-
-func scrubbed(name string, seq uint64, reason string) error {
-	return fault.Damage(name, seq, fmt.Errorf("the scrub found: %s", reason))
-}
-
-// sideStream reads a stream beside the log, twice if it looks damaged.
-func (c *scrub) sideStream(ctx context.Context, name string, options blocks.Options) error {
-	c.torn = ""
-	for try := 0; ; try++ {
-		found, err := c.side(name, options)
-		switch {
-		case err != nil:
-			return c.broken(name, err)
-		case found.reason == "":
-			return nil
-		case try > 0:
-			damage := scrubbed(name, found.seq, found.reason)
-			c.s.markUnhealthy(damage, false)
-			return damage
-		}
-		if err := jetapi.Pause(ctx, recheckPause); err != nil {
-			return err
-		}
-	}
 }
 
 // group checks a record of the log: that it is a whole group of its place, and follows the one
@@ -312,63 +286,6 @@ func (h *shard) acknowledgedPart(number uint32) (segment, bool) {
 		g.last = h.head.Seq
 	}
 	return g, known
-}
-
-// finding is a fault of a stream beside the log.
-type finding struct {
-	seq    uint64
-	reason string // "": there is no fault
-}
-
-// side reads a stream beside the log and holds it to its index.
-func (c *scrub) side(name string, options blocks.Options) (finding, error) {
-	acked := c.s.secretWitness.Acked(name) // before the view: all of it is there
-	view := c.s.tips.Snapshot()
-	defer view.Close()
-	check, err := secretlog.Compare(view, name)
-	if err != nil || check == nil || check.Through == 0 {
-		return finding{}, err
-	}
-	check.Through = max(check.Through, acked)
-	options.Handle = check.See
-	report, err := blocks.Verify(c.s.disk.Dir, streams.Account, name, options)
-	if err != nil {
-		return finding{}, err
-	}
-	if reason := c.faultOf(report, 0); reason != "" {
-		return finding{report.Last + 1, reason}, nil
-	}
-	seq, err := check.End()
-	switch {
-	case err == nil || errors.Is(err, tipstore.ErrDamaged):
-		return finding{}, err
-	case !errors.Is(err, secretlog.ErrDestroyed) && secretlog.Ending(c.s.tips, name, seq):
-		return finding{}, nil
-	}
-	return finding{seq, err.Error()}, nil
-}
-
-// faultOf returns the fault in a report of a stream that must hold everything up to a sequence, or
-// "". After the sequence a record may be cut off because it is being written; it is a fault if it
-// looks the same when it is read again.
-func (c *scrub) faultOf(report blocks.Report, through uint64) string {
-	before := c.torn
-	if c.torn = ""; report.Kind == blocks.Torn {
-		torn := report.Blocks[len(report.Blocks)-1]
-		c.torn = fmt.Sprintf("%s: block %d, offset %d of %d", report.Stream, torn.Block, torn.End, torn.Size)
-	}
-	switch {
-	case c.torn != "" && before == "":
-		return "perhaps torn"
-	case c.torn != "" && c.torn == before:
-		return "it is torn: " + c.torn
-	case report.Kind == blocks.Damaged && len(report.Faults) > 0, report.Last < through && len(report.Faults) > 0:
-		return report.Faults[0].String()
-	case report.Kind == blocks.Damaged, report.Last < through:
-		return "messages are missing"
-	default:
-		return ""
-	}
 }
 
 // resumeAt returns where an interrupted pass was; else the new pass itself.

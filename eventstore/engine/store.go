@@ -26,7 +26,6 @@ import (
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/ownership"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
 
@@ -212,7 +211,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	s.dirtyLimit = int(memory) / 8 / s.shards
 	s.api.Replicas = s.replicas
 	if s.sole {
-		s.guard = folder.NewGuard(s.disk.Dir, streams.Account, s.api.Patience(), time.Now)
+		s.guard = folder.NewGuard(s.disk.Dir, s.api.Patience(), time.Now)
 	}
 	if err := s.api.OpenReaders(s.shards+3, s.dial); err != nil {
 		return err

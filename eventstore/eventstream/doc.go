@@ -77,7 +77,7 @@
 //     process, and the payments service with it (filestore.go, indexCacheBuf; 2.15.3 is the newest
 //     stable version and has no guard). Only uncompressed blocks can have such damage, because the
 //     checksums of a compressed block come first. So the writer checks these blocks with package
-//     blocks (Uncompressed). This does not help if the server reads or compresses a block after its
+//     folder (Uncompressed). This does not help if the server reads or compresses a block after its
 //     damage and before the next check. The next start detects such damage.
 //     Alternative: all blocks compressed, which nats-server does not offer for the newest one.
 //   - A stream with damaged metadata disappears from the server, and a new stream of its name would
@@ -89,5 +89,5 @@
 //
 //	outside       cmd, projections
 //	log         ► eventstream
-//	streams       blocks, jetapi
+//	streams       folder, jetapi
 package eventstream

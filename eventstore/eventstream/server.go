@@ -5,12 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -18,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"payledger/eventstore/folder"
 	"payledger/eventstore/jetapi"
 )
 
@@ -153,11 +152,8 @@ func (s *Server) open() error {
 	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
 		return fmt.Errorf("eventstream: %w", err)
 	}
-	if err := os.Remove(filepath.Join(s.folder(), "msgs", "index.db")); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+	if err := folder.CutDamaged(s.folder(), Name, s.config.Cut); err != nil {
 		return fmt.Errorf("eventstream: %w", err)
-	}
-	if err := s.cutDamaged(); err != nil {
-		return err
 	}
 	public, err := s.operator.PublicKey()
 	if err != nil {

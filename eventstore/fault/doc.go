@@ -8,7 +8,7 @@
 //
 //	log           engine, eventstore
 //	servers       archive, backup, remote
-//	streams       checkpointlog, deliverylog, jetapi, secretlog, tipstore
+//	streams       checkpointlog, deliverylog, folder, jetapi, secretlog, tipstore
 //	bytes         checkpoint
 //	bytes       ► fault
 package fault

@@ -1,13 +1,38 @@
-// Package folder locks the folder of an embedded server, repairs the folder of a stopped one before
-// a start, copies files that the server will cut, and looks at blocks before a running server reads
-// them.
+// Package folder owns the files of a NATS server: its streams, their messages, descriptions and
+// indexes. Other packages know a stream by its name, and its messages by their sequences. Package
+// blocks is the parser, which only this package uses.
+//
+//   - Streams, Describe, Read: the streams of the log. The server may run, or be stopped.
+//   - Repair, SyncNewest: before a start. Remains, SyncStreams: after a segment was dropped.
+//   - Guard: before a running server reads a block.
+//   - CutDamaged, Uncompressed: the stream EVENTS, which can be written again.
+//   - Lock, Share: one server at a time.
+//
+// # Which damage needs the bytes of the files
+//
+// The server returns what it believes to have stored, so that most of the log is read through it.
+// It cannot say the following of its files, and for each of these a reading of the bytes remains:
+//
+//   - What a start would cut off or leave out. A server that does not trust its index reads all
+//     blocks, and cuts each at its first bad record, acknowledged messages included. It drops a
+//     stream whose description is damaged, and ends a purge that it finds begun. After the start
+//     nothing shows it. So a folder is read before, and a damaged one is refused unchanged.
+//   - Damage that misleads the running server: a wrong length makes it cut a block off, a wrong
+//     sequence makes it enter each sequence before as deleted until it has no memory left. So
+//     nobody may find such damage by asking the server. The guard looks at a block first.
+//   - Damage that the server does not see: in blocks that nobody reads, in the lengths of subjects
+//     and headers, which no checksum covers, and deleted messages of a stream that has none. The
+//     scrub reads all bytes, slowly, from the disk instead of the cache.
+//   - All damage of a folder whose server is stopped: verify and backup must change no byte, and a
+//     server that starts changes some.
 //
 // # Rules
 //
 //   - Only files that the server makes again are removed: the description of a stream without
 //     messages, and an index. No message is ever lost by a repair.
-//   - A repair runs after the inspection: a damaged folder is refused unchanged (package comment of
-//     eventstore, design notes).
+//   - A repair comes after a reading without damage (package archive).
+//   - A message of SECRETS may be deleted, and a message of another stream of the log never: Read
+//     knows it by the stream's name, and the stream's subject, too.
 //
 // # Guard
 //
@@ -42,13 +67,15 @@
 //
 // There only the scrub and the checks before a start find such damage.
 //
-// The package must not know: what the messages hold. Package blocks knows the layout of the files.
+// The package must not know: what the messages hold. Reading.Handle can look, and refuse a message.
 //
 // # Place
 //
 //	outside       cmd
-//	log           engine
-//	servers       archive, embedded
+//	log           engine, eventstream
+//	servers       archive, backup, backup/restore, embedded
+//	streams       secretlog
 //	streams     ► folder
-//	streams       blocks
+//	streams       blocks, streams
+//	bytes         fault, stored
 package folder

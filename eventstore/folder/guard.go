@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -20,9 +19,9 @@ import (
 // (blocks.OutlineOf). A start does not read the blocks of closed segments, and the same damage
 // would do the same after each start.
 type Guard struct {
-	dir, account string
-	patience     time.Duration
-	now          func() time.Time
+	dir      string
+	patience time.Duration
+	now      func() time.Time
 
 	mu      sync.Mutex
 	streams map[string]*guarded
@@ -62,10 +61,10 @@ type guardedBlock struct {
 	newest  bool      // it was the newest block then, and may have grown
 }
 
-// NewGuard returns the guard of an account's streams in a server's folder. A look at the files that
+// NewGuard returns the guard of the log's streams in a server's folder. A look at the files that
 // takes longer than patience fails.
-func NewGuard(dir, account string, patience time.Duration, now func() time.Time) *Guard {
-	return &Guard{dir: dir, account: account, patience: patience, now: now, streams: map[string]*guarded{}}
+func NewGuard(dir string, patience time.Duration, now func() time.Time) *Guard {
+	return &Guard{dir: dir, patience: patience, now: now, streams: map[string]*guarded{}}
 }
 
 // Fresh is how long a look at a block counts. The server keeps a block in memory for about as long,
@@ -122,7 +121,7 @@ func (g *Guard) stream(name string) *guarded {
 				delete(g.streams, other)
 			}
 		}
-		s = &guarded{folder: blocks.Folder(g.dir, g.account, name), turn: make(chan struct{}, 1)}
+		s = &guarded{folder: of(g.dir, name), turn: make(chan struct{}, 1)}
 		g.streams[name] = s
 	}
 	return s
@@ -346,7 +345,7 @@ func (s *guarded) list() error {
 	s.blocks = nil
 	files, err := blocks.Files(s.folder)
 	for _, f := range files {
-		first, beginsErr := begins(f.Path)
+		first, beginsErr := blocks.FirstIn(f.Path)
 		if errors.Is(beginsErr, fs.ErrNotExist) || beginsErr == nil && first == 0 {
 			continue
 		}
@@ -367,18 +366,4 @@ func (s *guarded) list() error {
 		s.blocks = nil
 	}
 	return err
-}
-
-// begins returns the sequence in a block's first record; 0 if it has none yet. No message has the
-// sequence 0: begins returns the largest number then, which no block has, either.
-func begins(path string) (uint64, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, err
-	}
-	first, err := blocks.FirstIn(path) // after the size, which only grows
-	if err == nil && first == 0 && info.Size() >= blocks.Least {
-		first = math.MaxUint64
-	}
-	return first, err
 }

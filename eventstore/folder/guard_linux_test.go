@@ -24,7 +24,7 @@ func TestGuardOfALostDisk(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	guard := folder.NewGuard(g.dir, account, time.Millisecond, func() time.Time { return g.now })
+	guard := folder.NewGuard(g.dir, time.Millisecond, func() time.Time { return g.now })
 	span := folder.Span{Stream: stream, First: 1, From: 1, Through: 1}
 	for range 3 {
 		if _, err := guard.Check(t.Context(), span); !errors.Is(err, context.DeadlineExceeded) {

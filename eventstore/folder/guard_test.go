@@ -15,6 +15,7 @@ import (
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/folder"
+	"payledger/eventstore/streams"
 )
 
 // sequence is the place of a record's sequence.
@@ -62,16 +63,16 @@ type guarded struct {
 
 func newGuarded(t *testing.T) *guarded {
 	dir := t.TempDir()
-	g := &guarded{t: t, first: 1, msgs: filepath.Join(blocks.Folder(dir, account, stream), "msgs"), now: time.Now()}
+	g := &guarded{t: t, first: 1, msgs: filepath.Join(blocks.Folder(dir, streams.Account, stream), "msgs"), now: time.Now()}
 	if err := os.MkdirAll(g.msgs, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	g.dir = dir
-	g.guard = folder.NewGuard(dir, account, time.Hour, func() time.Time { return g.now })
+	g.guard = folder.NewGuard(dir, time.Hour, func() time.Time { return g.now })
 	return g
 }
 
-const account, stream = "A", "S"
+const stream = "S"
 
 func (g *guarded) write(n int, data []byte) {
 	g.t.Helper()
@@ -238,7 +239,7 @@ func TestGuardLooksAgain(t *testing.T) {
 	for gone := 2; gone < 4; gone++ {
 		g := newGuarded(t)
 		looked := 0
-		g.guard = folder.NewGuard(g.dir, account, time.Hour, func() time.Time {
+		g.guard = folder.NewGuard(g.dir, time.Hour, func() time.Time {
 			if looked++; looked == 3 { // before the second look of the first check
 				for n := 2; n < 4; n++ {
 					g.write(n, block(uint64(3*n-2), uint64(3*n)))

@@ -5,23 +5,24 @@ import (
 	"errors"
 	"fmt"
 
+	"payledger/eventstore/folder"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/tipstore"
 )
 
 const checkChunk = 4096 // how many records are compared at once
 
-// ErrDestroyed means that a stream holds a record that was destroyed before.
-var ErrDestroyed = errors.New("the file has a record that was destroyed, by the tip store")
+// errDestroyed means that a segment holds a record that was destroyed before.
+var errDestroyed = errors.New("the file has a record that was destroyed, by the tip store")
 
-// Comparison compares the records in the files of a segment with the index as of its beginning. Its
+// comparison compares the records in the files of a segment with the index as of its beginning. Its
 // memory grows only with deleted records that are still in a file.
-type Comparison struct {
+type comparison struct {
 	stream  string
 	view    tipstore.View
-	Through uint64 // records after it are not compared; one up to it that is not in the index was destroyed
-	Part    bool   // only the newest block is read: earlier records are not compared
-	began   bool   // See has had its first record
+	through uint64 // records after it are not compared; one up to it that is not in the index was destroyed
+	part    bool   // only the newest block is read: earlier records are not compared
+	began   bool   // see has had its first record
 
 	dying map[uint64]bool
 	chunk []entry
@@ -32,14 +33,14 @@ type Comparison struct {
 	at    uint64          // its sequence
 }
 
-// Compare returns the comparison of a segment, or nil if there is no index of it.
-func Compare(view tipstore.View, stream string) (*Comparison, error) {
+// compare returns the comparison of a segment, or nil if there is no index of it.
+func compare(view tipstore.View, stream string) (*comparison, error) {
 	value, err := view.Get(witnessKey(stream))
 	if err != nil {
 		return nil, nil //nolint:nilerror // no index is no damage: a start makes it from the stream
 	}
-	c := &Comparison{stream: stream, view: view, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
-	c.Through = parseWitness(value)
+	c := &comparison{stream: stream, view: view, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
+	c.through = parseWitness(value)
 	return c, view.Each(key(dyingPrefix, stream, ""), func(_, value []byte) error {
 		if len(value) >= 8 {
 			c.dying[binary.BigEndian.Uint64(value)] = true
@@ -48,23 +49,23 @@ func Compare(view tipstore.View, stream string) (*Comparison, error) {
 	})
 }
 
-func (c *Comparison) failed(seq uint64, format string, args ...any) {
+func (c *comparison) failed(seq uint64, format string, args ...any) {
 	if c.fault == nil {
 		c.fault, c.at = fmt.Errorf(format, args...), seq
 	}
 }
 
-// See takes one record. Records come in their order; some come twice, and tombstones come in
+// see takes one record. Records come in their order; some come twice, and tombstones come in
 // between.
-func (c *Comparison) See(r stored.Message) error {
+func (c *comparison) see(r stored.Message) error {
 	if r.Tombstone {
 		c.dead[r.Seq] = true
 		return nil
 	}
-	if c.Part && !c.began {
+	if c.part && !c.began {
 		c.began, c.done = true, max(r.Seq, 1)-1
 	}
-	if r.Erased || r.Seq > c.Through || r.Seq <= c.done {
+	if r.Erased || r.Seq > c.through || r.Seq <= c.done {
 		return nil
 	}
 	if len(c.chunk) > 0 && r.Seq <= c.chunk[len(c.chunk)-1].seq { // the file is read again
@@ -77,7 +78,7 @@ func (c *Comparison) See(r stored.Message) error {
 	return nil
 }
 
-func (c *Comparison) compare(through uint64) error {
+func (c *comparison) compare(through uint64) error {
 	chunk := c.chunk
 	surplus := func(before uint64) {
 		for len(chunk) > 0 && chunk[0].seq < before {
@@ -106,28 +107,59 @@ func (c *Comparison) compare(through uint64) error {
 	return err
 }
 
-// End returns the first difference and its sequence.
-func (c *Comparison) End() (uint64, error) {
-	if c.Through > c.done && (!c.Part || c.began) {
-		if err := c.compare(c.Through); err != nil {
+// end returns the first difference and its sequence.
+func (c *comparison) end() (uint64, error) {
+	if c.through > c.done && (!c.part || c.began) {
+		if err := c.compare(c.through); err != nil {
 			return 0, err
 		}
 	}
 	for seq := range c.dead {
-		if _, err := c.view.Get(sequenceKey(recordPrefix, c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.Through {
+		if _, err := c.view.Get(sequenceKey(recordPrefix, c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.through {
 			c.failed(seq, "the record was deleted, but the tip store has it")
 		}
 	}
 	for seq := range c.extra {
 		if !c.dead[seq] {
-			c.failed(seq, "%w", ErrDestroyed)
+			c.failed(seq, "%w", errDestroyed)
 		}
 	}
 	return c.at, c.fault
 }
 
-// Ending reports whether a message of a segment is destroyed, or must be.
-func Ending(tips *tipstore.Store, stream string, seq uint64) bool {
+// ReadSegment reads a segment in a folder, and compares its records with the index in the tip
+// store, as of the beginning. The index has every record up to acked. Without a tip store, or an
+// index of the segment, nothing is compared.
+func ReadSegment(dir, name string, tips *tipstore.Store, acked uint64, r folder.Reading) (folder.Found, error) {
+	if tips == nil {
+		return folder.Read(dir, name, r)
+	}
+	view := tips.Snapshot()
+	defer view.Close()
+	c, err := compare(view, name)
+	switch {
+	case err != nil:
+		return folder.Found{}, err
+	case c == nil:
+		return folder.Read(dir, name, r)
+	}
+	c.through, c.part, r.Handle = max(c.through, acked), r.Newest, c.see
+	found, err := folder.Read(dir, name, r)
+	if err != nil || len(found.Faults) > 0 {
+		return found, err
+	}
+	seq, err := c.end()
+	switch {
+	case errors.Is(err, tipstore.ErrDamaged):
+		return found, err
+	case err != nil && (errors.Is(err, errDestroyed) || !ending(tips, name, seq)):
+		found.Faults = append(found.Faults, folder.Fault{Seq: seq, Reason: err.Error()})
+	}
+	return found, nil
+}
+
+// ending reports whether a message of a segment is destroyed, or must be.
+func ending(tips *tipstore.Store, stream string, seq uint64) bool {
 	_, err := tips.Get(sequenceKey(recordPrefix, stream, seq))
 	_, dying := tips.Get(sequenceKey(dyingPrefix, stream, seq))
 	return err != nil || dying == nil

@@ -76,6 +76,6 @@
 //	log           engine
 //	servers       archive, backup, backup/restore, embedded, remote
 //	streams     ► secretlog
-//	streams       blocks, jetapi, streams, tipstore
+//	streams       folder, jetapi, streams, tipstore
 //	bytes         fault, stored, workers
 package secretlog

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
 )
@@ -196,9 +197,9 @@ func (b *Stream) sweep(ctx context.Context) error {
 			kept = append(kept, info.Config.Name)
 		}
 	}
-	remains := b.remains(floor.dropped)
-	if len(kept) == len(infos) && len(remains) == 0 {
-		return nil
+	remains, err := b.remains(floor.dropped)
+	if err != nil || len(kept) == len(infos) && len(remains) == 0 {
+		return err
 	}
 	if err := b.secure(ctx, kept); err != nil {
 		return err
@@ -208,12 +209,22 @@ func (b *Stream) sweep(ctx context.Context) error {
 			return fmt.Errorf("eventstore: delete %s: %w", info.Config.Name, err)
 		}
 	}
-	for _, path := range b.remains(floor.dropped) { // the server removes the files later, or a crash came between
-		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("eventstore: %w", err)
-		}
+	remains, err = b.remains(floor.dropped) // the server removes the files later, or a crash came between
+	for _, path := range remains {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: %w", err)
 	}
 	return nil
+}
+
+// remains returns the folders of dropped segments that exist.
+func (b *Stream) remains(dropped uint32) ([]string, error) {
+	if b.Folder == "" {
+		return nil, nil
+	}
+	return folder.Remains(b.Folder, func(name string) bool { return streams.IsSecrets(name) && streams.SecretNumber(name) <= dropped })
 }
 
 // secure ensures that all messages of the kept segments are on the disk, and that the index knows
@@ -227,7 +238,9 @@ func (b *Stream) secure(ctx context.Context, kept []string) error {
 		err = b.Tips.Flush()
 	}
 	if err == nil && b.Folder != "" {
-		err = syncSegments(b.Folder, kept)
+		if err = folder.SyncStreams(b.Folder, kept); err != nil {
+			err = fmt.Errorf("eventstore: the values under the new master key are not on the disk, so the old ones stay: %w", err)
+		}
 	}
 	return err
 }

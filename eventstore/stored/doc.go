@@ -1,5 +1,5 @@
 // Package stored has messages of a stream as values, and sets of their sequences. A message is read
-// from a server, from the files of a folder (package blocks), or from a back-up.
+// from a server, from the files of a folder (package folder), or from a back-up.
 //
 // The package must not know: servers, files, the content of a message.
 //
@@ -7,6 +7,6 @@
 //
 //	log           engine
 //	servers       archive, backup, backup/restore, remote
-//	streams       blocks, jetapi, secretlog
+//	streams       blocks, folder, jetapi, secretlog
 //	bytes       ► stored
 package stored

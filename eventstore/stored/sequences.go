@@ -1,7 +1,5 @@
 package stored
 
-import "math/bits"
-
 // Sequences is a set of sequences: a bit each, in pages of 2,048. A page without a sequence is
 // dropped.
 type Sequences map[uint64]*[pageBits / 64]uint64
@@ -35,25 +33,10 @@ func (s Sequences) Has(seq uint64) bool {
 	return page != nil && page[seq%pageBits/64]&(1<<(seq%64)) != 0
 }
 
-// Count returns the number of sequences.
-func (s Sequences) Count() (n uint64) {
-	for _, page := range s {
-		n += ones(page)
-	}
-	return n
-}
-
-func ones(page *[pageBits / 64]uint64) (n uint64) {
-	for _, word := range page {
-		n += uint64(bits.OnesCount64(word))
-	}
-	return n
-}
-
 // Lowest returns the lowest sequence, 0 if there is none.
 func (s Sequences) Lowest() (lowest uint64) {
-	for number, page := range s {
-		if lowest != 0 && number > lowest/pageBits || ones(page) == 0 {
+	for number := range s {
+		if lowest != 0 && number > lowest/pageBits {
 			continue
 		}
 		for seq := number * pageBits; ; seq++ {

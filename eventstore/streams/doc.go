@@ -10,7 +10,7 @@
 //	outside       cmd
 //	log           engine, verify
 //	servers       archive, backup, backup/restore, embedded, external, remote
-//	streams       secretlog
+//	streams       folder, secretlog
 //	streams     ► streams
 //	streams       deliverylog
 //	bytes         checkpoint, format

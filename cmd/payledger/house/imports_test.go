@@ -153,24 +153,32 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// fileReaders lists the files that read what the server wrote to its folder, by package blocks. All
-// else reads messages from the server, and gets them as values of package stored.
-var fileReaders = []string{
-	"eventstore/archive/archive.go", "eventstore/archive/deliveries.go", "eventstore/archive/inspect.go", "eventstore/archive/torn.go",
-	"eventstore/backup/restore/folder.go", "eventstore/backup/source.go", "eventstore/backup/storage.go",
-	"eventstore/engine/scrub.go", "eventstore/eventstream/uncompressed.go", "eventstore/folder/guard.go", "eventstore/folder/repair.go", "eventstore/secretlog/files.go",
-}
+// The owner of the NATS server's files is the only package that imports their parser. All others
+// get streams and messages from it, or from the server, and name no file of the server's.
+const (
+	filesOwner  = "eventstore/folder"
+	filesParser = "eventstore/blocks"
+)
 
 func TestFileReaders(t *testing.T) {
 	check(t)
-	var seen []string
+	private := regexp.MustCompile(`\.blk\b|\bindex\.db\b|\bmeta\.(inf|sum)\b`)
+	imported, named := false, false
 	for _, s := range sources(t) {
-		if !s.forTests() && slices.Contains(s.imports(), "payledger/eventstore/blocks") {
-			seen = append(seen, s.path)
+		imports := slices.Contains(s.imports(), "payledger/"+filesParser)
+		file := private.FindString(tree(t)[s.path])
+		switch {
+		case s.forTests() || s.dir() == filesParser:
+		case s.dir() == filesOwner:
+			imported, named = imported || imports, named || file != ""
+		case imports:
+			t.Errorf("%s imports %s: only %s may", s.path, filesParser, filesOwner)
+		case file != "":
+			t.Errorf("%s names %s, a file of the NATS server's: only %s knows those", s.path, file, filesOwner)
 		}
 	}
-	if slices.Sort(seen); !slices.Equal(seen, fileReaders) {
-		t.Errorf("%v import package blocks; fileReaders has %v", seen, fileReaders)
+	if !imported || !named {
+		t.Errorf("%s imports the parser: %t; names a file: %t", filesOwner, imported, named)
 	}
 }
 

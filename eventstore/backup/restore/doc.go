@@ -33,6 +33,6 @@
 //	outside       cmd
 //	servers     ► backup/restore
 //	servers       archive, backup, embedded, external, remote
-//	streams       blocks, jetapi, secretlog, streams
+//	streams       folder, jetapi, secretlog, streams
 //	bytes         format, stored
 package restore

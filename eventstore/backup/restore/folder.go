@@ -6,14 +6,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
-	"payledger/eventstore/blocks"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/stored"
-	"payledger/eventstore/streams"
 )
 
 // Folder makes the folder of an embedded server, durably. After an error the folder is incomplete:
@@ -32,7 +29,7 @@ func (b *Backup) Folder(ctx context.Context, dir string, progress func(done, of 
 			return err
 		}
 	}
-	return syncAll(dir)
+	return folder.SyncAll(dir)
 }
 
 func (b *Backup) publish(ctx context.Context, s *embedded.Server, progress func(done, of uint64)) (*target, error) {
@@ -52,8 +49,8 @@ func (b *Backup) publish(ctx context.Context, s *embedded.Server, progress func(
 func (s *stream) compare(ctx context.Context, dir string) error {
 	digest := sha256.New()
 	filler, _ := secretlog.Filler(s.name)
-	report, err := blocks.Verify(dir, streams.Account, s.name, blocks.Options{
-		Deletes: s.fillers > 0, Pace: func(int) error { return ctx.Err() },
+	found, err := folder.Read(dir, s.name, folder.Reading{
+		Pace: func(int) error { return ctx.Err() },
 		Handle: stored.Standing(func(r stored.Message) error {
 			if r.Subject != filler {
 				note(digest, r)
@@ -64,37 +61,8 @@ func (s *stream) compare(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if report.Kind > blocks.Stopped || !bytes.Equal(digest.Sum(nil), s.digest.Sum(nil)) {
+	if len(found.Faults) > 0 || found.Torn != nil || found.Unfinished || !bytes.Equal(digest.Sum(nil), s.digest.Sum(nil)) {
 		return fmt.Errorf("restore: %s is not what was written to it: the disk or the memory is faulty", s.name)
 	}
 	return nil
-}
-
-func syncAll(dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	err = eachFile(root.FS(), func(path string) error {
-		f, err := root.Open(path)
-		if err != nil {
-			return err
-		}
-		return errors.Join(f.Sync(), f.Close())
-	})
-	return errors.Join(err, root.Close())
-}
-
-// eachFile calls do with each file and each folder. It leaves out those that are removed meanwhile:
-// the server removes purged files in the background, also after its end.
-func eachFile(files fs.FS, do func(path string) error) error {
-	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && (entry.IsDir() || entry.Type().IsRegular()) {
-			err = do(path)
-		}
-		if errors.Is(err, fs.ErrNotExist) && path != "." {
-			return nil
-		}
-		return err
-	})
 }
