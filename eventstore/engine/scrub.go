@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"payledger/eventstore/archive"
@@ -118,12 +119,18 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	if resume {
 		place = c.resumeAt(place)
 	}
+	var unread error
 	for _, name := range names {
 		shard, _, ours := streams.Parse(name)
 		if name <= place.Done || c.only != format.NoShard && (!ours || shard != c.only) {
 			continue
 		}
-		if err := c.report(c.stream(ctx, name, resume)); err != nil {
+		err := c.report(c.stream(ctx, name, resume))
+		if errors.Is(err, syscall.EIO) { // the disk has lost a part of it: the others are read first
+			unread = errors.Join(unread, err)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		if place.Done = name; resume {
@@ -132,11 +139,13 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 			}
 		}
 	}
-	c.s.scrub.ended.Store(place.Began)
-	if !resume {
-		return nil
+	if unread == nil {
+		c.s.scrub.ended.Store(place.Began)
 	}
-	return c.remember(scrubPlace{})
+	if !resume {
+		return unread
+	}
+	return errors.Join(unread, c.remember(scrubPlace{}))
 }
 
 // known returns the streams that this process knows, each with a sequence of it.

@@ -3,7 +3,9 @@ package engine_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"payledger/eventstore/engine"
@@ -12,8 +14,8 @@ import (
 )
 
 // TestUnreadableBlock: the disk has lost the block of a closed segment. A read of it reports the
-// shard as damaged; the other segment can be read. Address 0 of this process, which nobody can
-// read, stands for the block.
+// shard as damaged; the other segment can be read. The scrub reads the other streams, too. Address
+// 0 of this process, which nobody can read, stands for the block.
 func TestUnreadableBlock(t *testing.T) {
 	t.Parallel()
 	s, file := closedSegment(t)
@@ -29,7 +31,15 @@ func TestUnreadableBlock(t *testing.T) {
 	if err := s.Healthy(); err != nil {
 		t.Error(err)
 	}
+	if err := s.Scrub(ctx); !errors.Is(err, syscall.EIO) || errors.Is(err, fault.ErrUnhealthy) {
+		t.Errorf("a scrub: %v", err)
+	}
 	var place *fault.Place
+	other := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(file))), engine.SegmentName(0, 2), "msgs", filepath.Base(file))
+	edit(t, other, func(b []byte) []byte { b[len(b)-9] ^= 1; return b }) // in its last group
+	if err := s.Scrub(ctx); !errors.As(err, &place) || place.Stream != engine.SegmentName(0, 2) {
+		t.Errorf("a scrub of damage in a later stream: %v", err)
+	}
 	err := s.Groups(ctx, 0, 2, 3, func(*format.Group) error { return nil })
 	if !errors.As(err, &place) || place.Seq != 2 || place.Stream != engine.SegmentName(0, 1) {
 		t.Errorf("a read of the block: %v", err)
