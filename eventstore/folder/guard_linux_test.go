@@ -52,7 +52,7 @@ func TestGuardOfALostDisk(t *testing.T) {
 // looking returns the number of goroutines that read files for a guard.
 func looking() int {
 	stacks := make([]byte, 1<<20)
-	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "payledger/eventstore/folder.(*guarded).certain(")
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by payledger/eventstore/folder.(*Guard).Check ")
 }
 
 // TestGuardOfAnUnreadableBlock: the disk has lost a part of a block. That is damage for reads of
