@@ -167,12 +167,19 @@ func (in *inspection) readStream(name string) error {
 		return nil
 	}
 	reading := folder.Reading{Pace: in.pace}
-	if !in.whole && (secret || number < in.newest[shard] && !in.seeksFloor(shard)) {
+	closed := ours && !in.whole && number < in.newest[shard] && !in.seeksFloor(shard)
+	if closed || secret && !in.whole {
 		reading.Newest = folder.Trusted(in.dir, name)
 	}
 	read := func() (folder.Found, error) { return secretlog.ReadSegment(in.dir, name, in.tips, 0, reading) }
 	if ours {
-		reading.Handle = func(r stored.Message) error { return in.see(shard, r) }
+		reading.Handle = func(r stored.Message) error {
+			err := in.see(shard, r)
+			if closed && errors.Is(err, stored.ErrRefused) { // the first read of it names it, and what to do
+				return nil
+			}
+			return err
+		}
 		read = func() (folder.Found, error) { return folder.Read(in.dir, name, reading) }
 	}
 	found, err := read()
