@@ -21,6 +21,9 @@ type books struct {
 	tx       *sql.Tx
 	all      bool // events and entries are written here, too
 	marks    bool // the payments, disputes and deliveries of this export are marked; else it has all of them
+	folded   bool // the rows after all events are apart: see keepFolded
+	payments table[PaymentRow]
+	disputes table[DisputeRow]
 	cached   cache
 	prepared map[string]*sql.Stmt
 	values   []any // of the row that is written
@@ -36,7 +39,7 @@ func openBooks(ctx context.Context, path string, all bool) (*books, error) {
 		return nil, fmt.Errorf("export: %w", err)
 	}
 	db.SetMaxOpenConns(1)
-	b := &books{db: db, all: all, marks: true, prepared: map[string]*sql.Stmt{}}
+	b := &books{db: db, all: all, marks: true, payments: payments, disputes: disputes, prepared: map[string]*sql.Stmt{}}
 	if b.tx, err = db.BeginTx(context.WithoutCancel(ctx), nil); err == nil {
 		err = b.create(ctx)
 	}
@@ -70,6 +73,19 @@ func (b *books) create(ctx context.Context) error {
 	}
 	_, err := b.tx.ExecContext(ctx, changed)
 	return err
+}
+
+// keepFolded keeps the payments and disputes after all events in tables of their own, until the
+// export ends. Those of the export are as they were at the end of its window, and the log may have
+// events of the window behind others that are later.
+func (b *books) keepFolded(ctx context.Context) error {
+	b.folded, b.payments, b.disputes = true, foldedPayments, foldedDisputes
+	for _, create := range []string{foldedPayments.create(), foldedDisputes.create()} {
+		if _, err := b.tx.ExecContext(ctx, strings.Replace(create, "CREATE TABLE", "CREATE TEMP TABLE", 1)); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+	}
+	return nil
 }
 
 // sameTables returns an error if another version, with other columns, made the file.

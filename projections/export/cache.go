@@ -42,12 +42,43 @@ func (b *books) payment(ctx context.Context, id string) (known, error) {
 	if k, found := b.cached.get(id); found {
 		return k, nil
 	}
-	row, found, err := readRow(ctx, b, payments, id)
+	row, found, err := readRow(ctx, b, b.payments, id)
 	return known{row: row, unknown: found}, err
 }
 
-func (b *books) write(ctx context.Context, before known, row PaymentRow, all []TransactionRow, some []RefundRow) error {
-	after := known{row: row}
+// write writes a payment's row, and its rows in the other tables.
+func (b *books) write(ctx context.Context, p *change) error {
+	after := p.before
+	if p.kept.ID != "" {
+		var err error
+		if after, err = b.writeKept(ctx, p); err != nil {
+			return err
+		}
+	}
+	after.row = p.row
+	b.cached.put(after)
+	if !b.folded {
+		return nil
+	}
+	return insertRows(ctx, b, foldedPayments, []PaymentRow{p.row})
+}
+
+func (b *books) writeDispute(ctx context.Context, d *disputed) error {
+	if d.kept.ID != "" {
+		if err := insertRows(ctx, b, disputes, []DisputeRow{d.kept}); err != nil {
+			return err
+		}
+	}
+	if !b.folded {
+		return nil
+	}
+	return insertRows(ctx, b, foldedDisputes, []DisputeRow{d.row})
+}
+
+// writeKept writes the payment as the export has it.
+func (b *books) writeKept(ctx context.Context, p *change) (after known, err error) {
+	before, row := p.before, p.kept
+	all, some := p.newest.transactionRows()
 	for i := range all {
 		after.transactions = append(after.transactions, all[i].Number)
 	}
@@ -62,17 +93,16 @@ func (b *books) write(ctx context.Context, before known, row PaymentRow, all []T
 			continue
 		}
 		if err := b.exec(ctx, "DELETE FROM "+table+" WHERE payment_id = ?", row.ID); err != nil {
-			return err
+			return after, err
 		}
 	}
 	if err := insertRows(ctx, b, payments, []PaymentRow{row}); err != nil {
-		return err
+		return after, err
 	}
 	if err := insertRows(ctx, b, transactions, all); err != nil {
-		return err
+		return after, err
 	}
-	b.cached.put(after)
-	return insertRows(ctx, b, refunds, some)
+	return after, insertRows(ctx, b, refunds, some)
 }
 
 func lacks(numbers, wanted []int64) bool {

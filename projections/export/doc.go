@@ -22,7 +22,9 @@
 //   - A window of time limits events and entries. The other tables have the payments and disputes
 //     with an event in it, as they were at its end, and the deliveries that were planned, tried or
 //     ended in it; a record that another node takes a delivery over changes nothing. The balances
-//     of their earlier events are folded, too, but not shown.
+//     of all other events are folded, too, but not shown: also of those behind it, because the
+//     times of events rise only roughly. So the entries of two windows that adjoin are those of
+//     one window.
 //   - entries are the differences between an aggregate's row before and after an event, so that
 //     their sums equal the rows, in each currency. If a dispute's currency changes (D16), its
 //     former amount is posted back in its own currency.

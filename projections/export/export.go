@@ -150,6 +150,11 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 		return s, err
 	}
 	b.marks = start != starting{} || c.Window != Window{} // else every row of the books belongs to the export
+	if !c.Window.To.IsZero() {
+		if err := b.keepFolded(ctx); err != nil {
+			return s, err
+		}
+	}
 	place, err := c.foldDeliveries(ctx, b, &s)
 	if err != nil {
 		return s, err
@@ -266,7 +271,7 @@ func (c Config) known(ctx context.Context, position uint64) error {
 }
 
 func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, s *Summary) error {
-	rows := &batch{payments: map[string]*change{}, disputes: map[string]DisputeRow{}, changed: map[string]bool{}}
+	rows := &batch{payments: map[string]*change{}, disputes: map[string]*disputed{}, changed: map[string]bool{}}
 	flush := func() error {
 		if err := errors.Join(ctx.Err(), rows.flush(ctx, b)); err != nil {
 			return err
@@ -281,14 +286,12 @@ func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, 
 	}
 	n := 0
 	err := c.read(ctx, at.fold, s, func(e Event) error {
-		if c.Window.behind(e.Time.Time) {
-			return nil
-		}
-		shown := e.Position > at.show && !c.Window.before(e.Time.Time)
-		if shown {
+		in := belongs{behind: c.Window.behind(e.Time.Time)}
+		in.shown = e.Position > at.show && !in.behind && !c.Window.before(e.Time.Time)
+		if in.shown {
 			s.add(e.Position)
 		}
-		if err := rows.add(ctx, b, e, shown); err != nil {
+		if err := rows.add(ctx, b, e, in); err != nil {
 			return err
 		}
 		if n++; n%batchSize > 0 {

@@ -19,14 +19,25 @@ type batch struct {
 	events   []EventRow
 	entries  []EntryRow
 	payments map[string]*change
-	disputes map[string]DisputeRow
+	disputes map[string]*disputed
 	changed  map[string]bool // ids of the payments and disputes with an event in the window
 }
 
+// change is a payment with events in the batch.
 type change struct {
 	before known
-	row    PaymentRow
-	newest Event
+	row    PaymentRow // after all events: the next postings are compared with it
+	kept   PaymentRow // after the newest event that is not behind the window; it has no id if there is none
+	newest Event      // that one
+}
+
+// disputed is a dispute with events in the batch, as change is.
+type disputed struct{ row, kept DisputeRow }
+
+// belongs says how an event belongs to the export.
+type belongs struct {
+	shown  bool // with rows of its own
+	behind bool // it is behind the window, and changes the balances only
 }
 
 // clear empties the batch, and keeps its memory for the next one.
@@ -39,9 +50,9 @@ func (a *batch) clear() {
 	a.events, a.entries = a.events[:0], a.entries[:0]
 }
 
-// add folds an event. shown reports whether the event's own rows belong to the export; if not, it
-// changes the balances only.
-func (a *batch) add(ctx context.Context, b *books, e Event, shown bool) error {
+// add folds an event. Every event changes the balances, also one behind the window: the times in a
+// payment rise only roughly, and its next event may be in the window.
+func (a *batch) add(ctx context.Context, b *books, e Event, in belongs) error {
 	var lines []EntryRow
 	switch {
 	case e.Payment != nil:
@@ -60,23 +71,30 @@ func (a *batch) add(ctx context.Context, b *books, e Event, shown bool) error {
 			return err
 		}
 		lines = paymentEntries(int64(e.Position), e.Time.Time, p.row, after)
-		p.row, p.newest = after, e
-		p.newest.Fact = nil
-		a.changed[id] = a.changed[id] || shown
+		if p.row = after; !in.behind {
+			p.kept, p.newest = after, e
+			p.newest.Fact = nil
+		}
+		a.changed[id] = a.changed[id] || in.shown
 	case e.Dispute != nil && e.Dispute.ID != "": // a dispute whose notifications were all rejected was never opened
-		before, found := a.disputes[string(e.Dispute.ID)]
-		if !found {
-			var err error
-			if before, _, err = readRow(ctx, b, disputes, string(e.Dispute.ID)); err != nil {
+		id := string(e.Dispute.ID)
+		d := a.disputes[id]
+		if d == nil {
+			before, _, err := readRow(ctx, b, b.disputes, id)
+			if err != nil {
 				return err
 			}
+			d = &disputed{row: before}
+			a.disputes[id] = d
 		}
 		after := e.disputeRow()
-		lines = disputeEntries(int64(e.Position), e.Time.Time, before, after)
-		a.disputes[after.ID] = after
-		a.changed[after.ID] = a.changed[after.ID] || shown
+		lines = disputeEntries(int64(e.Position), e.Time.Time, d.row, after)
+		if d.row = after; !in.behind {
+			d.kept = after
+		}
+		a.changed[id] = a.changed[id] || in.shown
 	}
-	if shown {
+	if in.shown {
 		a.events, a.entries = append(a.events, e.row()), append(a.entries, lines...)
 	}
 	return nil
@@ -84,14 +102,12 @@ func (a *batch) add(ctx context.Context, b *books, e Event, shown bool) error {
 
 func (a *batch) flush(ctx context.Context, b *books) error {
 	for _, id := range slices.Sorted(maps.Keys(a.payments)) { // in the order of the file
-		p := a.payments[id]
-		all, some := p.newest.transactionRows()
-		if err := b.write(ctx, p.before, p.row, all, some); err != nil {
+		if err := b.write(ctx, a.payments[id]); err != nil {
 			return err
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.disputes)) {
-		if err := insertRows(ctx, b, disputes, []DisputeRow{a.disputes[id]}); err != nil {
+		if err := b.writeDispute(ctx, a.disputes[id]); err != nil {
 			return err
 		}
 	}

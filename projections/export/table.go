@@ -81,6 +81,12 @@ var (
 	entries      = newTable[EntryRow]("entries")
 )
 
+// The payments and disputes after all events, of an export that ends with a time.
+var (
+	foldedPayments = newTable[PaymentRow]("folded_payments")
+	foldedDisputes = newTable[DisputeRow]("folded_disputes")
+)
+
 type cell struct {
 	null    bool
 	integer int64
