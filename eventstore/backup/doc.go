@@ -118,7 +118,7 @@
 // # Design notes
 //
 // The command reads files instead of messages over NATS: the service needs no memory for it, and
-// package blocks names damaged places. Of an old block that was copied before, only the newest is
+// package folder names damaged places. Of an old block that was copied before, only the newest is
 // read again, to compare the last group of the back-up with the log's.
 //
 // A restored log has the id of the old one and its signing secrets. Two services with one log id
