@@ -68,7 +68,7 @@ func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	case processor.Capture:
 		e = c.oneOf(Captured{c.fact()}, CapturePending{c.fact()}, CaptureFailed{c.failed()})
 	case processor.Void:
-		e = c.oneOf(Voided{c.fact()}, VoidPending{c.fact()}, VoidFailed{c.failed(), s.owesCapture(op, c.Answer)})
+		e = c.oneOf(Voided{c.fact()}, VoidPending{c.fact()}, s.voidFailure(op, c))
 	case processor.Refund:
 		e = c.oneOf(Refunded{c.fact()}, RefundPending{c.fact()}, RefundFailed{c.failed()})
 	case processor.Adjust:

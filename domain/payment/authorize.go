@@ -10,10 +10,10 @@ const actionName = "3DS_AUTHENTICATION"
 
 // authorizationAnswer returns the event of an answer to an authorization. The route's next
 // processor is tried after a failure or soft decline that is marked retryable, unless an action was
-// required or a cancellation is intended (D15).
+// required or the payment's cancellation was, whatever became of it (D15).
 func (s State) authorizationAnswer(op Operation, c RecordAnswer) Event {
 	a := c.Answer
-	stays := op.State == StateAction || s.Intent != nil || s.open(processor.Void)
+	stays := op.State == StateAction || s.Intent != nil || s.some(func(op *Operation) bool { return op.Kind == processor.Void })
 	if next, more := s.nextTarget(); more && a.Retryable && mayReroute(a) && !stays {
 		return AuthorizationRerouted{c.failed(), next}
 	}

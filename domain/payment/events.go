@@ -183,11 +183,14 @@ type (
 	Voided struct{ Answer }
 	// VoidPending says that the processor accepted the void and confirms it later.
 	VoidPending struct{ Answer }
-	// VoidFailed says that the processor refused the void. With capture, the capture of captureMode
-	// AUTOMATIC waited for the void, and the event requests it (D5.8).
+	// VoidFailed says that nothing was released. With capture, the processor refused the void, the
+	// capture of captureMode AUTOMATIC waited for it, and the event requests this capture. With
+	// intended, the void met a passing fault before the authorization had a result: it is requested
+	// again as an intended one is (D5.8).
 	VoidFailed struct {
 		FailedAnswer
-		Capture bool `json:"capture,omitempty"` // requests the automatic capture
+		Capture  bool `json:"capture,omitempty"`  // requests the automatic capture
+		Intended bool `json:"intended,omitempty"` // the payment will still be cancelled when its authorization has an answer (D7)
 	}
 	// VoidTimedOut says that the void has no answer after the payment timeout (D8).
 	VoidTimedOut struct{ NoAnswer }

@@ -72,11 +72,7 @@ func (s State) evolveAnswer(e Event) State {
 		pending := e.(interface{ answer() Answer }).answer()
 		return s.withAnswer(pending, StatePending, "").at(pending.At)
 	case VoidFailed:
-		s = s.withAnswer(e.Answer, StateFailed, e.Failure)
-		if e.Capture {
-			s = s.requestAutoCapture(e.At)
-		}
-		return s.at(e.At)
+		return s.voidFailed(e).at(e.At)
 	case AuthorizationFailed, CaptureFailed, RefundFailed, AdjustmentFailed:
 		failed := e.(interface{ failed() FailedAnswer }).failed()
 		return s.withAnswer(failed.Answer, StateFailed, failed.Failure).at(failed.At)
@@ -120,14 +116,6 @@ func (s State) DelaysCapture(void Operation) bool {
 	return void.Kind == processor.Void && s.AutoCapture && s.Amount > 0 && !s.some(func(op *Operation) bool {
 		return op.Kind == processor.Capture && !op.Refused || op.Kind == processor.Void && op.Revision != void.Revision && op.State.counts()
 	})
-}
-
-// owesCapture reports whether the failure of a void requests the capture that waited for it. The
-// processor did not refuse a void whose key was fenced, or that met a passing fault: the merchant
-// decides.
-func (s State) owesCapture(void Operation, a processor.Answer) bool {
-	refused := a.Code != processor.CodeFenced && !a.Retryable
-	return refused && s.newestAuthorization().State == StateSucceeded && s.DelaysCapture(void)
 }
 
 // FollowsAnswer reports whether a void or a capture was requested by an answer to its

@@ -27,6 +27,7 @@ type machine struct {
 	events []payment.Event
 	clock  time.Time
 	given  []handedOut
+	wish   cancelled
 }
 
 // handedOut is a state that a caller has, and its text at that time.
@@ -174,6 +175,7 @@ func (m *machine) cancel(t *rapid.T) {
 	c := payment.Cancel{Request: m.request(t), Reason: "reason"}
 	event, err := payment.DecideCancel(m.state, c)
 	m.step(t, event, err, m.book.cancel(c))
+	m.wish.asked(event)
 }
 
 func (m *machine) refund(t *rapid.T) {
@@ -248,13 +250,13 @@ func (m *machine) answerTo(t *rapid.T, revision uint64) {
 			processor.ActionRequired, processor.ActionRequired, processor.Failed, processor.Declined, "UNHEARD_OF",
 		}).Draw(t, "answer"),
 		ProcessorTransactionID: rapid.SampledFrom([]string{"", "t-1", "t-1", "t-1", "t-1", "t-1", "t-2"}).Draw(t, "transaction"),
-		Code:                   rapid.SampledFrom([]string{"", "05", "41", "51", "91", "Z9", processor.CodeFenced, processor.CodeRejected}).Draw(t, "code"),
+		Code:                   rapid.SampledFrom([]string{"", "05", "41", "51", "91", "Z9", processor.CodeFenced, processor.CodeFault, processor.CodeRejected}).Draw(t, "code"),
 		Retryable:              rapid.Bool().Draw(t, "retryable"),
 	}
 	if i := m.book.find(revision); i != nil && !m.book.can(i) && (c.Answer.State == processor.Succeeded || c.Answer.State == processor.Pending) {
 		c.Answer.State = processor.Failed // an out-of-band operation was recorded first
 	}
-	if c.Answer.State == processor.Declined && (c.Answer.Code == processor.CodeFenced || c.Answer.Code == processor.CodeRejected) {
+	if c.Answer.State == processor.Declined && len(c.Answer.Code) > 2 {
 		c.Answer.Code = "41" // a code of the issuer
 	}
 	if rapid.Bool().Draw(t, "with details") {
@@ -262,6 +264,9 @@ func (m *machine) answerTo(t *rapid.T, revision uint64) {
 	}
 	event, err := payment.DecideAnswer(m.state, c)
 	m.step(t, event, err, m.book.answer(c))
+	if m.wish.heard(event, c.Answer, m.state) {
+		t.Fatalf("%s captures a payment that the merchant has cancelled", event.Type())
+	}
 }
 
 func (m *machine) timeOut(t *rapid.T) {

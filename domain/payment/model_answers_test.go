@@ -98,11 +98,22 @@ func (b *book) decided(c payment.RecordAnswer) string {
 	if i.kind == processor.Void && to.stage == "yes" && b.sale.stage != "yes" && !(b.sale.stage == "no" && b.end == "DECLINED") {
 		b.settleSale("gone", "")
 	}
-	refused := i.kind == processor.Void && to.stage == "no" && !i.given && !c.Answer.Retryable
-	if refused && !b.released && b.alive(processor.Void) == 0 && !b.asked(processor.Capture) {
-		b.take() // the capture waited for the void
+	if i.kind == processor.Void && to.stage == "no" {
+		b.notVoided(c.Answer)
 	}
 	return names[i.kind][to.name]
+}
+
+// notVoided follows a void that failed: only a processor's refusal ends the merchant's wish.
+func (b *book) notVoided(a processor.Answer) {
+	fault := a.Retryable || a.Code == processor.CodeFenced || a.Code == processor.CodeFault
+	switch {
+	case fault && b.sale.stage != "yes":
+		b.wish = true
+	case fault || b.released || b.alive(processor.Void) > 0 || b.asked(processor.Capture):
+	default:
+		b.take() // the capture waited for the void
+	}
 }
 
 // asked reports whether an operation of a kind was ever requested at the processor, or done there.
@@ -179,7 +190,7 @@ func (b *book) authorization(c payment.RecordAnswer) string {
 		}
 	}
 	refused := a.State == processor.Failed || a.State == processor.Declined && slices.Contains(soft, a.Code)
-	mayMove := b.sale.stage != "acts" && !b.wish && b.alive(processor.Void) == 0
+	mayMove := b.sale.stage != "acts" && !b.wish && !b.asked(processor.Void)
 	switch {
 	case a.Retryable && refused && tries < b.targets && mayMove:
 		b.recorded("", "")

@@ -65,7 +65,8 @@ type Target struct {
 	MerchantID string         `json:"processorMerchantId"` // the merchant's id at the processor
 }
 
-// Intent is a cancellation that waits for the authorization's answer (D7).
+// Intent is a cancellation that waits for the authorization's answer (D7): it was requested before
+// there was one, or its void met a passing fault then (D5.8).
 type Intent struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"`

@@ -64,6 +64,34 @@ func (s State) VoidRefused() bool {
 	return op.Kind == processor.Void && op.State == StateFailed
 }
 
+// voidFailure returns the event of a void that failed. The capture that waited for a void follows
+// only a refusal of the processor. After anything else the cancellation stands: the merchant
+// decides about an approved payment; an authorization without a result is voided once it has one.
+func (s State) voidFailure(void Operation, c RecordAnswer) VoidFailed {
+	approved, refused := s.newestAuthorization().State == StateSucceeded, refusesVoid(c.Answer)
+	return VoidFailed{
+		FailedAnswer: c.failed(), Capture: refused && approved && s.DelaysCapture(void), Intended: !refused && !approved,
+	}
+}
+
+// refusesVoid reports whether a processor's failure of a void is a decision about it: no passing
+// fault, and no fenced key, with which the processor never had the void.
+func refusesVoid(a processor.Answer) bool {
+	return a.Code != processor.CodeFenced && a.Code != processor.CodeFault && !a.Retryable
+}
+
+func (s State) voidFailed(e VoidFailed) State {
+	void, _ := s.Operation(e.Request)
+	s = s.withAnswer(e.Answer, StateFailed, e.Failure)
+	if e.Intended && s.Intent == nil {
+		s.Intent = &Intent{At: void.RequestedAt, Reason: void.Reason}
+	}
+	if e.Capture {
+		s = s.requestAutoCapture(e.At)
+	}
+	return s
+}
+
 func (s State) cancellationIntended(e CancellationIntended) State {
 	if s.Intent == nil {
 		s.Intent = &Intent{At: e.At, Reason: e.Reason}

@@ -168,7 +168,7 @@ type Answer struct {
 	At                     time.Time     `json:"at"`                                 // the processor's time, UTC
 	Code                   string        `json:"code,omitempty"`                     // raw result code of issuer or processor ("05")
 	Message                string        `json:"message,omitempty"`                  // the processor's own wording
-	Retryable              bool          `json:"retryable,omitempty"`                // another processor may be tried (D15)
+	Retryable              bool          `json:"retryable,omitempty"`                // another processor may be tried (D15); of a void: a passing fault, no refusal (D5.8)
 	AuthorizationCode      string        `json:"authorizationCode,omitempty"`        // the issuer's code of a successful authorization (D13)
 	Bin                    *BinData      `json:"binData,omitempty"`                  // facts about the card's issuer and product (§2.2)
 	Risk                   *Risk         `json:"risk,omitempty"`                     // the processor's checks (§2.4)
@@ -245,4 +245,5 @@ const (
 	CodeNoAction = "no_action_pending" // completion of an authorization whose action has ended already
 	CodeVoided   = "voided"            // the authorization was voided before it had a result
 	CodeNoToken  = "token_unknown"     // the processor does not know the token of the card, or no longer
+	CodeFault    = "technical_error"   // a fault of the processor, which did nothing
 )

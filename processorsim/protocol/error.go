@@ -23,7 +23,7 @@ const (
 const (
 	CodeCardNotSupported    Code = "card_not_supported"      // not in the table of D13
 	CodeGatewayRejected     Code = "gateway_rejected"        // D13: FAILED, GATEWAY_REJECTED
-	CodeTechnicalError      Code = "technical_error"         // retryable: another processor may be tried (D15)
+	CodeTechnicalError      Code = processor.CodeFault       // retryable: another processor may be tried (D15)
 	CodeFenced              Code = "fenced"                  // the key was fenced before the operation came
 	CodeParentNotFound      Code = "parent_not_found"        // no such transaction for this reference here
 	CodeCurrencyMismatch    Code = "currency_mismatch"       // not the authorization's currency

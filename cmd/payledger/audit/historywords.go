@@ -24,6 +24,7 @@ type eventFields struct {
 	Reason    string         `json:"reason"`
 	Final     bool           `json:"final"`
 	Overtaken bool           `json:"overtaken"`
+	Intended  bool           `json:"intended"`
 	Operation string         `json:"operation"`
 	Payment   string         `json:"paymentId"`
 
@@ -73,8 +74,13 @@ var eventWords = map[string]func(eventFields) string{
 	"payment.void_requested":        func(e eventFields) string { return e.amount() + e.reason() },
 	"payment.voided":                always("released"),
 	"payment.void_pending":          always("accepted, result later"),
-	"payment.void_failed":           func(e eventFields) string { return e.why("nothing released") },
-	"payment.void_timed_out":        always(noAnswer),
+	"payment.void_failed": func(e eventFields) string {
+		if e.Intended {
+			return e.why("nothing released, to be cancelled after the authorization's answer")
+		}
+		return e.why("nothing released")
+	},
+	"payment.void_timed_out": always(noAnswer),
 
 	"payment.refund_requested": func(e eventFields) string { return e.amount() + e.reason() },
 	"payment.refund_refused":   func(e eventFields) string { return e.amount() + " not requested: " + outside(e.Message) },

@@ -77,10 +77,14 @@ func (v *Vendor) modify(ctx context.Context, o connector.Order) (connector.Resul
 }
 
 // refused returns the result of a request that Adyen refused at once. A refusal says nothing about
-// an earlier try, which Adyen may have taken: then it is no result.
+// an earlier try, which Adyen may have taken: then it is no result. Adyen decides about a cancel
+// later, in its webhook: a cancel that is refused at once met a fault of the request, the
+// credential or the account, and no decision.
 func (v *Vendor) refused(o connector.Order, said *refusal) (connector.Result, error) {
 	if o.Doubtful {
 		return connector.Result{}, fmt.Errorf("a repeat was refused, and an earlier try may have been taken: %w", said)
 	}
-	return connector.Result{Answer: processor.Answer{State: processor.Failed, At: v.now(), Code: "adyen_" + said.code, Message: said.message}}, nil
+	return connector.Result{Answer: processor.Answer{
+		State: processor.Failed, At: v.now(), Code: "adyen_" + said.code, Message: said.message, Retryable: o.Kind == processor.Void,
+	}}, nil
 }

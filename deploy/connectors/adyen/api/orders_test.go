@@ -269,3 +269,24 @@ func TestCaptureOfAdjusted(t *testing.T) {
 		}
 	}
 }
+
+// TestVoidNotDecided: a cancel that Adyen refuses at once, or that fails because the bank is away,
+// is not refused, after which the ledger would capture (D5.8): the failure is retryable.
+func TestVoidNotDecided(t *testing.T) {
+	r := newRig(t)
+	sale := r.sent(authorization("01p.1", approvedCard))
+	kept := r.d.payments
+	r.d.payments = map[string]*held{} // Adyen does not know the payment
+	if a := r.sent(following(processor.Void, "01p.2", sale.ProcessorTransactionID, 0)); a.State != processor.Failed || a.Code != "adyen_167" || !a.Retryable {
+		t.Errorf("%+v", a)
+	}
+	r.d.payments = kept
+	for reason, want := range map[string]protocol.Code{
+		"Acquirer Error": protocol.CodeTechnicalError, "Issuer Unavailable": protocol.CodeTechnicalError, "Insufficient balance on payment": protocol.CodeVoidRefused,
+	} {
+		e, ok := vendor(t, nil).event(item{EventCode: "CANCELLATION", PspReference: "P2", MerchantReference: "01p.0123456789", Success: "false", Reason: reason})
+		if !ok || e.Result.Answer.Code != want || e.Result.Answer.Retryable != (want == protocol.CodeTechnicalError) {
+			t.Errorf("%s: %+v", reason, e.Result)
+		}
+	}
+}

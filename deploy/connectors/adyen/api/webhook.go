@@ -161,6 +161,9 @@ func (v *Vendor) event(i item) (connector.Event, bool) {
 		}
 	default:
 		answer.State, answer.Code, answer.Message = processor.Failed, means.code, plain(i.Reason)
+		if why := codeOf(i.Reason); means.kind == processor.Void && (why == acquirerError || why == issuerAway) { // nobody decided
+			answer.Code, answer.Retryable = protocol.CodeTechnicalError, true
+		}
 	}
 	e.Result = &connector.Result{Answer: answer, Amount: fromAdyen(i.Amount), Currency: i.Amount.Currency}
 	return e, true

@@ -44,6 +44,8 @@
 //     mode of the API key, and an amount in whole units of the ledger. The kit compares the amount.
 //   - An event is a hint: its object is read from Stripe. So it may be late, repeated, out of
 //     order.
+//   - A refused cancellation is retryable unless the PaymentIntent is captured or cancelled: the
+//     ledger captures a payment of captureMode AUTOMATIC if the vendor refuses its void.
 //   - The browser's word about 3-D Secure does not count, Stripe's does. A customer who gave up has
 //     the PaymentIntent cancelled as abandoned; one who came back and never finished, after an
 //     hour.

@@ -69,9 +69,20 @@ func (s *Stripe) void(ctx context.Context, o connector.Order) (connector.Result,
 	}
 	intent, err := s.client.V1PaymentIntents.Cancel(ctx, o.ParentID, p)
 	if err != nil {
-		return connector.Result{}, explained(err)
+		return connector.Result{}, notCancelled(explained(err))
 	}
 	return s.released(o, intent)
+}
+
+// notCancelled marks the refusal of a cancellation as a passing fault, unless the PaymentIntent is
+// captured or cancelled: any other is about the key, the account or the request, or about a
+// PaymentIntent that Stripe is processing. The ledger captures after a decision of Stripe, and not
+// after a fault.
+func notCancelled(err error) error {
+	if refused, is := errors.AsType[*refusal](err); is {
+		refused.retryable = refused.code != protocol.CodeAlreadyVoided && refused.code != protocol.CodeAlreadyCaptured
+	}
+	return err
 }
 
 func (s *Stripe) released(o connector.Order, intent *stripe.PaymentIntent) (connector.Result, error) {

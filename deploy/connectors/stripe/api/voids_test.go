@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -59,6 +60,38 @@ func TestVoidToldFirst(t *testing.T) {
 	again := order(processor.Void, waits.ProcessorTransactionID).Operation
 	again.Amount = 0
 	if a := r.do(again); a.State != processor.Failed || a.Code != protocol.CodeAlreadyVoided {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestVoidNotDecided: a fault of Stripe, the key or the network is no refusal of a void, after
+// which the ledger captures (D5.8). The outcome is unknown, or the failure is retryable.
+func TestVoidNotDecided(t *testing.T) {
+	processing := func(any) any {
+		return map[string]any{"error": map[string]any{
+			"type": "invalid_request_error", "code": "payment_intent_unexpected_state", "payment_intent": map[string]any{"object": "payment_intent", "status": "processing"},
+		}}
+	}
+	r := newRig(t)
+	sale := authorization("4242424242424242")
+	approved := r.send(sale)
+	for _, fault := range []double.Fault{{Mode: double.RateLimited}, {Mode: double.Unavailable}, {Mode: double.Fails}, {Mode: double.LostBefore}} {
+		fault.Path = "/cancel"
+		r.double.Order(&fault)
+		result, err := r.vendor.Send(t.Context(), upon(sale, approved, processor.Void))
+		if nothing := fault.Mode == double.RateLimited; err == nil || errors.Is(err, connector.ErrNothing) != nothing {
+			t.Errorf("%s: %+v, %v", fault.Mode, result, err)
+		}
+	}
+	for _, fault := range []double.Fault{{Mode: double.Missing}, {Mode: double.Forbidden}, {Mode: double.Refused}, {Mode: double.Refused, Change: processing}} {
+		fault.Path = "/cancel"
+		r.double.Order(&fault)
+		if a := r.send(upon(sale, approved, processor.Void)).Answer; a.State != processor.Failed || !a.Retryable {
+			t.Errorf("%s: %+v", fault.Mode, a)
+		}
+	}
+	r.send(upon(sale, approved, processor.Capture))
+	if a := r.send(upon(sale, approved, processor.Void)).Answer; a.Code != protocol.CodeAlreadyCaptured || a.Retryable {
 		t.Errorf("%+v", a)
 	}
 }
