@@ -32,6 +32,9 @@ func TestRuleThatRefuses(t *testing.T) {
 	payer := s.session(someSession)
 	used, unused := s.tokenize(payer, goodCard), s.tokenize(payer, goodCard)
 	paid := s.want(s.inBrowser(payer, "POST", "/checkout/payments", payWith(used)), 200, "").text1("id")
+	broke := s.session(someSession)
+	declined := s.tokenize(broke, declinedCard)
+	unpaid := s.want(s.inBrowser(broke, "POST", "/checkout/payments", payWith(declined)), 200, "").text1("id")
 	s.open("/dashboard/processors/STRIPE")
 	s.submit("/dashboard/processors/STRIPE", "mark", s.value("mark"), "processorMerchantId", s.value("processorMerchantId"))
 	s.shows(200, "The change is saved.", "Payments are refused. Rule 2, large : none of its processors takes payments", "The default list : none of its processors takes payments",
@@ -52,6 +55,11 @@ func TestRuleThatRefuses(t *testing.T) {
 		}
 		s.says(again, nil, []string{"large", "STRIPE", "/management"})
 	}
+	again := s.want(s.inBrowser(broke, "POST", "/checkout/payments", payWith(declined)), 400, "PaymentError")
+	if again.text1("error", "paymentId") != unpaid || again.text1("error", "paymentStatus") != "DECLINED" {
+		t.Errorf("after a declined payment: %s", again.text)
+	}
+	s.says(again, nil, []string{"large", "STRIPE", "/management", "PATCH"})
 	for _, name := range []string{"ADYEN", "PAYPAL", "BRAINTREE", "CHECKOUT", "WORLDPAY"} {
 		s.manage("PATCH", "/processors/"+name, `{"enabled":false}`)
 	}

@@ -84,8 +84,11 @@ func (c *call) forCustomer(err error) error {
 		Kind: domain.KindConflict, Reason: reasonOf(err), Message: "No processor takes the payment now.",
 		Recovery: "Try again later. The merchant finds the reason in the dashboard, under Processors and routing.",
 	}
-	if e, is := errors.AsType[*domain.Error](err); is && e.Payment != "" { // an earlier payment may charge the customer
-		shown.Payment, shown.Status, shown.Recovery = e.Payment, e.Status, e.Recovery
+	if e, is := errors.AsType[*domain.Error](err); is && e.Payment != "" {
+		shown.Payment, shown.Status = e.Payment, e.Status
+		if !payment.Status(e.Status).EndedUnpaid() { // else the advice is the merchant's about the routing
+			shown.Recovery = e.Recovery
+		}
 	}
 	return shown
 }

@@ -72,13 +72,11 @@ func (s State) unlessCaptured(ended Status) Status {
 
 // EndedUnpaid reports whether no money was or will be taken, so that another payment may take its
 // place.
-func (s State) EndedUnpaid() bool {
-	switch s.Status() {
-	case StatusDeclined, StatusFailed, StatusCancelled:
-		return true
-	default:
-		return false
-	}
+func (s State) EndedUnpaid() bool { return s.Status().EndedUnpaid() }
+
+// EndedUnpaid is State.EndedUnpaid of a payment with the status.
+func (s Status) EndedUnpaid() bool {
+	return s == StatusDeclined || s == StatusFailed || s == StatusCancelled
 }
 
 // settlement returns the status after a successful authorization: the lower half of Status's table.
