@@ -35,6 +35,10 @@ func TestRuleThatRefuses(t *testing.T) {
 	broke := s.session(someSession)
 	declined := s.tokenize(broke, declinedCard)
 	unpaid := s.want(s.inBrowser(broke, "POST", "/checkout/payments", payWith(declined)), 200, "").text1("id")
+	twice := s.session(someSession)
+	stale := s.tokenize(twice, declinedCard)
+	s.want(s.inBrowser(twice, "POST", "/checkout/payments", payWith(stale)), 200, "")
+	alive := s.want(s.inBrowser(twice, "POST", "/checkout/payments", payWith(s.tokenize(twice, goodCard))), 200, "").text1("id")
 	s.open("/dashboard/processors/STRIPE")
 	s.submit("/dashboard/processors/STRIPE", "mark", s.value("mark"), "processorMerchantId", s.value("processorMerchantId"))
 	s.shows(200, "The change is saved.", "Payments are refused. Rule 2, large : none of its processors takes payments", "The default list : none of its processors takes payments",
@@ -60,6 +64,10 @@ func TestRuleThatRefuses(t *testing.T) {
 		t.Errorf("after a declined payment: %s", again.text)
 	}
 	s.says(again, nil, []string{"large", "STRIPE", "/management", "PATCH"})
+	again = s.want(s.inBrowser(twice, "POST", "/checkout/payments", payWith(stale)), 400, "PaymentError")
+	if again.text1("error", "paymentId") != alive || again.text1("error", "paymentStatus") != "AUTHORIZED" {
+		t.Errorf("a declined token after a payment with another one: %s", again.text)
+	}
 	for _, name := range []string{"ADYEN", "PAYPAL", "BRAINTREE", "CHECKOUT", "WORLDPAY"} {
 		s.manage("PATCH", "/processors/"+name, `{"enabled":false}`)
 	}

@@ -177,7 +177,8 @@ func cannotPay(why string) *domain.Error {
 
 // addEarlierPayment adds the earlier payment of the checkout, or of a single-use token, to the
 // refusal of a token: the answer about it may have been lost, and it may still charge the customer
-// (D12).
+// (D12). If no processor takes the token, it is the session's payment that may charge, before one
+// of the token that may have ended unpaid.
 func (s *Payments) addEarlierPayment(ctx context.Context, account domain.AccountID, c *creation, err error) error {
 	refused, is := errors.AsType[*domain.Error](err)
 	noWay := errors.Is(err, payment.ErrNoProcessor) || errors.Is(err, payment.ErrElsewhere) // it was refused before the token and the session were looked at
@@ -191,36 +192,53 @@ func (s *Payments) addEarlierPayment(ctx context.Context, account domain.Account
 	if c.Session == "" && inst.State.Vaulted() {
 		return err // it may pay often
 	}
-	earlier := []domain.PaymentID{c.id, inst.State.UsedBy}
+	var p payment.State
 	if noWay && c.Session != "" {
-		from, loadErr := s.Log.Sessions.Load(ctx, account, c.Session, eventstore.Latest)
-		if loadErr != nil {
-			return loadErr
-		}
-		earlier = append(earlier, from.State.Payment)
+		p, loadErr = s.livePayment(ctx, account, c.Session)
 	}
-	for i, made := range earlier {
-		if made == "" {
-			continue
-		}
-		p, loadErr := s.loadEffective(ctx, account, made)
-		if loadErr != nil {
-			return loadErr
-		}
-		ofSession := i == 2 && !p.EndedUnpaid() // with whatever token
-		if p.Exists() && (c.Session == "" || p.Session == c.Session) && (p.Method.Token == c.Token || p.ID != made || ofSession) {
-			return naming(*refused, p)
-		}
+	if loadErr == nil && !p.Exists() {
+		p, loadErr = s.paymentOf(ctx, account, c, inst.State)
 	}
-	if noWay {
-		return err
-	}
-	if c.Session == "" && inst.State.UsedBy != "" {
+	switch {
+	case loadErr != nil:
+		return loadErr
+	case p.Exists():
+		return naming(*refused, p)
+	case !noWay && c.Session == "" && inst.State.UsedBy != "":
 		unrecorded := *refused
 		unrecorded.Recovery = "The first request with this token has no payment yet. Repeat that request, with its X-Idempotency-Key if it had one. Use another token only if that request is never repeated."
 		return &unrecorded
 	}
 	return err
+}
+
+// livePayment returns the payment of a client session, with whatever token, if it may charge the
+// customer; else the zero state.
+func (s *Payments) livePayment(ctx context.Context, account domain.AccountID, id domain.SessionID) (payment.State, error) {
+	from, err := s.Log.Sessions.Load(ctx, account, id, eventstore.Latest)
+	if err != nil || from.State.Payment == "" {
+		return payment.State{}, err
+	}
+	p, err := s.loadEffective(ctx, account, from.State.Payment)
+	if err != nil || p.Session != id || p.EndedUnpaid() {
+		return payment.State{}, err
+	}
+	return p, nil
+}
+
+// paymentOf returns the payment with a single-use token in its checkout; the zero state if there is
+// none.
+func (s *Payments) paymentOf(ctx context.Context, account domain.AccountID, c *creation, inst instrument.State) (payment.State, error) {
+	for _, made := range []domain.PaymentID{c.id, inst.UsedBy} {
+		if made == "" {
+			continue
+		}
+		p, err := s.loadEffective(ctx, account, made)
+		if err != nil || p.Exists() && (c.Session == "" || p.Session == c.Session) && (p.Method.Token == c.Token || p.ID != made) {
+			return p, err
+		}
+	}
+	return payment.State{}, nil
 }
 
 // loadEffective loads a payment. If its id was given up, it loads the payment that was created
