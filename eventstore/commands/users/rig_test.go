@@ -1,11 +1,12 @@
 package users_test
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -72,8 +73,8 @@ type node struct {
 	vault    *secrets.Store
 	accounts *accounts.Accounts
 	all      []domain.AccountID
-	reads    int   // of the newest state of an account
-	failing  error // of these reads
+	reads    int                // of the newest state of an account
+	failing  []domain.AccountID // whose reads fail
 }
 
 func (r *rig) node() *node {
@@ -102,7 +103,10 @@ func (r *rig) node() *node {
 		Newest: func(ctx context.Context, id domain.AccountID) (account.State, bool, error) {
 			n.reads++
 			tip, err := eventstore.NewRepositories(n.store).Accounts.Load(ctx, id, id, eventstore.Latest)
-			return tip.State, tip.State.Exists(), cmp.Or(n.failing, err)
+			if slices.Contains(n.failing, id) {
+				err = errors.New("a test")
+			}
+			return tip.State, tip.State.Exists(), err
 		},
 	})
 	if err != nil {

@@ -2,8 +2,9 @@ package users
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
-	"hash/fnv"
+	"slices"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
@@ -161,12 +162,10 @@ func (u *Users) byStep(ctx context.Context, in SignInInput, from source) (Signed
 }
 
 // candidates returns the newest states of the users of a name, or AccountNeeded if there are more
-// than are compared. It reads as many accounts for a name that nobody has: they cost time, and fail
-// while their shard fails.
+// than are compared. It reads as many accounts for a name that nobody has.
 func (u *Users) candidates(ctx context.Context, in SignInInput) (found []candidate, err error) {
 	var owners []domain.AccountID
-	directory := u.Directory()
-	for _, a := range directory {
+	for _, a := range u.Directory() {
 		if in.Account != "" && a.ID != in.Account {
 			continue
 		}
@@ -177,11 +176,8 @@ func (u *Users) candidates(ctx context.Context, in SignInInput) (found []candida
 	if len(owners) > MaxCandidates {
 		return nil, refuse(AccountNeeded)
 	}
-	spread := fnv.New32a()
-	_, _ = spread.Write([]byte(account.UserName(in.Email)))
-	for n := len(owners); n < u.work(in) && len(directory) > 0; n++ {
-		other := directory[(int(spread.Sum32())+n)%len(directory)]
-		if _, _, err := u.Newest(ctx, other.ID); err != nil {
+	for _, id := range u.decoys(in, len(owners)) {
+		if _, _, err := u.Newest(ctx, id); err != nil {
 			return nil, err
 		}
 	}
@@ -195,6 +191,24 @@ func (u *Users) candidates(ctx context.Context, in SignInInput) (found []candida
 		}
 	}
 	return found, nil
+}
+
+// decoys returns the accounts that are read beside those of a name's owners: a read costs time, and
+// fails while the account's shard fails. It is the account that the try names, for a name that
+// nobody has there as for others; else accounts that nobody can foresee without the ledger's key.
+func (u *Users) decoys(in SignInInput, owners int) (read []domain.AccountID) {
+	directory, missing := u.Directory(), u.work(in)-owners
+	if missing < 1 || len(directory) == 0 {
+		return nil
+	}
+	if slices.ContainsFunc(directory, func(a account.State) bool { return a.ID == in.Account }) {
+		return []domain.AccountID{in.Account}
+	}
+	first := binary.BigEndian.Uint32(u.mac([]byte("decoys of " + account.UserName(in.Email))))
+	for n := range missing {
+		read = append(read, directory[(int(first>>1)+n)%len(directory)].ID)
+	}
+	return read
 }
 
 // work returns the number of comparisons that each name costs: those of the most common name.

@@ -96,7 +96,7 @@ func TestSignIn(t *testing.T) {
 	if known, unknown := reads("admin"), reads("else@example.com"); known == 0 || known != unknown {
 		t.Errorf("a name costs %d reads of accounts, an unknown one %d", known, unknown)
 	}
-	n.failing = errors.New("a test")
+	n.failing = n.all
 	_, wrong = n.try("admin", "wrong", "")
 	_, unknown = n.try("else@example.com", "wrong", "")
 	if n.failing = nil; wrong == nil || unknown == nil || wrong.Error() != unknown.Error() {
@@ -209,6 +209,29 @@ func TestSeveralAccounts(t *testing.T) {
 	}
 	_, err = n.try("admin", same, "")
 	mustRefuse(t, "a name of too many accounts", err, users.AccountNeeded)
+}
+
+// TestNamesWhileAnAccountFails: while the log of one account fails, the answers reveal no name. A
+// try with an account's id reads this account, whatever its name is.
+func TestNamesWhileAnAccountFails(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	n := r.node()
+	other, err := accounts.Create(t.Context(), n.store, n.vault, n.accounts.Random, "second", account.Sandbox, "cli:account")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.all = append(n.all, other.AccountID)
+	fails := func(name string, id domain.AccountID, from int) bool {
+		_, err := n.SignIn(t.Context(), users.SignInInput{Email: name, Password: "wrong", Account: id, Origin: origin(from)})
+		return users.ReasonOf(err) != users.WrongCredentials
+	}
+	n.failing = n.all[:1]
+	for i, name := range []string{"admin", "a@example.com", "b@example.com", "c@example.com", "d@example.com", "e@example.com"} {
+		if !fails(name, r.made.AccountID, i) || fails(name, other.AccountID, i) {
+			t.Errorf("%s: the answer depends on the name", name)
+		}
+	}
 }
 
 // TestStrangersLockNobody: wrong passwords from a network stop only this pair of name and network,
