@@ -129,6 +129,25 @@ func refundable(v *frame.Visit, id string) (item refundItem, reason string, err 
 // undisputed lets a refund be refused if a dispute was opened after the count.
 var undisputed = url.Values{"refuse_disputed": {"true"}}
 
+// refundOne refunds an item. The payment is read before: so the new refund is known among the older
+// ones, whose outcomes may come beside it, whatever the clocks say of their requests.
+func refundOne(v *frame.Visit, item refundItem, reason, key string) error {
+	of, path := form{kind: kinds["refund"], Name: "refund"}, frame.Path("management", "payments", item.ID)
+	if err := v.Get(path, frame.Query("expand", "transactions.events"), &of.Payment); err != nil {
+		return err
+	}
+	body := map[string]any{"amount": item.Amount, "expand": []string{"transactions.events"}}
+	if reason != "" {
+		body["reason"] = reason
+	}
+	var done operated
+	err := v.OperateWith(undisputed, item.Revision, path+"/refund", body, key, &done)
+	if err == nil && of.failed(done, of.refundOf(done)) {
+		return &frame.Failure{Status: 422, Text: "The refund failed and moved no money."}
+	}
+	return err
+}
+
 // refundBulk refunds the payments that the form carries, each under its own idempotency key.
 func refundBulk(v *frame.Visit, sent frame.Form) error {
 	out := bulkRefund{Form: sent, Back: pathPayments}
@@ -148,18 +167,7 @@ func refundBulk(v *frame.Visit, sent frame.Form) error {
 		out.Refusal.Text = "The form has a payment that cannot be read. Go back to the list, and begin again."
 		return v.Show(out.page())
 	}
-	result := v.Bulk(sent.Key, ids, func(id, key string) error {
-		body := map[string]any{"amount": items[id].Amount}
-		if reason := sent.Text("reason"); reason != "" {
-			body["reason"] = reason
-		}
-		var done operated
-		err := v.OperateWith(undisputed, items[id].Revision, frame.Path("management", "payments", id, "refund"), body, key, &done)
-		if err == nil && done.refundFailed() {
-			return &frame.Failure{Status: 422, Text: "The refund failed and moved no money."}
-		}
-		return err
-	})
+	result := v.Bulk(sent.Key, ids, func(id, key string) error { return refundOne(v, items[id], sent.Text("reason"), key) })
 	out.Result = &result
 	for _, id := range result.Left {
 		out.Left = append(out.Left, values[id])

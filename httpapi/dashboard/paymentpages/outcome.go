@@ -100,15 +100,3 @@ func failures(all []transaction, kind string) (n int) {
 	}
 	return n
 }
-
-// refundFailed reports whether the refund that was requested last failed. The last one in the
-// answer may be an older one, whose outcome came now (§6.3).
-func (o operated) refundFailed() bool {
-	var last transaction
-	for _, t := range o.Transactions {
-		if t.TransactionType == "REFUND" && !t.Date.Before(last.Date) {
-			last = t
-		}
-	}
-	return last.ProcessorStatus == string(payment.StatusFailed)
-}

@@ -1,11 +1,14 @@
 package paymentpages
 
 import (
+	"context"
+	"net/http"
 	"testing"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/httpapi/dashboard/frame"
 )
 
 // TestWhichRefund: the message after a refund is about this one, also when the outcome of an older
@@ -39,8 +42,34 @@ func TestWhichRefund(t *testing.T) {
 		if said := after.refundSaid("refunded", of.values().Get(refundField)); said != c.said {
 			t.Errorf("%+v: %q, want %q", c.now, said, c.said)
 		}
-		if before.failed(done, of) != c.failed || done.refundFailed() != c.failed {
-			t.Errorf("%+v: failed is %t and %t, want %t", c.now, before.failed(done, of), done.refundFailed(), c.failed)
+		if before.failed(done, of) != c.failed {
+			t.Errorf("%+v: failed is %t, want %t", c.now, !c.failed, c.failed)
+		}
+	}
+}
+
+// TestWhichRefundOfMany: the failure of one refund of many is that of the new one, also beside an
+// older one of the payment whose request has a later time, by another node's clock.
+func TestWhichRefundOfMany(t *testing.T) {
+	t.Parallel()
+	refund := func(minute int, status payment.Status) map[string]any {
+		return map[string]any{"transactionType": "REFUND", "date": time.Date(2026, 3, 14, 14, minute, 0, 0, time.UTC), "amount": 100, "processorStatus": status}
+	}
+	for _, c := range []struct {
+		older, newer payment.Status // after the operation
+		failed       bool
+	}{
+		{payment.StatusSettled, payment.StatusFailed, true}, {payment.StatusFailed, payment.StatusSettled, false}, {payment.StatusFailed, payment.StatusPending, false},
+	} {
+		api := func(_ context.Context, _ frame.Identity, r frame.Request) frame.Answer {
+			if r.Method == http.MethodGet {
+				return encoded(map[string]any{"id": "p", "transactions": []any{refund(5, payment.StatusPending)}})
+			}
+			return encoded(map[string]any{"id": "p", "transactions": []any{refund(1, c.newer), refund(5, c.older)}})
+		}
+		v, _ := visitOf(t, pathBulk, api, time.Now)
+		if err := refundOne(v, refundItem{ID: "p", Amount: 100, Currency: "EUR", Revision: 7}, "", "key"); (err != nil) != c.failed {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }
