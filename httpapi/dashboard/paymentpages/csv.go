@@ -15,6 +15,10 @@ import (
 const (
 	// csvMost is the greatest number of rows in one answer, csvPart that in a part.
 	csvMost, csvPart = 20_000, 2000
+	// paymentsAtOnce is the number of payments in a page of the list. Each row needs a call of its
+	// own, and a part ends only between two pages: its time, with a slow page after it, is within
+	// that of a request.
+	paymentsAtOnce = 20
 	// csvBytes is the size at which an answer ends with the next page of payments or events.
 	csvBytes = 4 << 20
 	// partTime is the time after which a part ends, about, also without a row, and wholeTime that
@@ -114,7 +118,7 @@ func exportPayments(v *frame.Visit) error {
 	}
 	cursor := v.Value("cursor")
 	out := newPart(v, "payments", paymentColumns, cursor == "")
-	q.Set("limit", strconv.Itoa(min(out.most, 100)))
+	q.Set("limit", strconv.Itoa(min(out.most, paymentsAtOnce)))
 	for {
 		if cursor != "" {
 			q.Set("cursor", cursor)
