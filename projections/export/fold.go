@@ -34,7 +34,7 @@ type change struct {
 // disputed is a dispute with events in the batch, as change is.
 type disputed struct{ row, kept DisputeRow }
 
-// belongs says how an event belongs to the export.
+// belongs is the place of an event in the export.
 type belongs struct {
 	shown  bool // with rows of its own
 	behind bool // it is behind the window, and changes the balances only
