@@ -47,11 +47,15 @@
 // before does, or before the first message of the stream.
 //
 // A block that the disk cannot return (EIO) is damage for the reads that need it, as it is for the
-// server. Other errors of a look are errors of the read.
+// server. One look shows that: a disk may take many seconds to report it. Other errors of a look
+// are errors of the read.
+//
+// A look that takes too long fails, and goes on. If it finds damage, the next look at the block
+// returns that at once.
 //
 // An append makes the server read the newest block, if the block is not in memory. The guard looks
 // at it before the first group after ten seconds without one. A look before each group would take
-// longer than the group.
+// longer than the group. If the block is damaged or cannot be read, the group is not sent.
 //
 // The guard does not cover:
 //
@@ -59,6 +63,10 @@
 //   - The newest block at an append within ten seconds of the one before: a garbage collection can
 //     drop a block from the server's memory earlier, if it was read. The system still has the
 //     bytes.
+//   - An append whose look takes too long. The group is sent without it, because its answer shows
+//     whether the disk is lost. The next group is looked at again.
+//   - More than one block behind the messages that are to be read. The server passes by messages
+//     that are bad, perhaps through whole blocks of them.
 //   - What the server reads at a start: the last message of each stream, and messages that are
 //     newer than 0.1 s before its clock. A start has checked the newest block of each stream, and
 //     all blocks of a stream whose newest messages are so new (package archive). It has not checked

@@ -51,6 +51,7 @@ type guarded struct {
 	turn   chan struct{} // holds a value while somebody uses the rest
 	listed time.Time
 	blocks []guardedBlock // in the order of their files
+	late   judged         // damage that was found after nobody waited for the look any more
 }
 
 type guardedBlock struct {
@@ -71,18 +72,13 @@ func NewGuard(dir string, patience time.Duration, now func() time.Time) *Guard {
 // and the system keeps the bytes of the file.
 const Fresh = 10 * time.Second
 
-// judged is the result of a look.
-type judged struct {
-	Damage
-	err error
-}
-
 // errLook means that a file must be read.
 var errLook = errors.New("folder: a block was not looked at")
 
 // Check returns the damage because of which the server must not read a span. It fails if the look
 // takes too long: a lost disk does not answer. Then one goroutine for each stream waits for the
-// disk.
+// disk. If that look finds damage, the next Check of the block returns it: a disk may take longer
+// than patience to report a bad sector.
 func (g *Guard) Check(ctx context.Context, span Span) (Damage, error) {
 	s := g.stream(span.Stream)
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
@@ -90,23 +86,35 @@ func (g *Guard) Check(ctx context.Context, span Span) (Damage, error) {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
-		return Damage{}, s.late(ctx)
+		return Damage{}, s.overdue(ctx)
 	}
-	if damage, err := s.judge(view{span, g.now(), false}); err == nil && damage.Reason == "" {
+	if s.late.of(span) {
+		damage := s.late.Damage
+		s.late = judged{}
 		<-s.turn
 		return damage, nil
 	}
-	looked := make(chan judged, 1)
+	if known := s.judge(view{span, g.now(), false}); known.err == nil && known.Reason == "" {
+		<-s.turn
+		return Damage{}, nil
+	}
+	looked := make(chan judged)
 	go func() {
 		defer func() { <-s.turn }()
-		damage, err := s.certain(span, g.now)
-		looked <- judged{damage, err}
+		found := s.certain(span, g.now)
+		select {
+		case looked <- found:
+		case <-ctx.Done():
+			if found.Reason != "" {
+				s.late = found
+			}
+		}
 	}()
 	select {
-	case j := <-looked:
-		return j.Damage, j.err
+	case found := <-looked:
+		return found.Damage, found.err
 	case <-ctx.Done():
-		return Damage{}, s.late(ctx)
+		return Damage{}, s.overdue(ctx)
 	}
 }
 
@@ -127,37 +135,19 @@ func (g *Guard) stream(name string) *guarded {
 	return s
 }
 
-// idle reports whether nobody looks at the stream, and no look counts any more.
+// idle reports whether nobody looks at the stream, and no result of a look counts any more.
 func (s *guarded) idle(now time.Time) bool {
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
-		return now.Sub(s.listed) >= Fresh
+		return s.late.Reason == "" && now.Sub(s.listed) >= Fresh
 	default:
 		return false
 	}
 }
 
-func (s *guarded) late(ctx context.Context) error {
+func (s *guarded) overdue(ctx context.Context) error {
 	return fmt.Errorf("eventstore: a look at the files of %s: %w", s.folder, ctx.Err())
-}
-
-// looks is how many looks may differ from each other.
-const looks = 4
-
-// certain returns the damage that two looks in a row find: the server makes files meanwhile, and a
-// list of them may lack one. After damage no look counts for a later read, which would pass by it.
-func (s *guarded) certain(span Span, now func() time.Time) (damage Damage, err error) {
-	for range looks {
-		before := damage
-		if damage, err = s.judge(view{span, now(), true}); err != nil || damage.Reason == "" {
-			return Damage{}, err
-		}
-		if s.listed, s.blocks = (time.Time{}), nil; damage == before {
-			break
-		}
-	}
-	return damage, nil
 }
 
 // view is what a span is judged by.
@@ -168,15 +158,15 @@ type view struct {
 }
 
 // judge returns the damage of a span, as far as one look shows it.
-func (s *guarded) judge(v view) (Damage, error) {
+func (s *guarded) judge(v view) judged {
 	if v.now.Sub(s.listed) >= Fresh {
 		if !v.look {
-			return Damage{}, errLook
+			return judged{err: errLook}
 		}
 		if err := s.list(); unreadable(err) {
-			return Damage{v.span.From, err.Error()}, nil
+			return judged{Damage: Damage{v.span.From, err.Error()}, before: math.MaxUint64, lost: true}
 		} else if err != nil {
-			return Damage{}, err
+			return judged{err: err}
 		}
 		s.listed = v.now
 	}
@@ -191,25 +181,31 @@ func (s *guarded) judge(v view) (Damage, error) {
 		switch {
 		case unreadable(err) && behind: // a read may end before it, and the server cuts no file that it cannot read
 			continue
-		case unreadable(err) && o.Last > 0:
-			return Damage{o.Last + 1, err.Error()}, nil
 		case unreadable(err):
-			return Damage{expected, err.Error()}, nil
+			if o.Last > 0 {
+				expected = o.Last + 1
+			}
+			found := s.in(i, Damage{expected, err.Error()})
+			found.lost = true
+			return found
 		case err != nil || o == nil:
-			return Damage{}, err
+			return judged{err: err}
 		}
 		damage, err := s.compare(i, *o, expected, v)
-		if err != nil || damage.Reason != "" {
-			return damage, err
+		switch {
+		case err != nil:
+			return judged{err: err}
+		case damage.Reason != "":
+			return s.in(i, damage)
 		}
 		if o.First <= expected && expected <= o.Last {
 			expected = o.Last + 1
 		}
 	}
-	if expected <= v.span.Through && len(s.blocks) > 0 && s.blocks[len(s.blocks)-1].begins > expected {
-		return Damage{expected, fmt.Sprintf("no block of %s has sequence %d in its place", s.folder, expected)}, nil
+	if last := len(s.blocks) - 1; expected <= v.span.Through && last >= 0 && s.blocks[last].begins > expected {
+		return s.in(last, Damage{expected, fmt.Sprintf("no block of %s has sequence %d in its place", s.folder, expected)})
 	}
-	return Damage{}, nil // the newest block may have grown since the look, or be followed by others
+	return judged{} // the newest block may have grown since the look, or be followed by others
 }
 
 // unreadable reports whether an error is the disk's: it has lost a part of a file.

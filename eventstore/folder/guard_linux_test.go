@@ -49,10 +49,54 @@ func TestGuardOfALostDisk(t *testing.T) {
 	}
 }
 
+// failed returns the error of a Check.
+func failed(_ folder.Damage, err error) error { return err }
+
 // looking returns the number of goroutines that read files for a guard.
 func looking() int {
 	stacks := make([]byte, 1<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by payledger/eventstore/folder.(*Guard).Check ")
+}
+
+// TestGuardOfASlowBadSector: the disk takes long to report a bad sector: nobody waits for the look
+// any more. The next Check of the block returns the damage, without another look, and other blocks
+// are not refused because of it. A pipe with a writer that writes nothing stands for the slow disk.
+// No other test runs at the same time.
+func TestGuardOfASlowBadSector(t *testing.T) {
+	g := newGuarded(t)
+	pipe, bad := filepath.Join(g.msgs, "1.blk"), filepath.Join(g.msgs, "2.blk")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink("/proc/self/mem", bad)); err != nil {
+		t.Fatal(err)
+	}
+	g.write(3, block(4, 6))
+	check := func(ctx context.Context, seq uint64) (folder.Damage, error) {
+		return g.guard.Check(ctx, folder.Span{Stream: stream, First: 1, From: seq, Through: seq, Stored: 6})
+	}
+	waits, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- failed(check(waits, 2)) }()
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // when the look reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the look that nobody waits for: %v", err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // another look waits for the pipe
+	defer cancel()
+	if found, err := check(ctx, 2); err != nil || found.Seq != 2 || !strings.Contains(found.Reason, "input/output error") {
+		t.Errorf("the next one: %+v, %v", found, err)
+	}
+	if err := os.Remove(pipe); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := check(ctx, 5); err != nil || found.Reason != "" {
+		t.Errorf("another block: %+v, %v", found, err)
+	}
 }
 
 // TestGuardOfAnUnreadableBlock: the disk has lost a part of a block. That is damage for reads of
