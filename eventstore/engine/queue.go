@@ -248,6 +248,12 @@ func (h *shard) wantAcknowledged(seq uint64) {
 	h.sendNext()
 }
 
+// rest lets no empty group leave for a while. The caller holds the lock.
+func (h *shard) rest() {
+	h.departure.quiet = time.Now().Add(resolvePause)
+	h.lookAfter(resolvePause)
+}
+
 // lookAfter looks at the shard again after a wait.
 func (h *shard) lookAfter(wait time.Duration) {
 	time.AfterFunc(wait, func() {

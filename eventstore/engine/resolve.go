@@ -34,16 +34,18 @@ func (h *shard) resolve() {
 
 // resolveFirst takes one step towards the outcome of the first group in flight.
 func (h *shard) resolveFirst(f *flight) {
-	closed := h.s.closing.Load()
+	closed, stopped := h.s.closing.Load(), h.healthy()
 	switch {
-	case closed:
-		h.giveUp(f, fault.ErrUnknown, h.s.Healthy())
 	case f.result == refused && !f.uncertain:
 		h.giveUp(f, fault.ErrRefused, f.err)
+	case closed:
+		h.giveUp(f, fault.ErrUnknown, h.s.Healthy())
 	case f.orphan && f.result == acknowledged:
 		h.giveUp(f, fault.ErrUnknown, h.markDamaged(f.g.Seq, errors.New("a group was stored after another writer's group")))
 	case f.orphan && !f.silent: // it had an answer, and no acknowledgement: it can never be stored
 		h.requeue(f)
+	case f.orphan && stopped != nil: // no group takes the place before it
+		h.giveUp(f, fault.ErrUnknown, stopped)
 	case f.orphan:
 		h.stop(f, errors.New("a group may still arrive whose predecessor was not stored"))
 	default:
@@ -64,6 +66,8 @@ func (h *shard) lookUp(f *flight) {
 		h.sendAgain(f)
 	case errors.Is(err, format.ErrGroup), errors.Is(err, format.ErrFrame):
 		h.giveUp(f, fault.ErrUnknown, h.markDamaged(f.g.Seq, err))
+	case errors.Is(err, fault.ErrUnhealthy): // the guard found damage
+		h.giveUp(f, fault.ErrUnknown, err)
 	default:
 		h.waitOrEnd(f, err)
 	}
@@ -72,7 +76,7 @@ func (h *shard) lookUp(f *flight) {
 // sendAgain publishes the same bytes again. The server can store at most one copy: all copies
 // expect the same place.
 func (h *shard) sendAgain(f *flight) {
-	if h.timedOut(f) {
+	if h.timedOut(f, nil) {
 		return
 	}
 	h.mu.Lock()
@@ -90,24 +94,21 @@ func (h *shard) sendAgain(f *flight) {
 
 // waitOrEnd waits before the next look, or ends the group when its time is over.
 func (h *shard) waitOrEnd(f *flight, err error) {
-	h.mu.Lock()
-	f.err = errors.Join(f.err, err)
-	h.mu.Unlock()
-	if !h.timedOut(f) {
+	if !h.timedOut(f, err) {
 		_ = jetapi.Pause(h.s.life, resolvePause) // it ends early with the store
 	}
 }
 
-// timedOut reports whether the group's time is over. If so, it ends the group: the outcome stays
-// unknown. An embedded server that has not answered at all, for longer than a publish and a read
-// may take, has lost its disk: the process must stop.
-func (h *shard) timedOut(f *flight) bool {
-	age := time.Since(f.began)
+// timedOut reports whether the group's time is over, given the error of the newest look. If so, it
+// ends the group: the outcome stays unknown. An embedded server that has not answered at all, for
+// longer than a publish and a read may take, has lost its disk: the process must stop.
+func (h *shard) timedOut(f *flight, newest error) bool {
+	age, err := time.Since(f.began), errors.Join(f.err, newest)
 	switch {
 	case f.silent && h.s.sole && age > min(jetapi.PublishTimeout+h.s.api.Patience(), appendTimeout):
-		h.stop(f, f.err)
+		h.stop(f, err)
 	case age > appendTimeout:
-		h.giveUp(f, fault.ErrUnknown, f.err)
+		h.giveUp(f, fault.ErrUnknown, err)
 	default:
 		return false
 	}
@@ -279,8 +280,7 @@ func (h *shard) giveUp(f *flight, kind, cause error) {
 		h.owner.Void()
 	}
 	if len(f.drafts) == 0 {
-		h.departure.quiet = time.Now().Add(resolvePause)
-		h.lookAfter(resolvePause)
+		h.rest()
 	}
 	h.drop(f)
 	if cause == nil {

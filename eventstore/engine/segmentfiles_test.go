@@ -263,3 +263,48 @@ func TestAppendAfterASilence(t *testing.T) {
 	}
 	unchanged(t, file, damaged)
 }
+
+// TestDamageBehindALostAnswer: two groups get no answer, and a length in the newest block is
+// damaged. Their outcomes are unknown as soon as the guard has found the damage of the shard, which
+// is no reason to stop the process.
+func TestDamageBehindALostAnswer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, stop := openSegments(t, dir, 0)
+	for range 3 {
+		mustAdd(t, s, newKey(), added{Who: noise(1 << 10)})
+	}
+	ctx := testContext(t)
+	first, err := s.Depart(ctx, draft(t, s, newKey(), nil, added{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := s.DepartBehind(ctx, draft(t, s, newKey(), nil, added{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := blocksOf(t, dir, 1)[0]
+	damaged := merge(t, file)
+	s.Silence()
+	ended := make(chan error)
+	for _, f := range []*engine.Flight{first, second} {
+		go func() { ended <- f.Lose(ctx) }()
+	}
+	for range 2 {
+		if err := <-ended; !errors.Is(err, eventstore.ErrUnknown) || !errors.Is(err, eventstore.ErrUnhealthy) || len(err.Error()) > 1000 {
+			t.Errorf("an append: %v", err)
+		}
+	}
+	select {
+	case err := <-s.Fatal():
+		t.Errorf("the process must stop: %v", err)
+	default:
+	}
+	if damaged := s.Damaged(); !slices.Equal(damaged, []int{0}) {
+		t.Errorf("damaged shards: %v", damaged)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	unchanged(t, file, damaged)
+}

@@ -318,6 +318,23 @@ func TestCloseDuringAppend(t *testing.T) {
 	})
 }
 
+// TestRefusedWhileClosing: the server refuses a group while the store closes: that is no unknown
+// outcome.
+func TestRefusedWhileClosing(t *testing.T) {
+	t.Parallel()
+	s := sole(t, 1).store()
+	flight, err := s.Depart(testContext(t), draft(t, s, newKey(), nil, added{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := flight.Refuse(testContext(t)); !errors.Is(err, eventstore.ErrRefused) || errors.Is(err, eventstore.ErrUnknown) {
+		t.Error(err)
+	}
+}
+
 // TestCloseWithQueue: closing the store ends appends that wait behind two under way, too: each gets
 // ErrRefused or ErrUnknown.
 func TestCloseWithQueue(t *testing.T) {
