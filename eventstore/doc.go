@@ -344,7 +344,9 @@
 // Durability on one replica. The embedded server shows a message before its sync, and also if the
 // sync failed; then it does not answer. So a group that was read counts only after a later
 // acknowledgement: of the next group, or of an empty one. An embedded server that has not answered
-// for 8 s has lost its disk: Fatal delivers the error, and the process stops.
+// for 8 s has lost its disk: Fatal delivers the error, and the process stops. The first group after
+// a silence may take 5 s more: the guard looks at the newest block before the group is sent
+// (package folder).
 //
 // When it starts, the server cuts a file at its first bad record, trusts its index where it has
 // one, and leaves out a stream whose description is damaged. So a folder is inspected first, and a
@@ -361,7 +363,7 @@
 // After a kill the server reads the whole of each stream that changed since it last wrote the
 // stream's index. So SECRETS has segments, too, of 64 MiB. Only the sole writer begins one, when no
 // message is under way. Of a segment whose index the server will trust, a start reads only the
-// newest block.
+// newest block, or all blocks if the newest messages are not before the clock.
 //
 // The tip store needs no write-ahead log: the log of events is one. A part moved out of a state is
 // a row under the aggregate and the revision, written in the same batch as the tip; until then it

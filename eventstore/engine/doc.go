@@ -8,6 +8,8 @@
 //	         │ makeGroup                                    │
 //	   a group is made of the drafts; it follows front      │          send.go
 //	         │ drive                                        │
+//	         ├─ after a silence the newest block is         │          watch.go
+//	         │  damaged or unreadable: ErrRefused           │
 //	   the group is sent: a flight ◄──────────────┐         │          send.go, flight.go
 //	         │ noteOutcome                        │         │
 //	   ┌─────┴─────┬────────────────┐             │         │
@@ -40,19 +42,25 @@
 //
 //	known                                     what happens                                   function
 //	─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-//	made, not sent, and the group before it   its drafts return to the queue                 send.go: sendMade
-//	  was not stored, or the shard stopped
-//	the store closes                          ErrUnknown                                     giveUp
+//	made, not sent:                                                                          send.go: sendMade
+//	  the shard stopped, or the store closes  ErrRefused                                     refuseWaiting
+//	  its block cannot be read                ErrRefused
+//	  the group before it was not stored, or  its drafts return to the queue
+//	    a caller took its draft back
 //	refused, and no copy of it is uncertain   ErrRefused; but these drafts return to the     giveUp
 //	                                          queue:
 //	  the stream of a cluster has no leader   all                                            returnLeaderless
 //	  otherwise                               those that another node may have               returnHanded
 //	refused, and an earlier copy is           as if it had no answer: the rows below         resolveFirst
 //	  uncertain
+//	the store closes                          ErrUnknown                                     giveUp
 //	orphan, stored                            the shard is damaged; ErrUnknown               markDamaged, giveUp
 //	orphan, not stored, no copy was silent    it can never be stored: its drafts return      requeue
 //	                                          to the queue
-//	orphan, a copy was silent                 it may still arrive: Fatal; ErrUnknown         stop
+//	orphan, a copy was silent:
+//	  the shard stopped, so that no group     ErrUnknown                                     giveUp
+//	    takes the place before it
+//	  otherwise                               it may still arrive: Fatal; ErrUnknown         stop
 //	place: this group, in a cluster           it is stored                                   foundInLog
 //	place: this group, embedded server        it waits for the acknowledgement of a later    foundInLog, expire
 //	                                          group; after 15 s its callers get ErrUnknown
@@ -60,7 +68,8 @@
 //	  doubted one; this is the sole writer
 //	place: another group, otherwise           its drafts return to the queue, and the log    superseded, requeue
 //	                                          is read on
-//	place: no well-formed group               the shard is damaged; ErrUnknown               lookUp
+//	place: no well-formed group, or the guard the shard is damaged; ErrUnknown               lookUp
+//	  finds damage of its block
 //	place: nothing, or it cannot be read:
 //	  a copy was silent, the server is        the disk is lost: Fatal; ErrUnknown            timedOut, stop
 //	    embedded, and the group is older
@@ -70,6 +79,9 @@
 //	  nothing is there, the shard stopped     ErrUnknown                                     sendAgain
 //	  nothing is there                        the same bytes are sent again                  sendAgain
 //	  it cannot be read                       it is looked up again                          waitOrEnd
+//
+// The age of a group counts from the end of the look at its block. A look that takes longer than
+// ReadTimeout is none: the group is sent, and shows whether the disk answers.
 //
 // A copy is silent if its publish timed out. It is uncertain if its answer was neither an
 // acknowledgement nor a definite refusal.

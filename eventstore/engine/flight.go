@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"payledger/eventstore/deliverylog"
@@ -20,8 +21,8 @@ type flight struct {
 
 	// The rest is of a group that this process made.
 	seg   segment
-	data  []byte // nil: not encoded yet
-	began time.Time
+	data  []byte            // nil: not encoded yet
+	began time.Time         // when it was made; after a look at its block: when that ended
 	asOf  ownership.Reading // before the first publish
 	sent  time.Time         // of the newest publish
 	reply *jetapi.Reply
@@ -32,6 +33,7 @@ type flight struct {
 	repeated  bool // published more than once, or found in the log
 	silent    bool // a publish had no answer at all
 	orphan    bool // an earlier group in flight was not stored
+	taken     bool // a caller took its draft back before the group was sent
 }
 
 // endAwaited ends the callers of a group that was found in the log.
@@ -62,6 +64,7 @@ type beyond struct {
 	events    map[format.Key]int   // the number of groups that have an event of the aggregate, the group that is being made included
 	doubted   map[format.Hash]bool // groups of this process whose outcome stayed unknown
 	stored    time.Time            // when the newest acknowledged group was sent; zero: there is none
+	lookAgain bool                 // the newest look at the block before a group came too late
 	building  *flight              // it is made, and being encoded: it is sent next; nil: none
 	resolving bool                 // a goroutine resolves the outcome of the first group sent
 }
@@ -93,6 +96,17 @@ func (b *beyond) encoded(f *flight) {
 	b.building = nil
 	b.front = f.g.After(b.front)
 	b.sent = append(b.sent, f)
+}
+
+// take takes a draft out of the group that is being made, which is then not sent, and reports
+// whether the draft was there.
+func (b *beyond) take(d *entry) bool {
+	f := b.building
+	if f == nil || !slices.Contains(f.drafts, d) {
+		return false
+	}
+	f.taken, f.drafts = true, slices.DeleteFunc(f.drafts, func(other *entry) bool { return other == d })
+	return true
 }
 
 // unmade removes the group that was being made: it is not sent.

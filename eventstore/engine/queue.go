@@ -134,7 +134,7 @@ func (h *shard) withdraw(ctx context.Context, d *entry) error {
 	}
 	delete(h.exchange.handed, d.r.Hash)
 	h.exchange.abandoned = max(h.exchange.abandoned, d.sent)
-	if h.queue.remove(d) && d.handed == nil {
+	if (h.queue.remove(d) || h.beyond.take(d)) && d.handed == nil {
 		return fmt.Errorf("%w: it was never sent: %w", fault.ErrRefused, ctx.Err())
 	}
 	return fmt.Errorf("%w: %w", fault.ErrUnknown, ctx.Err())

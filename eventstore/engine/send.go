@@ -165,13 +165,21 @@ func (h *shard) fillGroup(f *flight) {
 }
 
 // drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false
-// if abandon closes first: another goroutine must then drive the group.
+// if abandon closes first, or if a look at the block may take long: another goroutine must then
+// drive the group.
 func (h *shard) drive(f *flight, abandon <-chan struct{}) bool {
 	if f.data == nil {
+		look := h.lookDue()
+		if look && abandon != nil {
+			return false
+		}
 		f.data = f.g.Encode()
-		h.checkAfterSilence(f)
+		var unread error
+		if look {
+			unread = h.checkAfterSilence(f)
+		}
 		h.mu.Lock()
-		made := h.sendMade(f)
+		made := h.sendMade(f, unread)
 		h.sendNext()
 		h.mu.Unlock()
 		if !made {
@@ -207,10 +215,13 @@ func (h *shard) drive(f *flight, abandon <-chan struct{}) bool {
 	}
 }
 
-// sendMade sends the group that was encoded. If the group before it was not stored meanwhile, or
-// the shard stopped, it is not sent: its entries return to the queue. The caller holds the lock.
-func (h *shard) sendMade(f *flight) bool {
-	if !f.orphan && h.stopped == nil {
+// sendMade sends the group that was encoded. If the group before it was not stored meanwhile, a
+// caller took its draft back, the shard stopped or the store closes, it is not sent: its entries
+// return to the queue. Nor is it sent if the block that it goes to cannot be read: then its drafts
+// are refused. The caller holds the lock.
+func (h *shard) sendMade(f *flight, unread error) bool {
+	ended := h.stopped != nil || h.s.closing.Load() // then the queue is refused
+	if unread == nil && !f.orphan && !f.taken && !ended {
 		h.beyond.encoded(f)
 		h.send(f)
 		return true
@@ -220,6 +231,12 @@ func (h *shard) sendMade(f *flight) bool {
 		h.segments.rolling = false
 	}
 	h.need.lease = h.need.lease || h.owner.Named()
+	if unread != nil && !ended {
+		endAll(f.drafts, fmt.Errorf("%w: it was never sent: %w", fault.ErrRefused, unread))
+		f.drafts = nil
+		h.rest()
+		h.wantAcknowledgedLater(recheckPause)
+	}
 	h.queue.putBack(f.drafts)
 	h.returnReaders(f, 0)
 	return false

@@ -69,7 +69,8 @@ type Config struct {
 	Clock         func() ownership.Reading // of leases; nil: the machine's clock (tests)
 	// ReadTimeout bounds one read from the server; 0 takes jetapi.ReadTimeout. An embedded server
 	// that leaves writes without an answer for so long beyond jetapi.PublishTimeout, at most 15 s
-	// in all, has lost its disk. Tests on a busy machine take more.
+	// in all, has lost its disk. A look at the newest block before a group is sent takes at most as
+	// long, and is not part of that time. Tests on a busy machine take more.
 	ReadTimeout time.Duration
 	Options     []nats.Option // added to the connection's (tests cut it)
 	// Secret, if set, checks a secret of the external log before anything there is changed. For

@@ -261,21 +261,29 @@ func (s *Store) mayReadStream(ctx context.Context, stream string, from, through 
 	return h.mayRead(ctx, seg, folder.Span{From: from, Through: through, On: true})
 }
 
-// checkAfterSilence looks at the newest block before a group is sent after a silence: an embedded
-// server has dropped the block from memory, and reads it for the append. If the block is damaged,
-// the server cuts it, and appends behind the cut. Damage stops the shard, so that sendMade does not
-// send the group. If the look fails otherwise, the publish shows whether the disk answers.
-func (h *shard) checkAfterSilence(f *flight) {
+// lookDue reports whether the guard looks at the newest block before the next group is sent: after
+// a silence an embedded server has dropped the block from memory, and reads it for the append. If
+// the block is damaged, the server cuts it, and appends behind the cut.
+func (h *shard) lookDue() bool {
 	h.mu.Lock()
-	silence := time.Since(h.beyond.stored)
-	h.mu.Unlock()
-	if silence < folder.Fresh {
-		return
-	}
+	defer h.mu.Unlock()
+	return h.s.guard != nil && (h.beyond.lookAgain || time.Since(h.beyond.stored) >= folder.Fresh)
+}
+
+// checkAfterSilence looks at the newest block before a group is sent. With an error the group must
+// not be sent. If the look takes too long, there is none: the publish shows whether the disk
+// answers. The next group is looked at again then, and finds the damage of the late look.
+func (h *shard) checkAfterSilence(f *flight) error {
 	err := h.mayRead(h.s.life, f.seg, folder.Span{From: f.g.Seq, Through: f.g.Seq})
-	if err != nil && !errors.Is(err, fault.ErrUnhealthy) && h.s.life.Err() == nil {
-		h.s.log.Warn().Err(err).Int("shard", h.n).Msg("the newest block could not be read before an append")
+	late := errors.Is(err, context.DeadlineExceeded)
+	h.mu.Lock()
+	h.beyond.lookAgain, f.began = late, time.Now()
+	h.mu.Unlock()
+	if late {
+		h.s.log.Warn().Err(err).Int("shard", h.n).Msg("the newest block could not be read in time before an append")
+		return nil
 	}
+	return err
 }
 
 // Timed gets durations, for metrics. Its methods must not block.
