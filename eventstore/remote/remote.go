@@ -80,17 +80,23 @@ func open(ctx context.Context, dial func() (*nats.Conn, error), restoring bool) 
 }
 
 // Guard makes the log call look before the server reads messages of a stream. An error ends the
-// read. Without a function nobody looks.
+// read with ErrNotRead. Without a function nobody looks.
 func (l *Log) Guard(look func(ctx context.Context, stream string, from, through uint64) error) {
 	l.look = look
 }
+
+// ErrNotRead means that the function of Guard did not let the server read messages.
+var ErrNotRead = errors.New("remote: the server must not read the messages")
 
 // looked calls the function of Guard.
 func (l *Log) looked(ctx context.Context, stream string, from, through uint64) error {
 	if l.look == nil {
 		return nil
 	}
-	return l.look(ctx, stream, from, through)
+	if err := l.look(ctx, stream, from, through); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotRead, err)
+	}
+	return nil
 }
 
 // Close ends the connections.

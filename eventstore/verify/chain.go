@@ -62,10 +62,9 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 		c.log = &g.Log
 	}
 	if err := g.Follows(c.head); err != nil {
-		if err := c.report(Fault{Stream: stream, Sequence: g.Seq, Difference: err.Error()}); err != nil {
+		if err := c.beginAnew(g, err); err != nil {
 			return err
 		}
-		c.head = headBefore(g)
 	}
 	c.ends.see(g)
 	if g.Log != *c.log {
@@ -109,11 +108,6 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// headBefore returns the end before a group, as far as the group names it.
-func headBefore(g *format.Group) format.Head {
-	return format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
 }
 
 func (c *chain) checkpoints(ctx context.Context, g *format.Group) error {

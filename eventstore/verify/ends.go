@@ -121,3 +121,18 @@ func (c *chain) dropped(ctx context.Context) error {
 	}
 	return c.report(Fault{Stream: streams.Shard(c.shard), Sequence: c.ends.floor + 1, Difference: fmt.Sprintf("the groups before %d are gone, and no record says that they were dropped", c.ends.begin)})
 }
+
+// beginAnew begins the chain anew with a group that does not follow the group before it. That is a
+// fault, unless groups between them were left out because of damage.
+func (c *chain) beginAnew(g *format.Group, why error) (err error) {
+	if !c.Archive.LeftOut(c.shard, c.head.Seq+1) {
+		err = c.report(Fault{Stream: c.stream, Sequence: g.Seq, Difference: why.Error()})
+	}
+	c.head = headBefore(g)
+	return err
+}
+
+// headBefore returns the end before a group, as far as the group names it.
+func headBefore(g *format.Group) format.Head {
+	return format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
+}
