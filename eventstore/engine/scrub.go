@@ -37,7 +37,7 @@ type scrub struct {
 	paced   func(ctx context.Context, n int) error
 	groups  map[int]format.Link // the newest group that was read of each shard in this pass
 	through map[int]format.Head
-	found   archive.Damaged // gets each damage; nil: the first one ends the pass
+	found   archive.Damaged // gets each damage; nil: the pass returns it
 	only    int             // a shard; format.NoShard: all streams
 }
 
@@ -52,7 +52,7 @@ func (s *Store) ScrubAge() (time.Duration, bool) {
 func (s *Store) ScrubBytes() int64 { return s.scrub.bytes.Load() }
 
 // Scrub makes one whole pass over the folder of the embedded server, without pausing. It returns
-// the damage that it found first; the log is then unhealthy.
+// the damage that it found; the log is then unhealthy.
 func (s *Store) Scrub(ctx context.Context) error {
 	if !s.sole {
 		return nil
@@ -61,7 +61,7 @@ func (s *Store) Scrub(ctx context.Context) error {
 }
 
 // scrubAll makes a whole pass without pausing, and reports all damage; without a function for
-// damage it returns the first. only limits it to the streams of a shard; format.NoShard: it does
+// damage it returns it. only limits it to the streams of a shard; format.NoShard: it does
 // not.
 func (s *Store) scrubAll(ctx context.Context, only int, damaged archive.Damaged) error {
 	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, found: damaged, only: only}
@@ -119,19 +119,24 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	if resume {
 		place = c.resumeAt(place)
 	}
-	var unread error
+	var bad error
 	for _, name := range names {
 		shard, _, ours := streams.Parse(name)
 		if name <= place.Done || c.only != format.NoShard && (!ours || shard != c.only) {
 			continue
 		}
-		err := c.report(c.stream(ctx, name, resume))
-		if errors.Is(err, syscall.EIO) { // the disk has lost a part of it: the others are read first
-			unread = errors.Join(unread, err)
-			continue
-		}
-		if err != nil {
+		err := c.stream(ctx, name, resume)
+		switch damage := (*fault.Place)(nil); {
+		case err == nil:
+		case ctx.Err() != nil:
 			return err
+		case c.found != nil && errors.As(err, &damage):
+			if err := c.report(err); err != nil {
+				return err
+			}
+		default: // the next pass would end here, too: the other streams are read first
+			bad = errors.Join(bad, err)
+			continue
 		}
 		if place.Done = name; resume {
 			if err := c.remember(place); err != nil {
@@ -139,13 +144,13 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 			}
 		}
 	}
-	if unread == nil {
+	if bad == nil {
 		c.s.scrub.ended.Store(place.Began)
 	}
 	if !resume {
-		return unread
+		return bad
 	}
-	return errors.Join(unread, c.remember(scrubPlace{}))
+	return errors.Join(bad, c.remember(scrubPlace{}))
 }
 
 // known returns the streams that this process knows, each with a sequence of it.
@@ -185,7 +190,7 @@ type scrubPlace struct {
 }
 
 // stream reads a stream, and again if it looks damaged: files may have been replaced meanwhile, or
-// a message was being written.
+// a message was being written. A file that the disk cannot return is damage, too.
 func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	look := c.lookAt(name)
 	if look == nil {
@@ -194,7 +199,10 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	reading := folder.Reading{Uncached: resume, Pace: func(n int) error { return c.paced(ctx, n) }}
 	for torn, again := "", false; ; again = true {
 		found, err := look(reading)
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.EIO):
+			found.Faults = append(found.Faults, folder.Fault{Seq: c.unread(name), Reason: err.Error()})
+		case err != nil:
 			return c.broken(name, err)
 		}
 		faults, before := found.Faults, torn
@@ -253,6 +261,18 @@ func (c *scrub) damaged(name string, f folder.Fault) error {
 		c.s.markUnhealthy(damage, false)
 	}
 	return damage
+}
+
+// unread returns the first message of a stream that may be in a file that the disk cannot return.
+func (c *scrub) unread(name string) uint64 {
+	first := uint64(1)
+	if d, err := folder.Describe(c.s.disk.Dir, name); err == nil {
+		first = d.First
+	}
+	if shard, _, ours := streams.Parse(name); ours {
+		first = max(first, c.groups[shard].Seq+1)
+	}
+	return first
 }
 
 // broken returns the error of a stream that could not be checked. The check needs the tip store: if
