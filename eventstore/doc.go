@@ -37,7 +37,8 @@
 //   - One decision is one event, and one event is one frame. Events that wait at the same moment
 //     share a message, a group (I2).
 //   - A shard is one sequence of groups. Every append names the sequence that must precede it, so a
-//     writer has applied the whole shard. Only an acknowledgement is success (D3, D8).
+//     writer has applied the whole shard. Only an acknowledgement is success (D3, D8); on several
+//     replicas also the group itself, read from the leader.
 //   - A frame carries the aggregate's state after the event. The tip store has the newest frame of
 //     every aggregate: a load is one look-up. The history of an aggregate is a walk back along
 //     Ledger-Prev-Seq.
@@ -182,6 +183,13 @@
 // empty groups of its own (cut.go, confirm). Then change "Byte layout" above, TestEmptyGroupBytes
 // and testdata/layout.py, delete testdata/group.json and testdata/frame.hex in engine, and run go
 // test ./eventstore/engine -run TestLayoutVectors -update: it writes only files that are missing.
+// The tests of package format stand in engine; the fields of a group are in layout_test.go and in
+// export_journal_test.go, too.
+//
+// A field of a group that earlier groups lack can have a bit of its own in the byte of the kind, as
+// the witness has. Then Format, manifestFormat and PLJ1 stay, and earlier groups are read. An
+// earlier build refuses a group with a bit that it does not know, and stops the shard: nodes of
+// both builds cannot work on one log. Add a vector with the field, and change no other one.
 //
 // The first release changes this:
 //
@@ -277,7 +285,8 @@
 //     here. On several nodes the next cleaning of any node does.
 //  2. The index is synced. Failure: the same; a start does not report the value as lost.
 //  3. The server deleted the value, or purged the cards of a minute, whose key was destroyed
-//     before. Failure: the next start deletes again, finds nothing, and continues.
+//     before, or deleted without writing over it a value that nobody could read any more. Failure:
+//     the next start deletes again, finds nothing, and continues.
 //  4. The index removes the record of the sequence, and the note that its destruction had begun.
 //     Failure: the same.
 //

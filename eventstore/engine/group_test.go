@@ -120,6 +120,8 @@ func TestMalformedGroups(t *testing.T) {
 	for name, change := range map[string]func([]byte) []byte{
 		"another format":               func(b []byte) []byte { return set(b, 3, '2') },
 		"an unknown kind":              func(b []byte) []byte { return set(b, kind, 0x83) },
+		"an unknown bit":               func(b []byte) []byte { return set(b, kind, b[kind]|0x20) },
+		"a witness of no shard":        func(b []byte) []byte { return short(b, engine.GroupHeader, 0xffff) },
 		"an empty group with events":   func(b []byte) []byte { return set(b, kind, b[kind]&0x80|byte(engine.KindEmpty)) },
 		"a closing group with events":  func(b []byte) []byte { return set(b, kind, b[kind]&0x80|byte(engine.KindClosing)) },
 		"an unknown compression":       func(b []byte) []byte { return set(b, compression, 2) },

@@ -123,7 +123,7 @@ func (h *shard) foundInLog(f *flight, writer format.Writer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.repeated, f.g.Writer = true, writer
-	h.returnReaders(f, 0) // the group may be an earlier one of another process: empty groups for one place have the same bytes
+	h.returnReaders(f, 0) // the group may be an earlier one of another process: empty groups for one place can have the same bytes
 	if !h.s.sole {
 		f.result = acknowledged
 		return

@@ -57,7 +57,7 @@ type Config struct {
 	Replicas     int                  // of a new log's streams on an external cluster; 0 makes no log there
 	Placement    *jetstream.Placement // which servers may hold a new log's streams; nil: all
 	ReadOnly     bool                 // append nothing, not even empty groups: for tools that read a stopped server's log
-	Now          func() time.Time
+	Now          func() time.Time     // the clock of all times in the log
 	Random       io.Reader
 	Logger       zerolog.Logger
 	Memory       int64 // bytes that the store's caches may use in all; 0 takes DefaultMemory

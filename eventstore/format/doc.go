@@ -5,7 +5,7 @@
 //
 //   - Encoding is deterministic: the same event always has the same bytes and the same hash (I2).
 //   - Parsing accepts only bytes that encoding would write. Everything else is ErrFrame or
-//     ErrGroup.
+//     ErrGroup. Of the frames of a compressed group this holds after they were expanded.
 //   - An address is the sequence of a group and the number of a frame in it. Addresses sort as the
 //     events of a shard do.
 //   - An Aggregate encodes events and states with a schema version. Upgrades bring older events to

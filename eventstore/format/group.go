@@ -24,6 +24,8 @@ const (
 	KindEvents  Kind = 0 // one or more events
 	KindEmpty   Kind = 1 // no event: its acknowledgement covers all groups before it
 	KindClosing Kind = 2 // no event: the last group of its segment
+
+	kinds = 0x03 // the bits of the byte of the kind that have the kind
 )
 
 const (
@@ -195,6 +197,9 @@ func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrGroup, len(data))
 	}
+	if unknown := data[4] &^ (HasWitness | HasBeside | kinds); unknown != 0 {
+		return nil, nil, fmt.Errorf("%w: bit %#x of its kind is unknown; a newer version may have written it", ErrGroup, unknown)
+	}
 	g = &Group{
 		Kind: Kind(data[4] &^ (HasWitness | HasBeside)), Shard: int(binary.BigEndian.Uint16(data[12:])), Log: LogID(data[14:30]),
 		Seq: binary.BigEndian.Uint64(data[30:]), Events: binary.BigEndian.Uint64(data[38:]), Aggregates: binary.BigEndian.Uint64(data[46:]),
@@ -207,6 +212,9 @@ func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 		}
 		g.Witness = Witness{int(binary.BigEndian.Uint16(rest)), Link{Seq: binary.BigEndian.Uint64(rest[2:]), Hash: Hash(rest[10:42])}}
 		rest = rest[WitnessHeader:]
+		if g.Witness.Shard == NoShard {
+			return nil, nil, fmt.Errorf("%w: its witness names no shard", ErrGroup)
+		}
 	}
 	if data[4]&HasBeside != 0 {
 		if len(rest) < BesideHeader {
@@ -214,6 +222,9 @@ func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 		}
 		g.Beside = Beside{Checkpoints: binary.BigEndian.Uint64(rest), Secrets: binary.BigEndian.Uint64(rest[8:])}
 		rest = rest[BesideHeader:]
+		if g.Beside == (Beside{}) {
+			return nil, nil, fmt.Errorf("%w: both of its ends beside the log are 0", ErrGroup)
+		}
 	}
 	return g, rest, nil
 }

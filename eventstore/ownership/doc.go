@@ -78,8 +78,8 @@
 //  7. The leader of the stream and the owner are cut off together. No acknowledgement comes, so
 //     nothing is renewed.
 //  8. Readers append visitors' groups while the owner is dead. They do not make Absence begin anew.
-//  9. Empty groups of two nodes for one place have the same bytes. A group that was found in the
-//     log counts as its header says, and renews nothing.
+//  9. Empty groups of two nodes for one place can have the same bytes. A group that was found in
+//     the log counts as its NATS header says, and renews nothing.
 //  10. All candidates wait for the same moment. Each begins a little later, at random; the
 //     compare-and-swap picks one.
 //
