@@ -1,7 +1,6 @@
 package applied
 
 import (
-	"errors"
 	"math"
 
 	"payledger/eventstore/format"
@@ -108,27 +107,13 @@ func (r timeRows) addTo(write tipstore.Batch, shard int) error {
 	return nil
 }
 
-var errOtherRows = errors.New("applied: the next rows are of smaller stretches")
-
-// restore reads the times in the tip store. Behind them may be rows of smaller stretches, from
-// before these became one.
+// restore reads the times in the tip store.
 func (t *times) restore(store *tipstore.Store, shard int) error {
-	err := store.Each(tiprow.TimesOf(shard), func(_, value []byte) error {
-		row, err := tiprow.ParseTimes(value)
-		switch {
-		case err != nil:
-			return err
-		case len(t.all) == 0:
-			t.groups = row.Groups
-		case row.Groups != t.groups:
-			return errOtherRows
-		}
-		t.all, t.last = append(t.all, span{row.Least, row.Greatest}), row.Through
-		return nil
-	})
-	t.changed = len(t.all)
-	if errors.Is(err, errOtherRows) {
-		return nil
+	rows, err := tiprow.ReadTimes(store, shard)
+	for _, row := range rows {
+		t.groups, t.last = row.Groups, row.Through
+		t.all = append(t.all, span{row.Least, row.Greatest})
 	}
+	t.changed = len(t.all)
 	return err
 }

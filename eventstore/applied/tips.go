@@ -26,6 +26,7 @@ type Tips struct {
 	absent  map[format.Key]bool
 	timed   bool
 	times   times
+	filling bool // the times of earlier groups are missing: Apply adds none behind them
 }
 
 // changes are what one batch writes.
@@ -47,11 +48,15 @@ func (t *Tips) Restore(end format.Head, store *tipstore.Store, shard int) error 
 	if !t.timed {
 		return nil
 	}
-	return t.times.restore(store, shard)
+	err := t.times.restore(store, shard)
+	_, t.filling = t.Untimed()
+	return err
 }
 
-// Untimed returns the groups up to the restored end whose times the tip store does not have: that
-// of an early build has none. The caller calls AddTimes with them, before Apply.
+// Untimed returns the groups up to the restored end whose times are missing: the tip store of an
+// early build has none. The caller calls AddTimes with them and with all groups that are applied
+// meanwhile, in their order, and then Filled. After a restart only those are missing whose times
+// were not yet written.
 func (t *Tips) Untimed() (missing format.Stretch, some bool) {
 	missing = format.Stretch{First: t.times.last + 1, Last: format.GroupOf(t.synced.Last)}
 	return missing, t.timed && missing.First <= missing.Last
@@ -63,6 +68,12 @@ func (t *Tips) AddTimes(g *format.Group) {
 		t.times.add(g.Seq, r.Time.UnixMicro())
 	}
 }
+
+// Filling reports whether times are missing.
+func (t *Tips) Filling() bool { return t.filling }
+
+// Filled notes that AddTimes has had all groups that are applied.
+func (t *Tips) Filled() { t.filling = false }
 
 // Near returns the stretches up to a group, oldest first, that hold all applied events from a time
 // to another one, both included, in microseconds since 1970. The events' order does not matter.
@@ -78,7 +89,7 @@ func (t *Tips) Apply(r *format.Recorded) {
 	} else if key := deliverylog.Replaced(r); key != nil {
 		t.waiting.closed = append(t.waiting.closed, key)
 	}
-	if t.timed {
+	if t.timed && !t.filling {
 		t.times.add(format.GroupOf(r.Seq), r.Time.UnixMicro())
 	}
 	light := r.Light()

@@ -174,26 +174,7 @@ func (h *shard) replayAll(ctx context.Context) error {
 		return fmt.Errorf("%w: %s ends at %d, but the tip store has applied it up to %d; copy the folder before anything else",
 			fault.ErrUnhealthy, h.name(), last, end.Seq)
 	}
-	if err := h.fillTimes(ctx); err != nil {
-		return err
-	}
 	return h.readGroups(ctx, end.Seq+1, last, h.replay)
-}
-
-// fillTimes reads the groups up to the applied place whose times the tip store does not have.
-func (h *shard) fillTimes(ctx context.Context) error {
-	h.mu.Lock()
-	missing, some := h.tips.Untimed()
-	h.mu.Unlock()
-	if !some {
-		return nil
-	}
-	return h.readGroups(ctx, missing.First, missing.Last, func(g *format.Group) error {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.tips.AddTimes(g)
-		return nil
-	})
 }
 
 // endInTipStore returns the end of the shard that the tip store has applied. It checks that the log

@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	appendTimeout       = 15 * time.Second      // of an append with all publishes of its group
-	resolvePause        = 50 * time.Millisecond // between two looks at a group with an unknown outcome
-	maxBody             = minPayload - 64<<10   // bytes of the largest event: its group must fit into a message
-	soleDepth           = 2                     // groups of a shard that a sole writer has under way; the node of a cluster has one, as another node may append between two
-	defaultPipelineFrom = 32                    // events that must wait before a second group is sent: fewer are faster in one group
+	appendTimeout       = 15 * time.Second       // of an append with all publishes of its group
+	resolvePause        = 50 * time.Millisecond  // between two looks at a group with an unknown outcome
+	maxBody             = minPayload - 64<<10    // bytes of the largest event: its group must fit into a message
+	soleDepth           = 2                      // groups of a shard that a sole writer has under way; the node of a cluster has one, as another node may append between two
+	witnessEvery        = 100 * time.Millisecond // between two groups of a shard with a witness: the newest group of the next shard
+	defaultPipelineFrom = 32                     // events that must wait before a second group is sent: fewer are faster in one group
 )
 
 // append appends r, whose bytes are final except for its place, and sets the place. ErrConflict:
@@ -317,4 +318,23 @@ func (h *shard) applyRead(seq uint64) {
 		h.apply(f.g)
 		f.endAwaited(nil)
 	}
+}
+
+// next returns an empty group that follows everything under way. At intervals the group has a
+// witness: the newest acknowledged group of the next shard. Every group but those of the
+// checkpoints names the newest group of the checkpoints, and the newest message of SECRETS. The
+// caller holds the lock.
+func (h *shard) next(kind format.Kind) *format.Group {
+	g := &format.Group{
+		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.beyond.front.Seq + 1, Before: h.beyond.front.Hash,
+		Events: h.beyond.front.Events, Aggregates: h.beyond.front.Aggregates, Witness: format.Witness{Shard: format.NoShard},
+	}
+	g.Writer.Node = h.s.node
+	if !h.kind.Covers { // else it follows that group, and the other shards name the message
+		g.Beside = format.Beside{Checkpoints: h.s.covers.newest.Load().Seq, Secrets: h.s.secretWitness.End()}
+	}
+	if now := time.Now(); h.witness.newest != nil && now.Sub(h.witness.named) > witnessEvery {
+		g.Witness, h.witness.named = h.witness.newest(), now
+	}
+	return g
 }

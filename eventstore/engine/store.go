@@ -122,6 +122,7 @@ type Store struct {
 	flush         chan struct{}
 	opening       bool // nothing is appended yet
 	starting      atomic.Bool
+	filling       sync.Once // of the times of events
 
 	openingSecrets sync.Mutex
 	secrets        *secretlog.Stream
@@ -234,6 +235,9 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 		return err
 	}
 	s.loops.Go(s.flushTips)
+	if !s.readOnly {
+		s.fillTimes()
+	}
 	s.loops.Go(func() { s.watch(s.life) })
 	if !s.sole && !s.readOnly {
 		for _, h := range s.all() {
@@ -292,6 +296,15 @@ func (s *Store) byNumber(n int) *shard {
 		}
 	}
 	return nil
+}
+
+func (s *Store) inShard(n int, err error, take func(*shard)) {
+	h := s.byNumber(n)
+	if err != nil || h == nil {
+		s.log.Warn().Err(err).Int("shard", n).Msg("a message of another node is unreadable")
+		return
+	}
+	take(h)
 }
 
 // ID is the log's id.

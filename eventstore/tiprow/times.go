@@ -1,7 +1,9 @@
 package tiprow
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"payledger/eventstore/tipstore"
@@ -37,5 +39,37 @@ func ParseTimes(b []byte) (t Times, err error) {
 	}
 	t.Groups, t.Through = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
 	t.Least, t.Greatest = int64(binary.BigEndian.Uint64(b[16:])), int64(binary.BigEndian.Uint64(b[24:]))
+	if t.Groups == 0 {
+		return t, fmt.Errorf("%w: the times of a stretch of no groups", tipstore.ErrDamaged)
+	}
 	return t, nil
+}
+
+// rows is a tip store, or a view of one.
+type rows interface {
+	Each(prefix []byte, handle func(key, value []byte) error) error
+}
+
+var errOther = errors.New("tiprow: the next rows are of smaller stretches")
+
+// ReadTimes returns the times of a shard's stretches, from group 1 on. Behind them may be rows of
+// smaller stretches, from before these became one.
+func ReadTimes(in rows, shard int) (all []Times, err error) {
+	err = in.Each(TimesOf(shard), func(key, value []byte) error {
+		t, err := ParseTimes(value)
+		switch {
+		case err != nil:
+			return err
+		case len(all) > 0 && t.Groups != all[0].Groups:
+			return errOther
+		case !bytes.Equal(key, TimesKey(shard, len(all))):
+			return fmt.Errorf("%w: the times of stretch %d are missing", tipstore.ErrDamaged, len(all))
+		}
+		all = append(all, t)
+		return nil
+	})
+	if errors.Is(err, errOther) {
+		err = nil
+	}
+	return all, err
 }
