@@ -335,6 +335,9 @@ func (s *Store) leftRows(shard int, key format.Key, revision uint64) (rows []for
 // unreadable returns the error for a failed read of the tip store, and marks the log as unhealthy.
 func (s *Store) unreadable(place any, err error) error {
 	remedy := s.tips.Remedy(err)
+	if errors.Is(err, tipstore.ErrDamaged) { // perhaps a row that cannot be parsed: then no read has marked the store
+		s.tips.Condemn()
+	}
 	if !s.closing.Load() {
 		err = fmt.Errorf("%w: the tip store cannot be read at %v: %w; %s", fault.ErrUnhealthy, place, err, remedy)
 		s.markUnhealthy(err, false)

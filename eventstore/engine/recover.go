@@ -31,6 +31,9 @@ func (s *Store) openTips(c Config, cache int64) error {
 	if dir == "" && s.sole {
 		dir = filepath.Join(s.disk.Dir, folder.Tips)
 	}
+	if s.readOnly && s.leaveTips {
+		dir = ""
+	}
 	if s.readOnly && dir != "" { // nothing in the folder is changed
 		var err error
 		if s.tips, err = tipfiles.Open(tipstore.Options{Dir: dir, Cache: cache, ReadOnly: true}); err == nil && s.tipsFit() {
@@ -137,8 +140,17 @@ func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	return g.Events + uint64(len(g.Frames))
 }
 
-// restoreEnd sets the shard to the end that the tip store has applied.
+// restoreEnd sets the shard to the end that the tip store has applied. Rows that cannot be parsed
+// damage the store as a table that cannot be read does: its folder is marked.
 func (h *shard) restoreEnd(ctx context.Context) error {
+	err := h.endOfTips(ctx)
+	if errors.Is(err, tipstore.ErrDamaged) {
+		h.s.tips.Condemn()
+	}
+	return err
+}
+
+func (h *shard) endOfTips(ctx context.Context) error {
 	end, err := h.endInTipStore(ctx)
 	if err != nil {
 		return err
@@ -198,7 +210,6 @@ func (h *shard) endInTipStore(ctx context.Context) (format.Head, error) {
 		}
 	}
 	if errors.Is(err, fault.ErrDropped) { // by another node: the store may hold later records that were dropped, too
-		h.s.tips.Condemn()
 		return end, fmt.Errorf("%w: %s was applied up to %d, and dropped since", tipstore.ErrDamaged, h.name(), end.Seq)
 	}
 	if errors.Is(err, fault.ErrUnhealthy) {

@@ -110,6 +110,7 @@ type Store struct {
 	covers        *shard   // of the checkpoints
 	tips          *tipstore.Store
 	tipsFixed     bool       // the tip store is not written: the folder is only read
+	leaveTips     bool       // the tip store in the folder is damaged; one for reading makes its own in memory
 	writing       sync.Mutex // one writer of the tip store
 	tipsSize      int        // bytes that the next write of tips may have; guarded by writing
 	secretWitness secretlog.Witness
@@ -148,14 +149,14 @@ type Store struct {
 // tip store up to the end of the log, and makes all readable groups durable. If it finds the tip
 // store damaged, it makes the store again from the log.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	s, err := open(ctx, c)
-	if errors.Is(err, tipstore.ErrDamaged) { // its folder is marked: the second open replaces it
-		s, err = open(ctx, c)
+	s, err := open(ctx, c, false)
+	if errors.Is(err, tipstore.ErrDamaged) { // its folder is marked: the second open replaces it, or leaves it alone
+		s, err = open(ctx, c, true)
 	}
 	return s, err
 }
 
-func open(ctx context.Context, c Config) (*Store, error) {
+func open(ctx context.Context, c Config, leaveTips bool) (*Store, error) {
 	nc, err := connect(c)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: connect: %w", err)
@@ -164,7 +165,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	s := &Store{
 		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.Server != nil, progress: c.Progress, timed: c.Timed,
 		dial:  func() (*nats.Conn, error) { return connect(c) },
-		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
+		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true, leaveTips: leaveTips,
 		recentEvents: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), secretBytes: uint64(c.SecretBytes), pipelineFrom: defaultPipelineFrom,
 	}
 	s.membership.majority, s.clock = c.MajorityReads, c.Clock

@@ -21,6 +21,7 @@ import (
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
@@ -212,6 +213,77 @@ func TestReadOnlyTips(t *testing.T) {
 			}
 			same(t, "the tips' folder", contentsOf(t, tipsOf(dir)), before)
 		})
+	}
+}
+
+// TestUnparsableRows: a row of the tip store that cannot be parsed damages the store: a start makes
+// it again, and a store for reading makes its own.
+func TestUnparsableRows(t *testing.T) {
+	t.Parallel()
+	whole := t.TempDir()
+	var r *eventstore.Recorded
+	stopped(t, whole, func(s *engine.Store) {
+		r = mustAdd(t, s, keyIn(s, 0), added{N: 1}).Recorded
+		mustAdd(t, s, keyIn(s, 1), added{N: 1})
+	})
+	for name, key := range map[string][]byte{"times": tiprow.TimesKey(0, 0), "end": tiprow.EndKey(1)} {
+		for _, readOnly := range []bool{true, false} {
+			dir := t.TempDir()
+			copyTree(t, whole, dir)
+			spoilRow(t, dir, key)
+			before := contentsOf(t, tipsOf(dir))
+			c := eventstoretest.Config(eventstoretest.Server(t, dir))
+			c.ReadOnly = readOnly
+			s, err := engine.Open(testContext(t), c)
+			if err != nil {
+				t.Errorf("%s, for reading %t: %v", name, readOnly, err)
+				continue
+			}
+			nearIts(t, s, r)
+			if group, err := s.Near(testContext(t), 0, format.GroupOf(r.Seq), eventstore.Window{}); err != nil || len(group) == 0 {
+				t.Error(group, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if readOnly {
+				same(t, "the tips' folder", contentsOf(t, tipsOf(dir)), before)
+			}
+		}
+	}
+}
+
+// spoilRow replaces a row of the tip store in a folder.
+func spoilRow(t *testing.T, dir string, key []byte) {
+	t.Helper()
+	tips, err := tipfiles.Open(tipstore.Options{Dir: tipsOf(dir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := tips.NewBatch()
+	if err := errors.Join(batch.Set(key, []byte("short")), batch.Commit(), tips.Flush(), tips.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnparsableTip: after the read of a tip that cannot be parsed, the next start makes the tip
+// store again.
+func TestUnparsableTip(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var r *eventstore.Recorded
+	stopped(t, dir, func(s *engine.Store) { r = mustAdd(t, s, newKey(), added{N: 1}).Recorded })
+	spoilRow(t, dir, tiprow.Key(r.Key))
+	c := eventstoretest.Config(eventstoretest.Server(t, dir))
+	for _, damaged := range []bool{true, false} {
+		s, err := engine.Open(testContext(t), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Load(testContext(t), r.Key, eventstore.Applied); damaged != errors.Is(err, tipstore.ErrDamaged) || !damaged && err != nil {
+			t.Errorf("damaged %t: %v", damaged, err)
+		}
+		_ = s.Close() // of a damaged store
 	}
 }
 
