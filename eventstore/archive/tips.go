@@ -34,5 +34,11 @@ func (a *Archive) EachTip(handle func(half int, key format.Key, value []byte) er
 	return damagedTips(a.dir, errors.Join(halves[:]...))
 }
 
+// Times returns the times in the tip store of a shard's stretches of groups.
+func (a *Archive) Times(shard int) ([]tiprow.Times, error) {
+	all, err := tiprow.ReadTimes(a.view, shard)
+	return all, damagedTips(a.dir, err)
+}
+
 // Halves is the number of goroutines of EachTip.
 const Halves = 2

@@ -25,6 +25,7 @@ type chain struct {
 	covers chan<- numbered     // of the checkpoints, for the tree
 
 	newestTips *tips // nil: the check looks them up
+	times      stretches
 
 	ends ends // by the shard's groups
 
@@ -145,16 +146,14 @@ func (c *chain) deliveries(ctx context.Context, g *format.Group) error {
 	})
 }
 
-// end is the end of the shard that the tip store has applied.
-func (c *chain) end() format.Head { return c.Archive.Ends[c.shard] }
-
-func (c *chain) applied(seq uint64) bool { return format.GroupOf(seq) <= c.end().Seq }
-
 func (c *chain) event(ctx context.Context, r *format.Recorded) error {
 	if c.Only != "" && (r.Aggregate != eventstore.Payments.Name || r.ID != string(c.Only)) {
 		return nil
 	}
 	c.events++
+	if err := c.time(r); err != nil {
+		return err
+	}
 	before, err := c.take(r.Key)
 	if err != nil {
 		return err

@@ -136,3 +136,8 @@ func (c *chain) beginAnew(g *format.Group, why error) (err error) {
 func headBefore(g *format.Group) format.Head {
 	return format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
 }
+
+// end is the end of the shard that the tip store has applied.
+func (c *chain) end() format.Head { return c.Archive.Ends[c.shard] }
+
+func (c *chain) applied(seq uint64) bool { return format.GroupOf(seq) <= c.end().Seq }

@@ -3,6 +3,7 @@ package verify_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,6 +115,48 @@ func TestWrongTips(t *testing.T) {
 		}
 		l.setTip(t, c.key, nil)
 		l.setTip(t, key, right)
+	}
+	if faults, _ := l.stopped(t, nil); len(faults) > 0 {
+		t.Errorf("after the repair: %v", faults)
+	}
+}
+
+// TestWrongTimes: a stretch whose times do not hold those of its events hides them from windows of
+// time, and is named with its shard. So is a row that cannot be parsed.
+func TestWrongTimes(t *testing.T) {
+	t.Parallel()
+	l := made(t, 12, nil)
+	r := l.history(t, l.payments[3])[1]
+	a, err := archive.Open(l.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := a.Times(r.Shard)
+	if err := errors.Join(err, a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	number := int((format.GroupOf(r.Seq) - 1) / all[0].Groups)
+	right, empty, late := all[number], all[number], all[number]
+	key, last := tiprow.TimesKey(r.Shard, number), tiprow.TimesKey(r.Shard, len(all)-1)
+	empty.Least, empty.Greatest = empty.Greatest, empty.Least-1
+	late.Least = late.Greatest + 1
+	named := fmt.Sprintf("of shard %d: windows of time leave it out", r.Shard)
+	for name, c := range map[string]struct {
+		key, value, right []byte
+		want              string
+	}{
+		"without a time": {key, empty.Append(nil), right.Append(nil), named},
+		"narrower":       {key, late.Append(nil), right.Append(nil), named},
+		"short":          {key, []byte("short"), right.Append(nil), fmt.Sprintf("the times of shard %d: ", r.Shard)},
+		"missing":        {tiprow.TimesKey(r.Shard, 0), nil, all[0].Append(nil), fmt.Sprintf("the times of shard %d: ", r.Shard)},
+		"none at the end, which are read from the log": {last, nil, all[len(all)-1].Append(nil), ""},
+	} {
+		l.setTip(t, c.key, c.value)
+		faults, _ := l.stopped(t, nil)
+		if c.want == "" && len(faults) > 0 || c.want != "" && (len(faults) != 1 || !strings.Contains(faults[0].String(), c.want)) {
+			t.Errorf("%s: %v", name, faults)
+		}
+		l.setTip(t, c.key, c.right)
 	}
 	if faults, _ := l.stopped(t, nil); len(faults) > 0 {
 		t.Errorf("after the repair: %v", faults)

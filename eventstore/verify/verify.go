@@ -296,6 +296,9 @@ func (c *chain) read(ctx context.Context) (err error) {
 	if err := c.readTail(ctx); err != nil {
 		return err
 	}
+	if err := c.readTimes(); err != nil {
+		return err
+	}
 	if c.list != nil && streams.IsEvents(c.shard) {
 		if c.newestTips, err = c.list.of(c.shard); err != nil {
 			return err
