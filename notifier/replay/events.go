@@ -7,6 +7,7 @@ import (
 
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/format"
 )
 
 const walkAhead = 64
@@ -33,9 +34,7 @@ func (r *Replayer) eachEvent(ctx context.Context, p *record, do func(relevantEve
 		after, end := p.At[shard], p.End[shard]
 		readers.Go(func() {
 			defer close(w.events)
-			if after < end {
-				w.failure = r.read(ctx, p, shard, after, end, w.events)
-			}
+			w.failure = r.readShard(ctx, p, shard, part{after, end}, w.events)
 		})
 	}
 	for {
@@ -77,9 +76,34 @@ func (w *shardEvents) fill() error {
 	return nil
 }
 
-func (r *Replayer) read(ctx context.Context, p *record, shard int, after, end uint64, to chan<- relevantEvent) error {
-	err := r.Store.Subscribe(ctx, shard, after, func(e *eventstore.Recorded) error {
-		if e.Seq > end { // not by the time: a clock may have been ahead for a while
+// part is a part of a shard, by addresses.
+type part struct{ after, end uint64 }
+
+// readShard reads the stretches of a part of a shard that may have events of the replay's time, not
+// those between: one wrong clock would add years.
+func (r *Replayer) readShard(ctx context.Context, p *record, shard int, in part, to chan<- relevantEvent) error {
+	if in.after >= in.end {
+		return nil
+	}
+	near, err := r.Store.Near(ctx, shard, format.GroupOf(in.end), eventstore.Window{From: p.From, To: p.To})
+	if err != nil {
+		return err
+	}
+	for _, stretch := range near {
+		some := part{max(in.after, stretch.Before()), min(in.end, stretch.Through())}
+		if some.after >= some.end {
+			continue
+		}
+		if err := r.read(ctx, p, shard, some, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Replayer) read(ctx context.Context, p *record, shard int, in part, to chan<- relevantEvent) error {
+	err := r.Store.Subscribe(ctx, shard, in.after, func(e *eventstore.Recorded) error {
+		if e.Seq > in.end { // not by the time: a clock may have been ahead for a while
 			return errEndOfRange
 		}
 		wanted, err := p.wanted(e)
@@ -93,7 +117,7 @@ func (r *Replayer) read(ctx context.Context, p *record, shard int, after, end ui
 				return ctx.Err()
 			}
 		}
-		if e.Seq == end {
+		if e.Seq == in.end {
 			return errEndOfRange
 		}
 		return nil

@@ -97,8 +97,8 @@ func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (r
 
 // between returns for each shard the addresses between which all events of a time up to an end are;
 // the end twice if there are none.
-func (r *Replayer) between(ctx context.Context, w eventstore.Window, end []uint64) (part, error) {
-	found := part{after: slices.Clone(end), through: slices.Clone(end)}
+func (r *Replayer) between(ctx context.Context, w eventstore.Window, end []uint64) (parts, error) {
+	found := parts{after: slices.Clone(end), through: slices.Clone(end)}
 	for shard := range end {
 		near, err := r.Store.Near(ctx, shard, format.GroupOf(end[shard]), w)
 		if err != nil {
@@ -112,8 +112,8 @@ func (r *Replayer) between(ctx context.Context, w eventstore.Window, end []uint6
 	return found, nil
 }
 
-// part is a part of each shard, by addresses.
-type part struct{ after, through []uint64 }
+// parts are a part of each shard, by addresses.
+type parts struct{ after, through []uint64 }
 
 func kindsOf(asked []string, endpoint account.Endpoint) []webhook.Kind {
 	if len(asked) == 0 {

@@ -52,6 +52,29 @@ func TestSimulationOverAWrongClock(t *testing.T) {
 	}
 }
 
+// TestSimulationReadsItsStretches: an event of a clock that was a year ahead is in a range without
+// an end, and the events between it and the newest ones are not read.
+func TestSimulationReadsItsStretches(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const day, between, newest = 24 * time.Hour, 60, 4
+	r.ahead = 400 * day
+	r.live(0)
+	for i := range between + newest {
+		r.ahead = 0
+		if i >= between {
+			r.ahead = 2 * day
+		}
+		r.live(1 + i)
+	}
+	n := r.start(nodeConfig{})
+	from := time.Now().Add(day)
+	d := defined(workflow.OnPaymentStatus, "AUTHORIZED", `true`, workflow.Action{Type: workflow.Cancel})
+	if got := n.simulate(t, d, &from, nil); got.Met != 1+newest || got.Read > got.Events+2*n.engine.Store.Shards() {
+		t.Errorf("%d payments, %d events of which %d were read", got.Met, got.Events, got.Read)
+	}
+}
+
 // TestSimulationsAtOnce: an account has one simulation at a time; a second is refused, and let in
 // afterwards (D20).
 func TestSimulationsAtOnce(t *testing.T) {
