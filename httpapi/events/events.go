@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore"
 	"payledger/eventstore/ordered"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
@@ -79,13 +80,7 @@ func (h *Handlers) ListEvents(c *request.Call) (any, error) {
 	}
 	c.AnswerHeader.Set(headerNewest, strconv.FormatUint(newest, 10))
 	filter, after := selection(c)
-	from, to := times(c)
-	if from != nil {
-		filter.Times.From = *from
-	}
-	if to != nil {
-		filter.Times.To = *to
-	}
+	filter.Times = eventstore.NewWindow(times(c))
 	limit := request.Limit(c.Query)
 	return request.Listing(func(element func(any) error) (uint64, error) {
 		next, err := h.Source.Page(c.Ctx, filter, after, limit, func(e eventjson.Event) error { return element(e) })

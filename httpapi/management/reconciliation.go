@@ -7,6 +7,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/eventstore"
 	"payledger/eventstore/commands/reconcile"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
@@ -41,8 +42,8 @@ func (h *Handlers) GetReconciliation(c *request.Call) (any, error) {
 	if q.Processor == "" {
 		return nil, domain.Invalid(validation.ModelQuery, domain.Violation{Path: "$.processor", Description: "is required"})
 	}
-	q.From, _ = validation.ParseTime(query.Get("from")) // the validation has refused other texts
-	q.To, _ = validation.ParseTime(query.Get("to"))
+	created := eventstore.NewWindow(request.Read(query, "from", validation.ParseTime), request.Read(query, "to", validation.ParseTime))
+	q.From, q.To = created.From, created.To
 	leave, err := h.Runs.enter(q.Account)
 	if err != nil {
 		return nil, err

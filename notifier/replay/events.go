@@ -85,7 +85,7 @@ func (r *Replayer) readShard(ctx context.Context, p *record, shard int, in part,
 	if in.after >= in.end {
 		return nil
 	}
-	near, err := r.Store.Near(ctx, shard, format.GroupOf(in.end), eventstore.Window{From: p.From, To: p.To})
+	near, err := r.Store.Near(ctx, shard, format.GroupOf(in.end), eventstore.NewWindow(&p.From, &p.To))
 	if err != nil {
 		return err
 	}

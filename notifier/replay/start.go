@@ -83,7 +83,7 @@ func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (r
 	if err != nil {
 		return record{}, deliveries.Unreadable(err)
 	}
-	found, err := r.between(ctx, eventstore.Window{From: q.From, To: q.To}, end)
+	found, err := r.between(ctx, eventstore.NewWindow(&q.From, &q.To), end)
 	if err != nil {
 		return record{}, deliveries.Unreadable(err)
 	}

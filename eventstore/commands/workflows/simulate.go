@@ -176,15 +176,7 @@ func (t *trial) readStretch(ctx context.Context, shard int, after, end uint64) e
 }
 
 // window returns the simulated range.
-func (s Simulation) window() (w eventstore.Window) {
-	if s.From != nil {
-		w.From = *s.From
-	}
-	if s.To != nil {
-		w.To = *s.To
-	}
-	return w
-}
+func (s Simulation) window() eventstore.Window { return eventstore.NewWindow(s.From, s.To) }
 
 // event evaluates the workflow on one event of the account. It makes the cheapest checks first.
 func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {

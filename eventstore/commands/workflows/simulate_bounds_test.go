@@ -53,7 +53,8 @@ func TestSimulationOverAWrongClock(t *testing.T) {
 }
 
 // TestSimulationReadsItsStretches: an event of a clock that was a year ahead is in a range without
-// an end, and the events between it and the newest ones are not read.
+// an end, and the events between it and the newest ones are not read. An end in the year 1 is an
+// end.
 func TestSimulationReadsItsStretches(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -68,6 +69,10 @@ func TestSimulationReadsItsStretches(t *testing.T) {
 		r.live(1 + i)
 	}
 	n := r.start(nodeConfig{})
+	var never time.Time // a valid date
+	if got := n.simulate(t, defined(workflow.OnPaymentStatus, "AUTHORIZED", `true`), nil, &never); got.Events != 0 || got.Read != 0 {
+		t.Errorf("up to the year 1: %d events, of which %d were read", got.Events, got.Read)
+	}
 	from := time.Now().Add(day)
 	d := defined(workflow.OnPaymentStatus, "AUTHORIZED", `true`, workflow.Action{Type: workflow.Cancel})
 	if got := n.simulate(t, d, &from, nil); got.Met != 1+newest || got.Read > got.Events+2*n.engine.Store.Shards() {
