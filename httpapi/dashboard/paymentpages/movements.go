@@ -15,7 +15,7 @@ type movement struct {
 	kind                          string
 	amount                        domain.Amount // negative: the merchant has less
 	currency                      domain.Currency
-	operation, processorOperation string // the processor's statement names the movement by the latter
+	operation, processorOperation string // the processor's books name the movement by the latter
 	processor                     processor.Name
 	merchantID                    string
 	step                          int // of a dispute's history
