@@ -13,7 +13,7 @@
 //	   the group is sent: a flight ◄──────────────┐         │          send.go, flight.go
 //	         │ noteOutcome                        │         │
 //	   ┌─────┴─────┬────────────────┐             │         │
-//	stored      refused          unknown          │         │
+//	acknowledged refused         unknown          │         │
 //	   │           │                │ lookUp      │         │          resolve.go
 //	   │        giveUp:             ├─ nothing is there:   │
 //	   │        ErrRefused          │  sendAgain ─┘        │
@@ -86,6 +86,23 @@
 // A copy is silent if its publish timed out. It is uncertain if its answer was neither an
 // acknowledgement nor a definite refusal.
 //
+// # A start, in order
+//
+// Before the log is opened, package embedded locks the folder of an embedded server, and package
+// archive inspects and repairs it. Then:
+//
+//	the streams of all shards are listed                                    streams.go
+//	the tip store is opened; a damaged one, or one of another log, is       recover.go: openTips
+//	  made anew
+//	its end of each shard must be in the log, with the same hash            recover.go: restoreEnd
+//	the groups behind it are checked and applied                            recover.go: replayAll
+//	an embedded server acknowledges an empty group of each shard, which     recover.go: makeDurable
+//	  covers what was only visible; a missing segment is made
+//	the newest checkpoint must fit                                          streams.go: checkCheckpoint
+//	SECRETS is opened; destructions that were begun are finished            store.go: OpenSecrets
+//
+// Operations without an outcome are looked up later (package commands/recovery).
+//
 // # Rules for a change
 //
 //   - The lock of the shard guards all its parts. The methods of a part (queue, beyond, segments,
@@ -133,7 +150,8 @@
 //     (queue.go: need).
 //   - Departure: when the next group leaves; drafts gather while groups take long (queue.go:
 //     departure, package pace: Pace).
-//   - Hold: no group begins, because a back-up requested it (package handover: Hold).
+//   - Hold: no group but those of the checkpoints begins, because a back-up requested it (package
+//     handover: Hold).
 //   - Flight: a group beyond head, sent by this process or read from the log (flight.go: flight).
 //   - Outcome: the result of a publish: stored, refused or unknown (flight.go: outcome).
 //   - Orphan: a flight that follows a group that was not stored; it must never be acknowledged

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	appendTimeout       = 15 * time.Second       // of an append with all publishes of its group
+	appendTimeout       = 15 * time.Second       // of a group with all its publishes; a draft may have waited as long before
 	resolvePause        = 50 * time.Millisecond  // between two looks at a group with an unknown outcome
 	maxBody             = minPayload - 64<<10    // bytes of the largest event: its group must fit into a message
 	soleDepth           = 2                      // groups of a shard that a sole writer has under way; the node of a cluster has one, as another node may append between two
@@ -320,7 +320,7 @@ func (h *shard) applyRead(seq uint64) {
 	}
 }
 
-// next returns an empty group that follows everything under way. At intervals the group has a
+// next returns a group without events yet that follows all under way. At intervals the group has a
 // witness: the newest acknowledged group of the next shard. Every group but those of the
 // checkpoints names the newest group of the checkpoints, and the newest message of SECRETS. The
 // caller holds the lock.

@@ -12,7 +12,8 @@
 //     the newest schema; they never change what is stored.
 //   - The dictionary of the compression never changes: groups depend on it.
 //
-// The package has no server, no disk and no clock.
+// The package has no server, no disk and no clock. Its tests stand in package engine:
+// group_test.go, frame_test.go, layout_test.go, fuzz_test.go.
 //
 // # Place
 //

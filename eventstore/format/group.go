@@ -192,7 +192,8 @@ func (g *Group) Encode() []byte {
 }
 
 // ParseGroupHeader reads the header, the witness and the ends beside the log of a group, and checks
-// nothing else. rest is the bytes after them.
+// nothing else: a start reads groups with it, and would refuse what it refuses. rest is the bytes
+// after them.
 func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrGroup, len(data))
@@ -212,9 +213,6 @@ func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 		}
 		g.Witness = Witness{int(binary.BigEndian.Uint16(rest)), Link{Seq: binary.BigEndian.Uint64(rest[2:]), Hash: Hash(rest[10:42])}}
 		rest = rest[WitnessHeader:]
-		if g.Witness.Shard == NoShard {
-			return nil, nil, fmt.Errorf("%w: its witness names no shard", ErrGroup)
-		}
 	}
 	if data[4]&HasBeside != 0 {
 		if len(rest) < BesideHeader {
@@ -222,9 +220,6 @@ func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 		}
 		g.Beside = Beside{Checkpoints: binary.BigEndian.Uint64(rest), Secrets: binary.BigEndian.Uint64(rest[8:])}
 		rest = rest[BesideHeader:]
-		if g.Beside == (Beside{}) {
-			return nil, nil, fmt.Errorf("%w: both of its ends beside the log are 0", ErrGroup)
-		}
 	}
 	return g, rest, nil
 }
@@ -248,6 +243,9 @@ func ParseGroup(data []byte) (*Group, error) {
 	g.Hash = sha256.Sum256(data[:len(data)-GroupTrailer])
 	if !bytes.Equal(g.Hash[:GroupTrailer], data[len(data)-GroupTrailer:]) {
 		return nil, fmt.Errorf("%w: its check is wrong", ErrGroup)
+	}
+	if data[4]&HasWitness != 0 && g.Witness.Shard == NoShard || data[4]&HasBeside != 0 && g.Beside == (Beside{}) {
+		return nil, fmt.Errorf("%w: its witness names no shard, or its ends beside the log are 0", ErrGroup)
 	}
 	if g.Size > MaxFrameBytes || g.Seq >= 1<<(64-frameBits) {
 		return nil, fmt.Errorf("%w: it claims %d bytes at %d", ErrGroup, g.Size, g.Seq)

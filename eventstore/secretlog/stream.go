@@ -369,7 +369,8 @@ func (b *Stream) End() uint64 {
 	return applied
 }
 
-// Names returns the names under a prefix; all names if the prefix is empty.
+// Names returns the names under a prefix; all names if the prefix is empty. It also finishes
+// destructions that a crash of any node left.
 func (b *Stream) Names(ctx context.Context, prefix string) ([]string, error) {
 	if err := b.index.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("eventstore: secrets: %w", err)
