@@ -286,7 +286,7 @@ func TestKeyMadeAnew(t *testing.T) {
 	here, there, now := twoVaults(t)
 	key := secrets.PersonalKeyName("acct", "customer", "")
 	before := sealFor(t, here, key)
-	if err := here.Destroy(testContext(t), key); err != nil {
+	if err := eventstoretest.Again(testContext(t), func() error { return here.Destroy(testContext(t), key) }); err != nil {
 		t.Fatal(err)
 	}
 	now.Add(int64(2 * time.Second))
@@ -320,11 +320,11 @@ func TestDestroyWhatAnotherMadeAnew(t *testing.T) {
 	name := "again.acct.1"
 	create(t, here, name)
 	holds(t, there, name, true)
-	if err := here.Destroy(testContext(t), name); err != nil {
+	if err := eventstoretest.Again(testContext(t), func() error { return here.Destroy(testContext(t), name) }); err != nil {
 		t.Fatal(err)
 	}
 	create(t, here, name)
-	if err := there.Destroy(testContext(t), name); err != nil {
+	if err := eventstoretest.Again(testContext(t), func() error { return there.Destroy(testContext(t), name) }); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, here, name, false)

@@ -19,6 +19,7 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/engine"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secretlog"
 )
 
@@ -111,7 +112,7 @@ func testSecretNodes(t testing.TB, r *rig) {
 		if err := there.Create(testContext(t), name, nil); !errors.Is(err, eventstore.ErrConflict) {
 			t.Error("it stands:", err)
 		}
-		if err := there.Destroy(testContext(t), name); err != nil {
+		if err := eventstoretest.Again(testContext(t), func() error { return there.Destroy(testContext(t), name) }); err != nil {
 			t.Fatal(err)
 		}
 		holds(t, here, name, false)
@@ -136,7 +137,7 @@ func testUnfinished(t testing.TB, r *rig, here, there *secretlog.Stream) {
 	if _, err := r.store().Conn().Request("secrets.1.destroyed", body, 30*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if err := there.Destroy(testContext(t), name); err != nil {
+	if err := eventstoretest.Again(testContext(t), func() error { return there.Destroy(testContext(t), name) }); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range []*secretlog.Stream{here, there} {
@@ -196,7 +197,7 @@ func TestSecretAnswerLost(t *testing.T) {
 		if lost.Load() == 0 {
 			t.Fatal("no answer was lost")
 		}
-		if err := b.Destroy(testContext(t), "customer-key.acct.lost"); err != nil {
+		if err := eventstoretest.Again(testContext(t), func() error { return b.Destroy(testContext(t), "customer-key.acct.lost") }); err != nil {
 			t.Fatal(err)
 		}
 		holds(t, b, "customer-key.acct.lost", false)

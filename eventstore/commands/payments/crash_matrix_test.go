@@ -130,7 +130,9 @@ func (h *scenario) play(e effect) {
 }
 
 // recovers lets another process take over, and the client repeats its request. The repeat is
-// refused as a used key if the request was recorded; otherwise the repeat is the first.
+// refused as a used key if the request was recorded; otherwise the repeat is the first. A draft
+// that the dead process had handed to the owner of the shard can be recorded just before the
+// repeat.
 func (h *scenario) recovers() {
 	h.T.Helper()
 	if err := h.healthy.Recover(background, h.By.Account, h.id); err != nil {
@@ -139,7 +141,7 @@ func (h *scenario) recovers() {
 	h.quiet()
 	used := h.keyUsed()
 	err := h.again()
-	if used {
+	if used || err != nil {
 		h.isRepeat(err)
 	} else {
 		h.accepted(err)
