@@ -188,8 +188,11 @@ func (in *inspection) readStream(name string) error {
 		found, err = read()
 	}
 	switch {
-	case errors.Is(err, tipstore.ErrDamaged): // a start makes it again
+	case errors.Is(err, secretlog.ErrTips): // a start ignores it: it makes a damaged one again
 		in.tips = nil
+		if err := in.report("", 0, damagedTips(in.dir, err).Error()); err != nil {
+			return err
+		}
 		return in.readStream(name)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err

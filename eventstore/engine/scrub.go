@@ -200,7 +200,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	for torn, again := "", false; ; again = true {
 		found, err := look(reading)
 		switch {
-		case errors.Is(err, syscall.EIO):
+		case errors.Is(err, syscall.EIO) && !errors.Is(err, secretlog.ErrTips):
 			found.Faults = append(found.Faults, folder.Fault{Seq: c.unread(name), Reason: err.Error()})
 		case err != nil:
 			return c.broken(name, err)

@@ -10,6 +10,18 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
+// ErrTips means that the tip store could not be read for a comparison. It says nothing about the
+// segment.
+var ErrTips = errors.New("the tip store cannot be read")
+
+// unreadable marks an error of the tip store.
+func unreadable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrTips, err)
+}
+
 const checkChunk = 4096 // how many records are compared at once
 
 // errDestroyed means that a segment holds a record that was destroyed before.
@@ -36,17 +48,19 @@ type comparison struct {
 // compare returns the comparison of a segment, or nil if there is no index of it.
 func compare(view tipstore.View, stream string) (*comparison, error) {
 	value, err := view.Get(witnessKey(stream))
-	if err != nil {
-		return nil, nil //nolint:nilerror // no index is no damage: a start makes it from the stream
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return nil, nil // no index is no damage: a start makes it from the stream
+	} else if err != nil {
+		return nil, unreadable(err)
 	}
 	c := &comparison{stream: stream, view: view, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
 	c.through = parseWitness(value)
-	return c, view.Each(key(dyingPrefix, stream, ""), func(_, value []byte) error {
+	return c, unreadable(view.Each(key(dyingPrefix, stream, ""), func(_, value []byte) error {
 		if len(value) >= 8 {
 			c.dying[binary.BigEndian.Uint64(value)] = true
 		}
 		return nil
-	})
+	}))
 }
 
 func (c *comparison) failed(seq uint64, format string, args ...any) {
@@ -104,18 +118,23 @@ func (c *comparison) compare(through uint64) error {
 	})
 	surplus(through + 1)
 	c.chunk, c.done = c.chunk[:0], through
-	return err
+	return unreadable(err)
 }
 
-// end returns the first difference and its sequence.
-func (c *comparison) end() (uint64, error) {
+// end compares the rest. Then fault and at are the first difference. The error is that of the tip
+// store.
+func (c *comparison) end() error {
 	if c.through > c.done && (!c.part || c.began) {
 		if err := c.compare(c.through); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	for seq := range c.dead {
-		if _, err := c.view.Get(sequenceKey(recordPrefix, c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.through {
+		there, err := has(c.view.Get, sequenceKey(recordPrefix, c.stream, seq))
+		if err != nil {
+			return err
+		}
+		if there && !c.dying[seq] && seq <= c.through {
 			c.failed(seq, "the record was deleted, but the tip store has it")
 		}
 	}
@@ -124,12 +143,21 @@ func (c *comparison) end() (uint64, error) {
 			c.failed(seq, "%w", errDestroyed)
 		}
 	}
-	return c.at, c.fault
+	return nil
+}
+
+// has reports whether a key is in the tip store.
+func has(get func(key []byte) ([]byte, error), key []byte) (bool, error) {
+	_, err := get(key)
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, unreadable(err)
 }
 
 // ReadSegment reads a segment in a folder, and compares its records with the index in the tip
 // store, as of the beginning. The index has every record up to acked. Without a tip store, or an
-// index of the segment, nothing is compared.
+// index of the segment, nothing is compared. ErrTips means that the tip store could not be read.
 func ReadSegment(dir, name string, tips *tipstore.Store, acked uint64, r folder.Reading) (folder.Found, error) {
 	if tips == nil {
 		return folder.Read(dir, name, r)
@@ -148,19 +176,24 @@ func ReadSegment(dir, name string, tips *tipstore.Store, acked uint64, r folder.
 	if err != nil || len(found.Faults) > 0 {
 		return found, err
 	}
-	seq, err := c.end()
-	switch {
-	case errors.Is(err, tipstore.ErrDamaged):
+	if err := c.end(); err != nil || c.fault == nil {
 		return found, err
-	case err != nil && (errors.Is(err, errDestroyed) || !ending(tips, name, seq)):
-		found.Faults = append(found.Faults, folder.Fault{Seq: seq, Reason: err.Error()})
 	}
-	return found, nil
+	meanwhile := false
+	if !errors.Is(c.fault, errDestroyed) {
+		meanwhile, err = ending(tips, name, c.at)
+	}
+	if err == nil && !meanwhile {
+		found.Faults = append(found.Faults, folder.Fault{Seq: c.at, Reason: c.fault.Error()})
+	}
+	return found, err
 }
 
 // ending reports whether a message of a segment is destroyed, or must be.
-func ending(tips *tipstore.Store, stream string, seq uint64) bool {
-	_, err := tips.Get(sequenceKey(recordPrefix, stream, seq))
-	_, dying := tips.Get(sequenceKey(dyingPrefix, stream, seq))
-	return err != nil || dying == nil
+func ending(tips *tipstore.Store, stream string, seq uint64) (bool, error) {
+	there, err := has(tips.Get, sequenceKey(recordPrefix, stream, seq))
+	if err != nil || !there {
+		return !there, err
+	}
+	return has(tips.Get, sequenceKey(dyingPrefix, stream, seq))
 }

@@ -1,0 +1,129 @@
+package archive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"syscall"
+	"testing"
+
+	"payledger/eventstore/archive"
+	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/folder"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/tipstore"
+)
+
+// failing are the files of a tip store whose n-th read fails. It has nothing but one witness, and
+// with it an empty index of a segment of SECRETS.
+type failing struct {
+	tipstore.DB
+	n       int
+	failure error
+}
+
+func (f *failing) Open(string, tipstore.Options, tipstore.Events) (tipstore.DB, error) { return f, nil }
+func (f *failing) IsCorruption(error) bool                                             { return false }
+func (f *failing) NewSnapshot() tipstore.Snapshot                                      { return f }
+func (f *failing) Close() error                                                        { return nil }
+
+func (f *failing) read() error {
+	if f.n--; f.n == 0 {
+		return f.failure
+	}
+	return nil
+}
+
+func (f *failing) Get(key []byte) ([]byte, io.Closer, error) {
+	err := f.read()
+	if err == nil && string(key) == "w"+segment {
+		return []byte{0, 0, 0, 0, 0, 0, 0, math.MaxUint8}, f, nil
+	}
+	if err == nil {
+		err = tipstore.ErrNotFound
+	}
+	return nil, nil, err
+}
+
+func (f *failing) Range(_, _ []byte) (tipstore.Iterator, error) {
+	if err := f.read(); err != nil {
+		return nil, err
+	}
+	return empty{}, nil
+}
+
+type empty struct{ tipstore.Iterator }
+
+func (empty) First() bool  { return false }
+func (empty) Close() error { return nil }
+
+const segment = "SECRETS_1"
+
+// TestUnreadableTips: a tip store that cannot be read, or is damaged, is no damage of SECRETS: an
+// inspection reports the tip store, and nothing else. If all of it can be read, SECRETS differs.
+func TestUnreadableTips(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	makeSecrets(t, dir)
+	for _, failure := range []error{syscall.EIO, io.ErrUnexpectedEOF} {
+		compared := false
+		for n := 1; n < 1000 && !compared; n++ {
+			var reported []string
+			err := archive.InspectWith(dir, tipsThatFail(t, n, failure), func(stream string, seq uint64, reason string) error {
+				reported = append(reported, stream)
+				t.Log(n, stream, seq, reason)
+				return nil
+			})
+			compared = slices.Equal(reported, []string{segment})
+			if err != nil || !compared && !slices.Equal(reported, []string{""}) {
+				t.Errorf("after %v in read %d it reported %q: %v", failure, n, reported, err)
+			}
+		}
+		for n := 1; ; n++ {
+			found, err := secretlog.ReadSegment(dir, segment, tipsThatFail(t, n, failure), 0, folder.Reading{})
+			if err == nil && len(found.Faults) > 0 && n > 3 {
+				break
+			}
+			if !errors.Is(err, secretlog.ErrTips) || !errors.Is(err, failure) {
+				t.Fatalf("after %v in read %d it found %v: %v", failure, n, found.Faults, err)
+			}
+		}
+	}
+}
+
+func tipsThatFail(t *testing.T, n int, failure error) *tipstore.Store {
+	t.Helper()
+	tips, err := tipstore.Open(tipstore.Options{}, &failing{n: n, failure: failure})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tips
+}
+
+// makeSecrets writes a log with a few values.
+func makeSecrets(t *testing.T, dir string) {
+	t.Helper()
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := eventstoretest.Config(server)
+	c.Shards = 1
+	ctx := context.Background()
+	store, err := engine.Open(ctx, c)
+	if err != nil {
+		t.Fatal(errors.Join(err, server.Close()))
+	}
+	values, err := store.OpenSecrets(ctx)
+	for i := 0; i < 3 && err == nil; i++ {
+		err = values.Create(ctx, fmt.Sprint("customer-key.acct.", i), []byte("a value"))
+	}
+	if err := errors.Join(err, store.Close(), server.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
