@@ -159,7 +159,8 @@ func (in *inspection) readWitnesses() error {
 
 // readStream reads the parts of one stream that the server will read, or all. Of a closed segment,
 // and of SECRETS, the server reads nothing if it trusts its index: then only the newest messages
-// are read, and the scrub reads the others.
+// are read, and the scrub reads the others. If they end with a torn tail, all messages are read:
+// Repair removes the index.
 func (in *inspection) readStream(name string) error {
 	shard, number, ours := streams.Parse(name)
 	secret := streams.IsSecrets(name)
@@ -183,9 +184,10 @@ func (in *inspection) readStream(name string) error {
 		read = func() (folder.Found, error) { return folder.Read(in.dir, name, reading) }
 	}
 	found, err := read()
-	if reading.Newest && err == nil && readsAtStart(found.Time) {
+	if part := found; reading.Newest && err == nil && (part.Torn != nil || readsAtStart(part.Time)) {
 		reading.Newest = false
 		found, err = read()
+		found.Faults = append(found.Faults, cutByStart(part, found)...)
 	}
 	switch {
 	case errors.Is(err, secretlog.ErrTips): // a start ignores it: it makes a damaged one again
@@ -206,6 +208,18 @@ func (in *inspection) readStream(name string) error {
 		}
 	}
 	return nil
+}
+
+// cutByStart returns the damage of a message that the server would cut off as a torn tail, although
+// its index has the message; none if there is other damage. The first argument is what was found of
+// the newest block, because the index names its last eight bytes. The server writes the index after
+// the messages are on the disk: such a message was whole.
+func cutByStart(part, whole folder.Found) []folder.Fault {
+	if part.Torn == nil || len(whole.Faults) > 0 || whole.Last >= part.Last {
+		return nil
+	}
+	reason := fmt.Sprintf("it is torn here (%s), but its index has messages up to %d", part.Torn, part.Last)
+	return []folder.Fault{{Seq: whole.Last + 1, Reason: reason}}
 }
 
 // readsAtStart reports whether the server reads messages of a stream at its start, although it
