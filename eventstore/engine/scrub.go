@@ -245,7 +245,7 @@ func (c *scrub) lookAt(name string) func(folder.Reading) (folder.Found, error) {
 		if h.dropped(seg.first) { // perhaps while it was read
 			return folder.Found{}, nil
 		}
-		if found.Last < through {
+		if err == nil && found.Last < through {
 			found.Faults = append(found.Faults, folder.Fault{Seq: found.Last + 1, Reason: "messages are missing"})
 		}
 		return found, err
@@ -269,8 +269,13 @@ func (c *scrub) unread(name string) uint64 {
 	if d, err := folder.Describe(c.s.disk.Dir, name); err == nil {
 		first = d.First
 	}
-	if shard, _, ours := streams.Parse(name); ours {
-		first = max(first, c.groups[shard].Seq+1)
+	shard, number, ours := streams.Parse(name)
+	if !ours {
+		return first
+	}
+	next := c.groups[shard].Seq + 1 // perhaps of another segment: LEDGER_0_10 is read before LEDGER_0_2
+	if seg, known := c.s.byNumber(shard).acknowledgedPart(number); known && next > first && next <= seg.last {
+		return next
 	}
 	return first
 }

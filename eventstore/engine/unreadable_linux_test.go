@@ -54,3 +54,28 @@ func TestUnreadableBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestUnreadableBlockOfALaterSegment: the scrub names a sequence of the segment whose block the
+// disk has lost, although it reads a newer segment before, and names the disk's error.
+func TestUnreadableBlockOfALaterSegment(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, stop := openSegments(t, dir, 2<<10)
+	defer func() { _ = stop() }() // it is damaged
+	for len(s.Segments(0)) < 11 {
+		mustAdd(t, s, newKey(), added{Who: noise(1 << 10)})
+	}
+	s.Silence()
+	file := blocksOf(t, dir, 2)[0]
+	if err := errors.Join(os.Rename(file, file+".kept"), os.Symlink("/proc/self/mem", file)); err != nil {
+		t.Fatal(err)
+	}
+	var place *fault.Place
+	err := s.Scrub(testContext(t))
+	if !errors.As(err, &place) || place.Stream != engine.SegmentName(0, 2) || place.Seq != s.Segments(0)[1] || !strings.Contains(err.Error(), "input/output error") {
+		t.Errorf("a scrub: %v", err)
+	}
+	if err := errors.Join(os.Remove(file), os.Rename(file+".kept", file)); err != nil {
+		t.Fatal(err)
+	}
+}
