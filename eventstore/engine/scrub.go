@@ -108,8 +108,9 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	for _, h := range c.s.all() {
 		c.through[h.n], _ = h.end()
 	}
-	if err := c.present(names, known); err != nil {
-		return err
+	bad := c.present(names, known)
+	if bad != nil && c.found != nil {
+		return bad
 	}
 	slices.Sort(names)
 	if c.only == format.NoShard {
@@ -119,7 +120,6 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	if resume {
 		place = c.resumeAt(place)
 	}
-	var bad error
 	for _, name := range names {
 		shard, _, ours := streams.Parse(name)
 		if name <= place.Done || c.only != format.NoShard && (!ours || shard != c.only) {
@@ -170,17 +170,16 @@ func (c *scrub) known() map[string]uint64 {
 }
 
 // present checks that there is a folder of each stream that this process knew before.
-func (c *scrub) present(names []string, known map[string]uint64) error {
+// It returns the damage of all that are gone.
+func (c *scrub) present(names []string, known map[string]uint64) (gone error) {
 	for name, seq := range known {
 		shard, _, ours := streams.Parse(name)
 		if slices.Contains(names, name) || ours && c.s.byNumber(shard).dropped(seq) {
 			continue
 		}
-		if err := c.report(c.damaged(name, folder.Fault{Seq: seq, Reason: "the stream is gone"})); err != nil {
-			return err
-		}
+		gone = errors.Join(gone, c.report(c.damaged(name, folder.Fault{Seq: seq, Reason: "the stream is gone"})))
 	}
-	return nil
+	return gone
 }
 
 // scrubPlace is how far a pass is: streams are read in the order of their names.
