@@ -122,3 +122,9 @@ func (s *Store) Filling(shard int) bool {
 	defer h.mu.Unlock()
 	return h.tips.Filling()
 }
+
+// ScrubPaced makes one pass that goes on where an interrupted one was.
+func (s *Store) ScrubPaced(ctx context.Context, paced func(ctx context.Context, n int) error) error {
+	c := &scrub{s: s, paced: paced, only: format.NoShard}
+	return c.pass(ctx, true)
+}

@@ -138,7 +138,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 			bad = errors.Join(bad, err)
 			continue
 		}
-		if place.Done = name; resume {
+		if place.Done = name; resume && bad == nil { // else a restart reads the damaged streams again
 			if err := c.remember(place); err != nil {
 				return err
 			}
