@@ -40,7 +40,8 @@ func (in *inspection) compareShard(shard int) error {
 	case newest == 0:
 		return nil
 	}
-	number, next, err := in.beginning(shard)
+	var err error
+	number, next := in.beginning(shard)
 	for ; number <= newest && err == nil; number++ {
 		next, err = in.follow(streams.Name(shard, number), next)
 	}
@@ -55,16 +56,13 @@ func (in *inspection) compareShard(shard int) error {
 	return in.missed(name, next, fmt.Sprintf("it ends here, but was acknowledged up to %d", required))
 }
 
-// beginning returns the number of a shard's oldest segment, and its first sequence; 0 if that is
-// unknown.
-func (in *inspection) beginning(shard int) (number uint32, first uint64, err error) {
-	switch {
-	case !streams.Drops(shard) || in.oldest <= 1:
-		return 1, 1, nil
-	case in.floor.Segment < in.oldest:
-		return in.floor.Segment + 1, in.floor.Seq + 1, nil
+// beginning returns the number of a shard's oldest segment that was not dropped, and its first
+// sequence. Dropped ones may be there, may have been read before their floor was found, or not.
+func (in *inspection) beginning(shard int) (number uint32, first uint64) {
+	if !streams.Drops(shard) {
+		return 1, 1
 	}
-	return in.oldest, 0, nil // dropped, by a floor in a later segment, and not removed yet
+	return in.floor.Segment + 1, in.floor.Seq + 1
 }
 
 // follow checks that a segment exists and begins at a sequence. It returns the sequence after the

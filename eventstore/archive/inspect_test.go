@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"payledger/eventstore/archive"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -125,5 +126,28 @@ func makeSecrets(t *testing.T, dir string) {
 	}
 	if err := errors.Join(err, store.Close(), server.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDroppedSegmentsAreNotRequired: a dropped segment of deliveries need not be there, nor have
+// been read. Without the tip store its drop may become known only after others were read.
+func TestDroppedSegmentsAreNotRequired(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		dropped uint32
+		through uint64
+		oldest  uint32
+		number  uint32
+		first   uint64
+	}{
+		{dropped: 9, through: 100, oldest: 9, number: 10, first: 101}, // 9 was to be removed
+		{dropped: 9, through: 100, oldest: 10, number: 10, first: 101},
+		{dropped: 9, through: 100, oldest: 11, number: 10, first: 101}, // 10 is missing
+		{oldest: 1, number: 1, first: 1},
+		{oldest: 2, number: 1, first: 1},
+	} {
+		if number, first := archive.Beginning(deliverylog.ShardNumber, c.dropped, c.through, c.oldest); number != c.number || first != c.first {
+			t.Errorf("%+v: %d from %d", c, number, first)
+		}
 	}
 }
