@@ -52,12 +52,15 @@ func Repair(dir string, read map[string]Found) error {
 	return nil
 }
 
-// keepTail copies the file with the torn tail, and syncs the copy.
+// keepTail copies the file with the torn tail. A copy under its name is whole and on the disk.
 func (f Found) keepTail(dir string) (err error) {
 	if streams.IsSecrets(f.Stream) {
 		return nil
 	}
 	to := filepath.Join(dir, tails, fmt.Sprintf("%s-%d-%d.blk", f.Stream, f.Torn.in.Block, f.Torn.in.End))
+	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
@@ -66,14 +69,19 @@ func (f Found) keepTail(dir string) (err error) {
 		return err
 	}
 	defer in.Close() // it was only read
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	} else if err != nil {
+	part := to + ".part"
+	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
+	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
+		err = os.Rename(part, to)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncOne(os.Open(filepath.Dir(to))), syncOne(os.Open(dir)))
 }
 
 // dropIndex removes the index of a stopped server's stream. The server then reads all blocks of the
