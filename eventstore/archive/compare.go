@@ -105,7 +105,11 @@ func (in *inspection) compareSecrets() error {
 	}
 	newest := streams.SecretSegment(max(in.newestSecrets, 1))
 	if last < in.secrets {
-		if err := in.missed(newest, last+1, fmt.Sprintf("it ends here, but the log names its record %d", in.secrets)); err != nil {
+		reason := fmt.Sprintf("it ends here, but the log names its record %d", in.secrets)
+		if !in.there(newest) {
+			reason = fmt.Sprintf("the stream is gone; the log names its record %d", in.secrets)
+		}
+		if err := in.missed(newest, last+1, reason); err != nil {
 			return err
 		}
 	}
@@ -114,11 +118,11 @@ func (in *inspection) compareSecrets() error {
 		if found.Last >= required && in.there(name) || in.wasDropped(name) {
 			continue
 		}
-		reason := fmt.Sprintf("it ends here, but was acknowledged up to %d", required)
+		seq, reason := found.Last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", required)
 		if !in.there(name) {
-			reason = "the stream is gone"
+			seq, reason = required, "the stream is gone"
 		}
-		if err := in.missed(name, found.Last+1, reason); err != nil {
+		if err := in.missed(name, seq, reason); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,13 @@ func InspectWith(dir string, tips *tipstore.Store, report Damaged) error {
 	return in.run()
 }
 
+// CompareSecrets compares SECRETS, of which no segment is left, with its newest record that groups
+// of the log name, and with the acknowledged end of each segment.
+func CompareSecrets(named uint64, acked map[string]uint64, report Damaged) error {
+	in := inspection{secrets: named, required: acked, report: report, bad: map[string]bool{}}
+	return in.compareSecrets()
+}
+
 // Beginning returns the first segment of a shard that an inspection requires, with its first
 // sequence, given the dropped part of deliveries and the oldest segment.
 func Beginning(shard int, dropped uint32, through uint64, oldest uint32) (number uint32, first uint64) {

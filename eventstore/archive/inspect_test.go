@@ -151,3 +151,25 @@ func TestDroppedSegmentsAreNotRequired(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsAreGone: a segment of SECRETS that is gone is named so, at a record that it had.
+func TestSecretsAreGone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		named uint64
+		acked map[string]uint64
+		want  []string
+	}{
+		{named: 7, want: []string{"SECRETS_1 at 1: the stream is gone; the log names its record 7"}},
+		{acked: map[string]uint64{"SECRETS_3": 9}, want: []string{"SECRETS_3 at 9: the stream is gone"}},
+	} {
+		var reported []string
+		err := archive.CompareSecrets(c.named, c.acked, func(stream string, seq uint64, reason string) error {
+			reported = append(reported, fmt.Sprintf("%s at %d: %s", stream, seq, reason))
+			return nil
+		})
+		if err != nil || !slices.Equal(reported, c.want) {
+			t.Errorf("%q, %v", reported, err)
+		}
+	}
+}
