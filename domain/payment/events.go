@@ -185,8 +185,8 @@ type (
 	VoidPending struct{ Answer }
 	// VoidFailed says that nothing was released. With capture, the processor refused the void, the
 	// capture of captureMode AUTOMATIC waited for it, and the event requests this capture. With
-	// intended, the void met a passing fault before the authorization had a result: it is requested
-	// again as an intended one is (D5.8).
+	// intended, the authorization had no result yet: the void is requested again as an intended one
+	// is (D5.8).
 	VoidFailed struct {
 		FailedAnswer
 		Capture  bool `json:"capture,omitempty"`  // requests the automatic capture

@@ -104,11 +104,11 @@ func (b *book) decided(c payment.RecordAnswer) string {
 	return names[i.kind][to.name]
 }
 
-// notVoided follows a void that failed: only a processor's refusal ends the merchant's wish.
+// notVoided follows a void that failed: only a refusal after the approval ends the merchant's wish.
 func (b *book) notVoided(a processor.Answer) {
 	fault := a.Retryable || a.Code == processor.CodeFenced || a.Code == processor.CodeFault
 	switch {
-	case fault && b.sale.stage != "yes":
+	case b.sale.live() || b.sale.stage == "acts" || b.sale.stage == "no" && b.sale.given:
 		b.wish = true
 	case fault || b.released || b.alive(processor.Void) > 0 || b.asked(processor.Capture):
 	default:

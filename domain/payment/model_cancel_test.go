@@ -11,7 +11,8 @@ import (
 
 // cancelled is the rule of D5.8 about captureMode AUTOMATIC in one fact, beside the rules and their
 // model: whether the merchant has cancelled the payment, and the processor has not refused that
-// since. Then no answer, to whatever operation and in whatever order, requests a capture.
+// since, after the approval. Then no answer, to whatever operation and in whatever order, requests
+// a capture.
 type cancelled bool
 
 // asked notes a cancel that was accepted.
@@ -22,10 +23,11 @@ func (is *cancelled) asked(event payment.Event) {
 	}
 }
 
-// heard notes the refusal of a void, and reports whether the event of an answer captures the
-// payment although it is cancelled.
+// heard notes the refusal of a void of an approved payment, and reports whether the event of an
+// answer captures the payment although it is cancelled.
 func (is *cancelled) heard(event payment.Event, a processor.Answer, after payment.State) (captures bool) {
-	if _, failed := event.(payment.VoidFailed); failed && !a.Retryable && a.Code != processor.CodeFenced && a.Code != processor.CodeFault {
+	_, failed := event.(payment.VoidFailed)
+	if held := after.Authorization(); failed && held.State == payment.StateSucceeded && !a.Retryable && a.Code != processor.CodeFenced && a.Code != processor.CodeFault {
 		*is = false
 	}
 	requested, found := after.Operation(after.Revision)
@@ -43,7 +45,7 @@ type orders struct {
 
 // TestCancelledIsNotCaptured: captureMode AUTOMATIC. In no order of seven cancels, returns of
 // the customer and answers is a payment captured that the merchant cancelled, unless the processor
-// refused the cancel (D5.8).
+// refused the cancel after it had approved the payment (D5.8).
 func TestCancelledIsNotCaptured(t *testing.T) {
 	o := &orders{t: t, at: at, answers: []processor.Answer{
 		{State: processor.Succeeded}, {State: processor.Pending}, {State: processor.ActionRequired}, {State: processor.Failed, Code: "refused"},

@@ -66,7 +66,7 @@ type Target struct {
 }
 
 // Intent is a cancellation that waits for the authorization's answer (D7): it was requested before
-// there was one, or its void met a passing fault then (D5.8).
+// there was one, or its void failed then (D5.8).
 type Intent struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"`

@@ -64,14 +64,22 @@ func (s State) VoidRefused() bool {
 	return op.Kind == processor.Void && op.State == StateFailed
 }
 
-// voidFailure returns the event of a void that failed. The capture that waited for a void follows
-// only a refusal of the processor. After anything else the cancellation stands: the merchant
-// decides about an approved payment; an authorization without a result is voided once it has one.
+// voidFailure returns the event of a void that failed. Before the authorization has a result, the
+// cancellation stays intended after any failure: a refusal may say that there is nothing to release
+// yet. Of an approved payment, the capture that waited for the void follows a refusal of the
+// processor only; after anything else the merchant decides.
 func (s State) voidFailure(void Operation, c RecordAnswer) VoidFailed {
-	approved, refused := s.newestAuthorization().State == StateSucceeded, refusesVoid(c.Answer)
+	approved := s.newestAuthorization().State == StateSucceeded
 	return VoidFailed{
-		FailedAnswer: c.failed(), Capture: refused && approved && s.DelaysCapture(void), Intended: !refused && !approved,
+		FailedAnswer: c.failed(), Capture: approved && refusesVoid(c.Answer) && s.DelaysCapture(void), Intended: s.mayBeApproved(),
 	}
+}
+
+// mayBeApproved reports whether the authorization has no result, or one that a late success
+// replaces. A released authorization holds nothing, and its approval changes nothing.
+func (s State) mayBeApproved() bool {
+	held := s.newestAuthorization()
+	return held.State != StateVoided && s.Awaits(held.Revision, processor.Answer{State: processor.Succeeded})
 }
 
 // refusesVoid reports whether a processor's failure of a void is a decision about it: no passing
