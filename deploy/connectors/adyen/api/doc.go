@@ -64,9 +64,9 @@
 //     else a lost authorization would take money.
 //   - Amounts of CLP, CVE, IDR and ISK are converted: Adyen counts them with other decimals than
 //     ISO 4217 does. An amount that is no whole number of Adyen's units is refused.
-//   - A cancel that is refused at once, and a CANCELLATION that failed because the bank was away,
-//     are retryable: the ledger captures a payment of captureMode AUTOMATIC if the vendor refuses
-//     its void, and not after a fault.
+//   - A cancel that is refused at once, and a CANCELLATION that failed with any reason other than
+//     "Insufficient balance on payment", are retryable: the ledger captures a payment of
+//     captureMode AUTOMATIC if the vendor refuses its void, and not after a fault.
 //   - A webhook is accepted by its status 200. Adyen once required the body "[accepted]", and has
 //     not since 2024.
 //   - A refused item of a webhook refuses the whole message: Adyen sends one item a message.

@@ -270,8 +270,9 @@ func TestCaptureOfAdjusted(t *testing.T) {
 	}
 }
 
-// TestVoidNotDecided: a cancel that Adyen refuses at once, or that fails because the bank is away,
-// is not refused, after which the ledger would capture (D5.8): the failure is retryable.
+// TestVoidNotDecided: a cancel that Adyen refuses at once, or that fails for a reason that is not
+// known to be a decision, is not refused, after which the ledger would capture (D5.8): the failure
+// is retryable.
 func TestVoidNotDecided(t *testing.T) {
 	r := newRig(t)
 	sale := r.sent(authorization("01p.1", approvedCard))
@@ -282,7 +283,8 @@ func TestVoidNotDecided(t *testing.T) {
 	}
 	r.d.payments = kept
 	for reason, want := range map[string]protocol.Code{
-		"Acquirer Error": protocol.CodeTechnicalError, "Issuer Unavailable": protocol.CodeTechnicalError, "Insufficient balance on payment": protocol.CodeVoidRefused,
+		"Acquirer Error": protocol.CodeTechnicalError, "Issuer Unavailable": protocol.CodeTechnicalError, "Not Submitted": protocol.CodeTechnicalError,
+		"something new": protocol.CodeTechnicalError, "": protocol.CodeTechnicalError, "Insufficient balance on payment": protocol.CodeVoidRefused,
 	} {
 		e, ok := vendor(t, nil).event(item{EventCode: "CANCELLATION", PspReference: "P2", MerchantReference: "01p.0123456789", Success: "false", Reason: reason})
 		if !ok || e.Result.Answer.Code != want || e.Result.Answer.Retryable != (want == protocol.CodeTechnicalError) {

@@ -122,6 +122,11 @@ var meanings = map[string]struct {
 	"AUTHORISATION_ADJUSTMENT": {kind: processor.Adjust, code: "adjust_failed"},
 }
 
+// nothingLeft is the reason of a cancel that Adyen refuses because the payment is captured or
+// cancelled. It is the only reason that is known to be a decision about a cancel: the ledger may
+// capture after a decision (D5.8), so any other is a fault that may pass.
+const nothingLeft = "Insufficient balance on payment"
+
 // event returns the event of an item; false if it has none for the ledger.
 func (v *Vendor) event(i item) (connector.Event, bool) {
 	e := connector.Event{ID: i.id(), TransactionID: i.PspReference}
@@ -161,7 +166,7 @@ func (v *Vendor) event(i item) (connector.Event, bool) {
 		}
 	default:
 		answer.State, answer.Code, answer.Message = processor.Failed, means.code, plain(i.Reason)
-		if why := codeOf(i.Reason); means.kind == processor.Void && (why == acquirerError || why == issuerAway) { // nobody decided
+		if means.kind == processor.Void && i.Reason != nothingLeft { // nobody is known to have decided
 			answer.Code, answer.Retryable = protocol.CodeTechnicalError, true
 		}
 	}
