@@ -64,48 +64,73 @@ func (s *Payments) outcomeOfKey(ctx context.Context, by commands.Caller, id doma
 	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
 		return Outcome{}, false, err
 	}
-	revision, intent, err := s.requestedWith(ctx, tip, domain.KeyHash(by.Account, key))
+	request, err := s.requestedWith(ctx, tip, domain.KeyHash(by.Account, key))
 	if err != nil {
 		return Outcome{}, true, err
 	}
-	state := tip.State
-	if intent {
-		if revision = voidAfter(state, revision); revision == 0 { // undecided, or there was nothing to release
-			decided := state.Status() != payment.StatusPending
-			return Outcome{Known: decided, Succeeded: decided}, true, nil
-		}
+	state, revision := tip.State, request.operation(tip.State)
+	if revision == 0 { // undecided, or there was nothing to release
+		decided := state.Status() != payment.StatusPending
+		return Outcome{Known: decided, Succeeded: decided}, true, nil
 	}
 	op, found := state.Operation(revision)
 	if found && (op.State == payment.StateRequested || op.State == payment.StateUnknown) {
 		f := s.launch(tip, revision, lookUpFirst)
 		state = s.await(ctx, f, s.fromNow())
 		op, found = state.Operation(revision)
+		if op.Kind == processor.Void && op.State == payment.StateFailed { // it may be requested again
+			return s.outcomeOfKey(ctx, by, id, key)
+		}
 	}
 	return outcomeOf(state, op), found, nil
 }
 
-// requestedWith finds the event that used a key. intent reports that it is a cancellation before
-// the authorization's outcome.
-func (s *Payments) requestedWith(ctx context.Context, tip eventstore.Tip[payment.State], hash string) (revision uint64, intent bool, err error) {
+// keyedRequest is the event that used a key.
+type keyedRequest struct {
+	revision uint64
+	intent   bool            // a cancellation before the authorization's outcome
+	again    map[uint64]bool // later voids that failed and stay intended, by revision
+}
+
+// operation returns the revision of the operation that decides the request. A void that failed
+// before the authorization's result does not: the void that is requested after it does. 0: there is
+// none yet, or the authorization ended without one.
+func (k keyedRequest) operation(s payment.State) uint64 {
+	revision := k.revision
+	if k.intent {
+		revision = voidAfter(s, revision)
+	}
+	for k.again[revision] {
+		revision = voidAfter(s, revision)
+	}
+	return revision
+}
+
+// requestedWith finds the event that used a key.
+func (s *Payments) requestedWith(ctx context.Context, tip eventstore.Tip[payment.State], hash string) (keyedRequest, error) {
+	again := map[uint64]bool{}
 	for r := tip.Recorded; ; {
 		event, err := eventstore.Payments.Event(r)
 		if err != nil {
-			return 0, false, err
+			return keyedRequest{}, err
 		}
 		if payment.KeyHashOf(event) == hash {
-			_, intent = event.(payment.CancellationIntended)
-			return r.Revision, intent, nil
+			_, intent := event.(payment.CancellationIntended)
+			return keyedRequest{r.Revision, intent, again}, nil
+		}
+		if failed, is := event.(payment.VoidFailed); is && failed.Intended {
+			again[failed.Request] = true
 		}
 		if r.PrevSeq == 0 {
-			return 0, false, errNothingMade
+			return keyedRequest{}, errNothingMade
 		}
 		if r, err = s.Store.Read(ctx, r.Shard, r.PrevSeq); err != nil {
-			return 0, false, domain.Unavailable(err)
+			return keyedRequest{}, domain.Unavailable(err)
 		}
 	}
 }
 
-// voidAfter returns the revision of the void that followed an intended cancellation; 0: none.
+// voidAfter returns the revision of the first void after a revision; 0: none.
 func voidAfter(s payment.State, revision uint64) uint64 {
 	for _, op := range s.Whole().Operations {
 		if op.Kind == processor.Void && op.Revision > revision {

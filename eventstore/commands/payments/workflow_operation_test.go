@@ -1,0 +1,71 @@
+package payments_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/domain/workflow"
+	"payledger/eventstore/commands/service"
+)
+
+// faultyVoid is a way to the processors that answers the first void with a passing fault.
+type faultyVoid struct {
+	processor.Port
+	met atomic.Bool
+}
+
+func (f *faultyVoid) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	if op.Kind != processor.Void || f.met.Swap(true) {
+		return f.Port.Send(ctx, op)
+	}
+	return processor.Answer{State: processor.Failed, At: time.Now().UTC(), Code: processor.CodeFault, Retryable: true}, nil
+}
+
+// TestWorkflowCancelsAgain: the void of a workflow's cancel meets a fault while the payment is
+// pending, whether or not it was intended first. The action has no outcome until the payment has
+// one, and then that of the void that followed the approval (D7, D19).
+func TestWorkflowCancelsAgain(t *testing.T) {
+	t.Parallel()
+	const pendingCard = "4000000000003220"
+	for name, made := range map[string]func(*rig, *service.Service) domain.PaymentID{
+		"requested": func(r *rig, s *service.Service) domain.PaymentID { return r.Pay(s, pendingCard).ID },
+		"intended": func(r *rig, s *service.Service) domain.PaymentID {
+			return r.leftAs(s, pendingCard, false, processor.Adyen)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			s := r.Service(&faultyVoid{Port: r.Sim})
+			id := made(r, s)
+			recovered := func() {
+				if err := s.Recover(background, r.By.Account, id); err != nil {
+					t.Error(err)
+				}
+			}
+			cancel := workflow.Action{Type: workflow.Cancel}
+			if first, err := s.RunWorkflowOperation(background, r.By, id, cancel, "key"); err != nil || first.Known {
+				t.Errorf("%+v, %v", first, err)
+			}
+			recovered()
+			r.Until(id, "a void that failed", func(p payment.State) bool {
+				return p.NewestRequest().Kind == processor.Void && p.NewestRequest().State == payment.StateFailed
+			})
+			if again, err := s.RunWorkflowOperation(background, r.By, id, cancel, "key"); err != nil || again.Known {
+				t.Errorf("while the payment is pending: %+v, %v", again, err)
+			}
+			r.Settle()
+			recovered()
+			p := r.Until(id, "cancelled", func(p payment.State) bool { return p.Status() == payment.StatusCancelled })
+			want := p.OperationKey(p.NewestRequest().Revision)
+			if last, err := s.RunWorkflowOperation(background, r.By, id, cancel, "key"); err != nil || !last.Known || !last.Succeeded || last.Operation != want {
+				t.Errorf("%+v, %v, not %s", last, err, want)
+			}
+		})
+	}
+}
