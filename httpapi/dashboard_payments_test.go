@@ -104,7 +104,7 @@ func TestOperationRefusedByProcessor(t *testing.T) {
 	at = s.paid("4000000000005159", "")
 	for range 2 {
 		s.send(s.form("/dashboard" + at + "/cancel"))
-		s.shows(200, "The cancel failed and released nothing. The timeline shows why.", "€24.20 Authorized")
+		s.shows(200, "The cancel failed and released nothing. The timeline shows why. While the payment is pending, the cancel is tried again", "€24.20 Authorized")
 		s.banner("bad")
 	}
 	s.send(s.form("/dashboard"+at+"/capture"), "amount", "1.00")

@@ -103,6 +103,8 @@ func (a about) failed() string {
 		return "The capture failed, and took no money; the amount stays reserved. Capture" + again("/capture") + ". Or cancel" + or("/cancel") + "." + look
 	case kind == "CANCELLATION_FAILED" && reserved:
 		return "The cancel failed; the amount stays reserved on the customer's card. Cancel" + again("/cancel") + ". Or capture" + or("/capture") + "." + look
+	case kind == "CANCELLATION_FAILED" && a.Status == "PENDING":
+		return "Wait: the cancel failed, and is tried again when the processor answers, at the latest when it approves the payment. A webhook PAYMENT.STATUS follows."
 	case kind == "REFUND_FAILED" && a.left > a.returned:
 		return "The refund failed, and the customer got no money. Refund up to " + a.money(a.left-a.returned) + again("/refund") + "." + look
 	}

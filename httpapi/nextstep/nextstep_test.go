@@ -127,6 +127,10 @@ func TestReaders(t *testing.T) {
 			"The cancel failed; the amount stays reserved on the customer's card. Cancel again with another X-Idempotency-Key: POST /payments/01p/cancel. Or capture: POST",
 		},
 		{
+			failed("PENDING", "CANCELLATION_FAILED"), "Wait: the cancel failed, and is tried again when the processor answers",
+			"Wait: the cancel failed, and is tried again when the processor answers",
+		},
+		{
 			failed("SETTLED", "REFUND_FAILED"), "The refund failed, and the customer got no money. Refund up to €5.00 again. If",
 			"The refund failed, and the customer got no money. Refund up to 5.00 EUR again with another X-Idempotency-Key: POST /payments/01p/refund. If",
 		},
