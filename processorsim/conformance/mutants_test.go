@@ -402,6 +402,7 @@ func refundMutants() []mutant {
 		{name: "a failed refund succeeds", breaks: breaks("refund.fails"), wrap: granted(protocol.CodeRefundFailed)},
 		{name: "voids are pretended", breaks: breaks("void", "void.captured", "void.rest", "void.fails"), wrap: pretended(processor.Void)},
 		{name: "a void after the capture succeeds", breaks: breaks("void.captured"), wrap: granted(protocol.CodeAlreadyCaptured)},
+		{name: "each refused void may be repeated", breaks: breaks("void.captured"), wrap: replaced(anything, `"code":"already_captured"`, `"code":"already_captured","retryable":true`)},
 		{name: "a refused void succeeds", breaks: breaks("void.fails"), wrap: granted(protocol.CodeVoidRefused)},
 		{name: "adjustments are pretended", breaks: breaks("adjust"), wrap: pretended(processor.Adjust)},
 	}

@@ -23,13 +23,15 @@ var voidChecks = []check{
 	},
 	{
 		id:      "void.captured",
-		promise: "A void after the whole amount was captured is FAILED, and the capture stays.",
+		promise: "A void after the whole amount was captured is FAILED and not retryable, and the capture stays.",
 		meaning: "The ledger shows a payment as cancelled that the customer has paid.",
 		moves:   true,
 		needs:   needs{can: []protocol.Capability{protocol.CanVoid}},
 		run: func(p *probe) {
 			sale := p.sale(1000)
-			p.refused(p.on(sale, processor.Void, 0), "after the capture")
+			if answer := p.refused(p.on(sale, processor.Void, 0), "after the capture"); answer.Retryable {
+				p.broken("a void after the capture is retryable: the ledger takes a decision for a fault that may pass")
+			}
 			p.succeeds(p.on(sale, processor.Refund, 1000))
 		},
 	},
