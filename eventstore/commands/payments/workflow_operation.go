@@ -69,9 +69,8 @@ func (s *Payments) outcomeOfKey(ctx context.Context, by commands.Caller, id doma
 		return Outcome{}, true, err
 	}
 	state, revision := tip.State, request.operation(tip.State)
-	if revision == 0 { // undecided, or there was nothing to release
-		decided := state.Status() != payment.StatusPending
-		return Outcome{Known: decided, Succeeded: decided}, true, nil
+	if revision == 0 {
+		return withoutVoid(state.Status()), true, nil
 	}
 	op, found := state.Operation(revision)
 	if found && (op.State == payment.StateRequested || op.State == payment.StateUnknown) {
@@ -146,4 +145,17 @@ func outcomeOf(s payment.State, op payment.Operation) Outcome {
 		o.Message = cmp.Or(op.Answer().Message, "The "+string(op.Kind)+" failed.")
 	}
 	return o
+}
+
+// withoutVoid returns the outcome of an intended cancellation for which no void decides. It is
+// undecided while the payment waits for its processor, and failed if the payment was captured
+// meanwhile, or is still authorized.
+func withoutVoid(s payment.Status) Outcome {
+	switch {
+	case s == payment.StatusPending:
+		return Outcome{}
+	case s.EndedUnpaid():
+		return Outcome{Known: true, Succeeded: true} // there was nothing to release
+	}
+	return Outcome{Known: true, Message: "The payment was not cancelled: it is " + string(s) + "."}
 }
