@@ -7,6 +7,7 @@ import (
 
 	"payledger/eventstore/folder"
 	"payledger/eventstore/stored"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
 
@@ -45,8 +46,16 @@ type comparison struct {
 	at    uint64          // its sequence
 }
 
-// compare returns the comparison of a segment, or nil if there is no index of it.
+// compare returns the comparison of a segment, or nil if there is no index of it. That of a dropped
+// segment is removed in several writes, and the segment later still.
 func compare(view tipstore.View, stream string) (*comparison, error) {
+	floor, err := view.Get([]byte(droppedKey()))
+	if err != nil && !errors.Is(err, tipstore.ErrNotFound) {
+		return nil, unreadable(err)
+	}
+	if streams.SecretNumber(stream) <= storedFloor(floor).dropped {
+		return nil, nil
+	}
 	value, err := view.Get(witnessKey(stream))
 	if errors.Is(err, tipstore.ErrNotFound) {
 		return nil, nil // no index is no damage: a start makes it from the stream
