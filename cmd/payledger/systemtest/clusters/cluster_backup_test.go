@@ -124,6 +124,13 @@ func TestClusterBackup(t *testing.T) {
 		t.Errorf("restore with old keys exits %d: %s%s", status, out, stderr)
 	}
 	status, out, stderr := restore(f.Keys)
+	for range 3 { // on a busy machine the servers choose another leader meanwhile, which refuses what was sent to the old one
+		if !strings.Contains(stderr, "err_code=10071") || !strings.Contains(stderr, "repeat the command to begin again") {
+			break
+		}
+		t.Log(stderr)
+		status, out, stderr = restore(f.Keys)
+	}
 	if status != 0 || stderr != "" || !strings.Contains(out, "\nthe log is whole: ") {
 		t.Fatalf("restore exits %d: %s%s", status, out, stderr)
 	}
