@@ -61,11 +61,12 @@ func Cluster(t testing.TB) engine.Config {
 	return ConfigAt(clustertest.Start(t, 3, nil).Formed(t).URL(clustertest.User))
 }
 
-// Again repeats a write that is safe to repeat while it has no answer in time, or nobody to answer
-// it: the disk of a busy machine can stand still for longer, and servers can choose a leader.
-func Again(ctx context.Context, write func() error) error {
+// Again repeats a read, or a write that is safe to repeat, while it has no answer in time, or
+// nobody to answer it: the disk of a busy machine can stand still for longer, and servers can
+// choose a leader.
+func Again(ctx context.Context, do func() error) error {
 	for end := time.Now().Add(readTimeout); ; {
-		err := write()
+		err := do()
 		silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders)
 		if !silent || time.Now().After(end) || due.Rest(ctx, 10*time.Millisecond, nil) != nil {
 			return err

@@ -107,10 +107,14 @@ func create(t testing.TB, b *secretlog.Stream, names ...string) {
 	}
 }
 
-// holds checks that a value is there, or was destroyed.
+// holds checks that a value is there, or was destroyed. It repeats a read without an answer.
 func holds(t testing.TB, b *secretlog.Stream, name string, there bool) {
 	t.Helper()
-	value, err := b.Get(testContext(t), name)
+	var value []byte
+	err := eventstoretest.Again(testContext(t), func() (err error) {
+		value, err = b.Get(testContext(t), name)
+		return err
+	})
 	if there && (err != nil || !bytes.Equal(value, secretOf(name))) {
 		t.Errorf("%s: %q %v", name, value, err)
 	}
