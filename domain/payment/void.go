@@ -75,8 +75,9 @@ func (s State) voidFailure(void Operation, c RecordAnswer) VoidFailed {
 	}
 }
 
-// mayBeApproved reports whether the authorization has no result, or one that a late success
-// replaces. A released authorization holds nothing, and its approval changes nothing.
+// mayBeApproved reports whether the authorization can still be approved: it has no result, or its
+// failure is replaced by a late success. A released authorization holds nothing, and its approval
+// changes nothing.
 func (s State) mayBeApproved() bool {
 	held := s.newestAuthorization()
 	return held.State != StateVoided && s.Awaits(held.Revision, processor.Answer{State: processor.Succeeded})

@@ -211,9 +211,9 @@ func (in *inspection) readStream(name string) error {
 }
 
 // cutByStart returns the damage of a message that the server would cut off as a torn tail, although
-// its index has the message; none if there is other damage. The first argument is what was found of
-// the newest block, because the index names its last eight bytes. The server writes the index after
-// the messages are on the disk: such a message was whole.
+// its index has the message. If there is other damage, it returns nothing. part is the result for
+// the newest block alone, because the index names the last eight bytes of that block. The server
+// writes the index after the messages are on the disk: such a message was whole.
 func cutByStart(part, whole folder.Found) []folder.Fault {
 	if part.Torn == nil || len(whole.Faults) > 0 || whole.Last >= part.Last {
 		return nil

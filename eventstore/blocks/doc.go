@@ -1,5 +1,5 @@
 // Package blocks reads the message blocks of a JetStream file store without the server, and reports
-// whether they are whole. Package folder, which says when and why, is the only one that uses it.
+// whether they are whole. Only package folder uses it; its comment says when and why.
 //
 // # Rules
 //

@@ -97,7 +97,8 @@
 //	its end of each shard must be in the log, with the same hash            recover.go: restoreEnd
 //	the groups behind it are checked and applied                            recover.go: replayAll
 //	an embedded server acknowledges an empty group of each shard, which     recover.go: makeDurable
-//	  covers what was only visible; a missing segment is made
+//	  covers groups that were visible but not synced; a missing segment
+//	  is made
 //	the newest checkpoint must fit                                          streams.go: checkCheckpoint
 //	SECRETS is opened; destructions that were begun are finished            store.go: OpenSecrets
 //

@@ -21,8 +21,8 @@ import (
 // sequence is the place of a record's sequence.
 const sequence = 4
 
-// record is a record without a checksum. The guard compares only that of a record before one that
-// is cut off (sealed).
+// record is a record without a checksum. The guard compares a checksum only if the next record is
+// cut off (sealed).
 func record(seq uint64) []byte { return recordOf(seq, "a") }
 
 func recordOf(seq uint64, subject string) []byte { return recordWith(seq, subject, nil) }
@@ -233,7 +233,7 @@ func TestGuardOfTheFirstMessage(t *testing.T) {
 	}
 }
 
-// TestGuardLooksAgain: a list of the files lacks one that the server made meanwhile.
+// TestGuardLooksAgain: a list of the files lacks a file that the server made while it was read.
 func TestGuardLooksAgain(t *testing.T) {
 	t.Parallel()
 	for gone := 2; gone < 4; gone++ {

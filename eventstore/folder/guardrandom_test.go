@@ -32,8 +32,8 @@ type grownBlock struct {
 	at    []int // where its records begin
 }
 
-// newGrown makes a stream: the first one of a shard, or one that continues another stream and
-// begins with a tombstone. Its first blocks may be gone.
+// newGrown makes a stream: the first stream of a shard, or a later one, which begins with a
+// tombstone. Its first blocks may be gone.
 func newGrown(t *testing.T, random *rand.Rand) *grown {
 	g := &grown{guarded: newGuarded(t), random: random, number: 1}
 	if random.IntN(3) > 0 {

@@ -18,8 +18,8 @@ const description = "meta.inf"
 // tails is the folder of the copies of torn tails.
 const tails = "torn"
 
-// Repair prepares the folder of a stopped server for a start, given what was found of its streams,
-// none of it damage.
+// Repair prepares the folder of a stopped server for a start. read has the results of reading its
+// streams; none of them is damage.
 //
 // A torn tail is copied before the server cuts it off, but none of SECRETS: a value that is
 // destroyed later must not survive in a copy. The index of its stream is removed, so that the

@@ -4,9 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
-
-	"payledger/eventstore/tipstore"
-	"payledger/eventstore/tipstore/tipfiles"
 )
 
 // TestCompareWhileASegmentIsDropped: a segment is not compared from the moment at which the tip
@@ -14,16 +11,12 @@ import (
 // with the last of them, and its files later still.
 func TestCompareWhileASegmentIsDropped(t *testing.T) {
 	t.Parallel()
-	tips, err := tipfiles.Open(tipstore.Options{Cache: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tips.Close()
+	tips := tipsInMemory(t)
 	var w Witness
 	w.saw("SECRETS_1", 7)
 	w.saw("SECRETS_2", 9)
 	batch := tips.NewBatch()
-	_, err = w.Write(batch)
+	_, err := w.Write(batch)
 	if err = errors.Join(err, batch.Commit()); err != nil {
 		t.Fatal(err)
 	}

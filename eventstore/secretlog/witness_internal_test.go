@@ -8,15 +8,21 @@ import (
 	"payledger/eventstore/tipstore/tipfiles"
 )
 
-// TestWitness: what a write holds counts as written only when the caller says so, and a segment
-// that was dropped is in no later write.
-func TestWitness(t *testing.T) {
-	t.Parallel()
+func tipsInMemory(t *testing.T) *tipstore.Store {
+	t.Helper()
 	tips, err := tipfiles.Open(tipstore.Options{Cache: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tips.Close()
+	t.Cleanup(func() { _ = tips.Close() })
+	return tips
+}
+
+// TestWitness: what a write holds counts as written only when the caller says so, and a segment
+// that was dropped is in no later write.
+func TestWitness(t *testing.T) {
+	t.Parallel()
+	tips := tipsInMemory(t)
 	var w Witness
 	write := func(lost bool) map[string]uint64 {
 		t.Helper()

@@ -103,7 +103,7 @@ type Page struct {
 	Live   bool   // the page's title and its parts data-live are refreshed while it is open
 	Charts bool   // the page has charts
 	Parts  bool   // the page has a file that is downloaded in parts
-	Said   string // the text about what was done; "": the usual text
+	Said   string // the message after an action; "": the usual message
 	Data   any
 }
 

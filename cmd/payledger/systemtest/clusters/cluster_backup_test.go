@@ -124,7 +124,7 @@ func TestClusterBackup(t *testing.T) {
 		t.Errorf("restore with old keys exits %d: %s%s", status, out, stderr)
 	}
 	status, out, stderr := restore(f.Keys)
-	for range 3 { // on a busy machine the servers choose another leader meanwhile, which refuses what was sent to the old one
+	for range 3 { // on a busy machine the leader can change, and the new leader refuses what the old leader was sent
 		if !strings.Contains(stderr, "err_code=10071") || !strings.Contains(stderr, "repeat the command to begin again") {
 			break
 		}
