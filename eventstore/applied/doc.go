@@ -7,10 +7,9 @@
 //
 // A shard of events has at most 8,192 stretches of the same number of groups, with the least and
 // the greatest time in each. The tip store has a row for each stretch, so a start reads no group
-// for them. The tip store of an early build has no rows: then the times of its groups are read
-// beside the service, and until they are there, those of new groups are left to that reader. A
-// reader of a window reads the stretches that may have an event of the window, and so up to 1/4,096
-// of the shard beside the window at each end. Reasons:
+// for them. A tip store whose times do not end with its events is damaged, and made again from the
+// log. A reader of a window reads the stretches that may have an event of the window, and so up to
+// 1/4,096 of the shard beside the window at each end. Reasons:
 //
 //   - Times rise only roughly, and the clock of a node may be wrong by days. Halving the log by the
 //     times of single events missed events beside such a while, and events with wrong times.

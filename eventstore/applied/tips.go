@@ -2,6 +2,7 @@ package applied
 
 import (
 	"bytes"
+	"fmt"
 
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
@@ -26,7 +27,6 @@ type Tips struct {
 	absent  map[format.Key]bool
 	timed   bool
 	times   times
-	filling bool // the times of earlier groups are missing: Apply adds none behind them
 }
 
 // changes are what one batch writes.
@@ -42,38 +42,21 @@ func NewTips(timed bool) Tips {
 	return Tips{waiting: changes{tips: map[format.Key]*format.Recorded{}}, absent: map[format.Key]bool{}, timed: timed}
 }
 
-// Restore sets the end that the tip store has on the disk, and reads the times.
+// Restore sets the end that the tip store has on the disk, and reads the times. It returns
+// tipstore.ErrDamaged if these are not those of all groups up to the end.
 func (t *Tips) Restore(end format.Head, store *tipstore.Store, shard int) error {
 	t.synced = end
 	if !t.timed {
 		return nil
 	}
-	err := t.times.restore(store, shard)
-	_, t.filling = t.Untimed()
-	return err
-}
-
-// Untimed returns the groups up to the restored end whose times are missing: the tip store of an
-// early build has none. The caller calls AddTimes with them and with all groups that are applied
-// meanwhile, in their order, and then Filled. After a restart only those are missing whose times
-// were not yet written.
-func (t *Tips) Untimed() (missing format.Stretch, some bool) {
-	missing = format.Stretch{First: t.times.last + 1, Last: format.GroupOf(t.synced.Last)}
-	return missing, t.timed && missing.First <= missing.Last
-}
-
-// AddTimes adds the times of a group's events.
-func (t *Tips) AddTimes(g *format.Group) {
-	for _, r := range g.Frames {
-		t.times.add(g.Seq, r.Time.UnixMicro())
+	if err := t.times.restore(store, shard); err != nil {
+		return err
 	}
+	if last := format.GroupOf(end.Last); t.times.last != last {
+		return fmt.Errorf("%w: the times of shard %d end at group %d, its events at group %d", tipstore.ErrDamaged, shard, t.times.last, last)
+	}
+	return nil
 }
-
-// Filling reports whether times are missing.
-func (t *Tips) Filling() bool { return t.filling }
-
-// Filled notes that AddTimes has had all groups that are applied.
-func (t *Tips) Filled() { t.filling = false }
 
 // Near returns the stretches up to a group, oldest first, that hold all applied events from a time
 // to another one, both included, in microseconds since 1970. The events' order does not matter.
@@ -89,7 +72,7 @@ func (t *Tips) Apply(r *format.Recorded) {
 	} else if key := deliverylog.Replaced(r); key != nil {
 		t.waiting.closed = append(t.waiting.closed, key)
 	}
-	if t.timed && !t.filling {
+	if t.timed {
 		t.times.add(format.GroupOf(r.Seq), r.Time.UnixMicro())
 	}
 	light := r.Light()

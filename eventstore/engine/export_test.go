@@ -112,17 +112,6 @@ func Weight(state any) int { return (&format.Recorded{}).WithState(state).Weight
 // SetLease replaces the lease of this node.
 func (s *Store) SetLease(lease func() error) { s.lease.Store(&lease) }
 
-// Stop ends the store's own work, as Close does first.
-func (s *Store) Stop() { s.stop() }
-
-// Filling reports whether times of events in a shard are missing.
-func (s *Store) Filling(shard int) bool {
-	h := s.shard[shard]
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.tips.Filling()
-}
-
 // ScrubPaced makes one pass that goes on where an interrupted one was.
 func (s *Store) ScrubPaced(ctx context.Context, paced func(ctx context.Context, n int) error) error {
 	c := &scrub{s: s, paced: paced, only: format.NoShard}

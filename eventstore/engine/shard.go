@@ -19,7 +19,6 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/ownership"
 	"payledger/eventstore/streams"
-	"payledger/eventstore/workers"
 )
 
 // shard is one sequence of groups, as this process knows it. The log is the truth: head is its last
@@ -46,7 +45,6 @@ type shard struct {
 	owner        ownership.State
 	exchange     exchange // with other nodes
 	witness      witness
-	filled       filled // the times of earlier groups
 }
 
 // witness is the newest acknowledged group of another shard, which a group names at intervals.
@@ -57,7 +55,7 @@ type witness struct {
 
 func newShard(s *Store, n int) *shard {
 	h := &shard{
-		s: s, n: n, kind: streams.KindOf(n), grown: make(chan struct{}), tips: applied.NewTips(streams.IsEvents(n)), beyond: newBeyond(), filled: newFilled(),
+		s: s, n: n, kind: streams.KindOf(n), grown: make(chan struct{}), tips: applied.NewTips(streams.IsEvents(n)), beyond: newBeyond(),
 		exchange: exchange{handed: map[format.Hash]*entry{}, held: map[format.Hash]*entry{}},
 	}
 	h.newest.Store(&format.Link{})
@@ -250,123 +248,6 @@ func (h *shard) from(seq uint64) []*format.Group {
 	return slices.Clone(h.recentGroups.From(seq))
 }
 
-// filled is how far the times were read that the tip store of an early build does not have. They
-// are not read by the start, which would read the whole log for them. A store that serves reads
-// them beside its work, and writes what it has with the tips, so that a restart goes on there. A
-// store for reading reads them when a caller first needs them.
-type filled struct {
-	through atomic.Uint64 // group
-	over    chan struct{} // closed when the times are read, or cannot be
-	failed  error         // why they cannot be; set before over is closed
-}
-
-func newFilled() filled { return filled{over: make(chan struct{})} }
-
-// fillTimes reads the missing times of all shards, once. Only Near needs them: on a store that
-// serves one shard is read at a time.
-func (s *Store) fillTimes() {
-	s.filling.Do(func() {
-		if s.life.Err() != nil {
-			return
-		}
-		atOnce := 1
-		if s.readOnly {
-			atOnce = 2
-		}
-		s.loops.Go(func() {
-			workers.Each(len(s.shard), atOnce, func(i int) error {
-				s.shard[i].fillTimes(s.life)
-				return nil
-			})
-		})
-	})
-}
-
-// fillTimes reads the missing times of the shard. A damaged group ends it: like any other reader
-// of the group it makes the shard unhealthy.
-func (h *shard) fillTimes(ctx context.Context) {
-	defer close(h.filled.over)
-	h.mu.Lock()
-	missing, _ := h.tips.Untimed()
-	filling := h.tips.Filling()
-	h.mu.Unlock()
-	if !filling {
-		return
-	}
-	line := h.s.log.With().Int("shard", h.n).Logger()
-	line.Info().Uint64("from", missing.First).Uint64("through", missing.Last).Msg("the times of events are read, once after an update; until then requests for a window of time wait")
-	err := h.readTimes(ctx)
-	for err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrUnhealthy) {
-		line.Warn().Err(err).Msg("the times of events could not be read; trying again")
-		select {
-		case <-ctx.Done():
-		case <-time.After(recheckPause):
-		}
-		err = h.readTimes(ctx)
-	}
-	if h.filled.failed = err; ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		line.Error().Err(err).Msg("the times of events cannot be read: requests for a window of time fail")
-		return
-	}
-	line.Info().Msg("the times of all events are known")
-}
-
-// readTimes reads the groups without times up to the end of the shard, which may grow meanwhile.
-func (h *shard) readTimes(ctx context.Context) error {
-	next := uint64(0)
-	for {
-		h.mu.Lock()
-		missing, _ := h.tips.Untimed()
-		next = max(next, missing.First)
-		last := h.head.Seq
-		if next > last {
-			h.tips.Filled()
-			h.mu.Unlock()
-			return nil
-		}
-		h.mu.Unlock()
-		err := h.readGroups(ctx, next, last, func(g *format.Group) error {
-			h.addTimes(g)
-			return ctx.Err()
-		})
-		if err != nil {
-			return err
-		}
-		next = last + 1
-	}
-}
-
-func (h *shard) addTimes(g *format.Group) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.tips.AddTimes(g)
-	h.filled.through.Store(g.Seq)
-}
-
-// awaitTimes returns when the times of all groups are known.
-func (h *shard) awaitTimes(ctx context.Context) error {
-	h.mu.Lock()
-	missing := h.tips.Filling()
-	h.mu.Unlock()
-	if !missing {
-		return nil
-	}
-	h.s.fillTimes() // of a store for reading
-	select {
-	case <-h.filled.over:
-		return h.filled.failed
-	case <-h.s.gone:
-		return fmt.Errorf("%w: the store was closed", fault.ErrUnhealthy)
-	case <-ctx.Done():
-		end, _ := h.end()
-		return fmt.Errorf("eventstore: windows of time are not ready yet after an update: the times of %s are read up to group %d of %d; repeat the request later: %w",
-			h.name(), h.filled.through.Load(), end.Seq, ctx.Err())
-	}
-}
-
 // Near implements eventstore.Events.
 func (s *Store) Near(ctx context.Context, shard int, through uint64, w eventstore.Window) ([]format.Stretch, error) {
 	h := s.shard[shard]
@@ -376,9 +257,6 @@ func (s *Store) Near(ctx context.Context, shard int, through uint64, w eventstor
 	}
 	if end < through {
 		return nil, fmt.Errorf("%w: shard %d ends at group %d, before group %d", fault.ErrUnhealthy, h.n, end, through)
-	}
-	if err := h.awaitTimes(ctx); err != nil {
-		return nil, err
 	}
 	from, to := int64(math.MinInt64), int64(math.MaxInt64)
 	if !w.From.IsZero() {

@@ -123,7 +123,6 @@ type Store struct {
 	flush         chan struct{}
 	opening       bool // nothing is appended yet
 	starting      atomic.Bool
-	filling       sync.Once // of the times of events
 
 	openingSecrets sync.Mutex
 	secrets        *secretlog.Stream
@@ -236,9 +235,6 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 		return err
 	}
 	s.loops.Go(s.flushTips)
-	if !s.readOnly {
-		s.fillTimes()
-	}
 	s.loops.Go(func() { s.watch(s.life) })
 	if !s.sole && !s.readOnly {
 		for _, h := range s.all() {

@@ -84,7 +84,7 @@ func TestTipStoreAtStart(t *testing.T) {
 		{"its tables are cut", func(t *testing.T, dir string) { eachTable(t, dir, func(b []byte) []byte { return b[:len(b)/2] }) }, false},
 		{"its tables are gone", func(t *testing.T, dir string) { eachTable(t, dir, nil) }, false},
 		{"its tables are zeroed", func(t *testing.T, dir string) { eachTable(t, dir, func(b []byte) []byte { clear(b); return b }) }, false},
-		{"of an early build, without times", func(t *testing.T, dir string) { dropTimes(t, dir) }, false},
+		{"without times", func(t *testing.T, dir string) { dropTimes(t, dir) }, false},
 		{"called damaged", func(t *testing.T, dir string) { makeFile(t, filepath.Join(tipsOf(dir), "DAMAGED")) }, false},
 		{"of a later moment", func(t *testing.T, dir string) {
 			replace(t, filepath.Join(before, "jetstream"), filepath.Join(dir, "jetstream"))
@@ -216,9 +216,9 @@ func TestReadOnlyTips(t *testing.T) {
 	}
 }
 
-// TestUnparsableRows: a row of the tip store that cannot be parsed damages the store: a start makes
-// it again, and a store for reading makes its own.
-func TestUnparsableRows(t *testing.T) {
+// TestUnusableRows: a row of the tip store that cannot be parsed, or times that are missing, damage
+// the store: a start makes it again, and a store for reading makes its own.
+func TestUnusableRows(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()
 	var r *eventstore.Recorded
@@ -226,11 +226,15 @@ func TestUnparsableRows(t *testing.T) {
 		r = mustAdd(t, s, keyIn(s, 0), added{N: 1}).Recorded
 		mustAdd(t, s, keyIn(s, 1), added{N: 1})
 	})
-	for name, key := range map[string][]byte{"times": tiprow.TimesKey(0, 0), "end": tiprow.EndKey(1)} {
+	for name, change := range map[string]func(dir string){
+		"times":    func(dir string) { spoilRow(t, dir, tiprow.TimesKey(0, 0)) },
+		"end":      func(dir string) { spoilRow(t, dir, tiprow.EndKey(1)) },
+		"no times": func(dir string) { dropTimes(t, dir) },
+	} {
 		for _, readOnly := range []bool{true, false} {
 			dir := t.TempDir()
 			copyTree(t, whole, dir)
-			spoilRow(t, dir, key)
+			change(dir)
 			before := contentsOf(t, tipsOf(dir))
 			c := eventstoretest.Config(eventstoretest.Server(t, dir))
 			c.ReadOnly = readOnly

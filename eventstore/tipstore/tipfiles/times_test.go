@@ -1,6 +1,7 @@
 package tipfiles_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -107,9 +108,6 @@ func TestTimes(t *testing.T) {
 		}
 		s.write()
 		again := s.restarted()
-		if missing, some := again.Untimed(); some {
-			t.Fatalf("the times of %v are not in the tip store", missing)
-		}
 		for range 3 {
 			one := s.times[random.IntN(len(s.times))]
 			from, to, through := one-random.Int64N(300*second), one+random.Int64N(300*second), random.Uint64N(uint64(len(s.times)))+1
@@ -128,48 +126,31 @@ func TestTimes(t *testing.T) {
 	if n := s.near(&s.tips, groups, 900*day, 901*day); n != 0 {
 		t.Errorf("%d groups are near a time without events", n)
 	}
+}
 
-	whole := s.tips
-	bare, err := tipfiles.Open(tipstore.Options{}) // of an early build
+// TestMissingTimes: a tip store whose times end before its events is damaged.
+func TestMissingTimes(t *testing.T) {
+	t.Parallel()
+	store, err := tipfiles.Open(tipstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { bare.Close() })
-	s.store = bare
-	early := s.restarted()
-	if missing, some := early.Untimed(); !some || missing != (format.Stretch{First: 1, Last: groups}) {
-		t.Fatal(missing, some)
+	t.Cleanup(func() { store.Close() })
+	s := &timedShard{t: t, tips: applied.NewTips(true), store: store}
+	for n := range int64(3) {
+		s.apply(n + 1)
 	}
-	for i, at := range s.times {
-		g := &format.Group{Seq: uint64(i) + 1}
-		if at != 0 {
-			g.Frames = []*format.Recorded{{Time: time.UnixMicro(at)}}
-		}
-		early.AddTimes(g)
-		if i%(groups/3) != 1000 || at == 0 {
-			continue
-		}
-		s.tips = early // a part is written, then the process is killed
-		s.write()
-		early = s.restarted()
-		if missing, some := early.Untimed(); !some || missing.First != g.Seq+1 || !early.Filling() {
-			t.Fatalf("killed after group %d, a start misses the times of %v", g.Seq, missing)
-		}
-	}
-	for range 20 {
-		one := s.times[random.IntN(len(s.times))]
-		if s.near(&whole, groups, one, one+second) != s.near(&early, groups, one, one+second) {
-			t.Fatal("the times that were read are others")
-		}
-	}
-	s.tips = early
 	s.write()
-	if missing, some := s.tips.Untimed(); some {
-		t.Error("missing again:", missing)
-	}
-	kept := s.restarted()
-	if missing, some := kept.Untimed(); some {
-		t.Error("not written:", missing)
+	s.restarted()
+	for _, gone := range []int{2, 1, 0} {
+		batch := store.NewBatch()
+		if err := errors.Join(batch.Delete(tiprow.TimesKey(0, gone)), batch.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		tips := applied.NewTips(true)
+		if err := tips.Restore(s.end(), store, 0); !errors.Is(err, tipstore.ErrDamaged) {
+			t.Errorf("the times of the groups after %d are gone: %v", gone, err)
+		}
 	}
 }
 
