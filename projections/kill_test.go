@@ -12,9 +12,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/domain/childtest"
 	"payledger/domain/processor"
 	"payledger/domain/seedtest"
-	"payledger/eventstore/childtest"
 )
 
 // childFolder, when set, makes the test binary the process that is killed.

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // running is a local cluster as an operator sees it: the process, its ready line and its messages.

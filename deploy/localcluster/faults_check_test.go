@@ -21,7 +21,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"payledger/domain"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // findings are the results of a trial's check.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain/childtest"
 	"payledger/domain/seedtest"
-	"payledger/eventstore/childtest"
 )
 
 var (

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // followSeconds is the time of a profile.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // TestMeasure measures one API node beside PostgreSQL, a second for each figure: no figure is

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // TestCompose: compose loads the file, and a missing secret or a wrong setting is an error.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/domain/childtest"
 	"payledger/domain/seedtest"
-	"payledger/eventstore/childtest"
 )
 
 // image is the last stage of the Dockerfile.

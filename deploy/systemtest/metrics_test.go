@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // seen returns the metrics that a service exports while the demo's story is played against it.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // toolMissing logs the reason why a test was not run. In CI it fails.

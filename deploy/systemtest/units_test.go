@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // maxExposure is the exposure, times 10, that systemd-analyze may find in a unit. Services without

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // TestYardstick runs the tests of deploy/yardstick, a module of its own.

@@ -16,9 +16,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	_ "payledger/domain/scratchtest"
 	"payledger/domain/seedtest"
 	"payledger/eventstore/blocks"
-	_ "payledger/eventstore/scratchtest"
 	"payledger/eventstore/stored"
 )
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"

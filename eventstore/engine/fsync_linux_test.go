@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"payledger/domain/childtest"
 	"payledger/eventstore"
-	"payledger/eventstore/childtest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"

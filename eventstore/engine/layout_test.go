@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"payledger/domain/childtest"
 	"payledger/eventstore"
-	"payledger/eventstore/childtest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/format"
 )

@@ -6,4 +6,4 @@
 // service. Only tests import it.
 package eventstoretest
 
-import _ "payledger/eventstore/scratchtest" // stores of tests are in the folder that it makes
+import _ "payledger/domain/scratchtest" // stores of tests are in the folder that it makes

@@ -18,9 +18,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"payledger/domain/childtest"
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
-	"payledger/eventstore/childtest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )

@@ -17,8 +17,8 @@ import (
 	"testing"
 
 	"payledger/domain"
+	_ "payledger/domain/scratchtest"
 	"payledger/eventstore/eventstream"
-	_ "payledger/eventstore/scratchtest"
 )
 
 func TestMain(m *testing.M) {

@@ -18,9 +18,9 @@ import (
 	"syscall"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
+	_ "payledger/domain/scratchtest"
 	"payledger/eventstore/feed"
-	_ "payledger/eventstore/scratchtest"
 )
 
 // program is the path of payledger.

@@ -16,7 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/format"
 )

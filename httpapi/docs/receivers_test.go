@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi/docs/docstest"
 )

@@ -19,7 +19,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	_ "payledger/eventstore/scratchtest"
+	_ "payledger/domain/scratchtest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/conformance"
 	"payledger/processorsim/protocol"

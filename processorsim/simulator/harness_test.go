@@ -20,7 +20,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	_ "payledger/eventstore/scratchtest"
+	_ "payledger/domain/scratchtest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/protocol/openapitest"

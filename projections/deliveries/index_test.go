@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"payledger/domain"
-	_ "payledger/eventstore/scratchtest"
+	_ "payledger/domain/scratchtest"
 	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )

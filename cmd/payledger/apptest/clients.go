@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/httpapi/docs/docstest"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"payledger/cmd/payledger/app"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/httpapi"
 )
 

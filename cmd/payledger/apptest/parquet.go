@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // HyparquetRows returns the rows that hyparquet reads from the Parquet files of an exported folder,

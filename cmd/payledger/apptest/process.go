@@ -21,7 +21,7 @@ import (
 	"payledger/cmd/payledger/app"
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/eventstore/commands/accounts"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // maxObject is the limit of TestObjects, in kilobytes.

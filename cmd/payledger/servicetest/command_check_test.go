@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"payledger/cmd/payledger/command"
-	_ "payledger/eventstore/scratchtest"
+	_ "payledger/domain/scratchtest"
 	"payledger/processorsim/conformance"
 	"payledger/processorsim/simulator"
 )

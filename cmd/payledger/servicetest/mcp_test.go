@@ -23,7 +23,7 @@ import (
 
 	"payledger/cmd/payledger/app"
 	"payledger/cmd/payledger/apptest"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/eventstore/eventstoretest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	_ "payledger/eventstore/scratchtest"
+	_ "payledger/domain/scratchtest"
 	"payledger/eventstore/tipstore"
 	"payledger/eventstore/tipstore/tipfiles"
 )

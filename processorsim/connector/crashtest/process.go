@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // process is a running program.

@@ -14,7 +14,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	_ "payledger/eventstore/scratchtest"
+	_ "payledger/domain/scratchtest"
 	"payledger/processorsim/protocol"
 )
 

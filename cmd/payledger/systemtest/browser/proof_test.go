@@ -18,7 +18,7 @@ import (
 
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/command"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/eventstore/proof"
 	"payledger/httpapi/docs/docstest"
 )

@@ -24,7 +24,7 @@ import (
 	"payledger/cmd/payledger/command"
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/eventstoretest"
 )

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/apptest"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // TestCheckpointsFollow: checkpoints --follow prints each new checkpoint as one line, without a

@@ -24,7 +24,7 @@ import (
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/simulator"
 )

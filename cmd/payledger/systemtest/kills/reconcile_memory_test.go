@@ -25,10 +25,10 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/childtest"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
-	"payledger/eventstore/childtest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/apptest"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 )
 
 // crowd is many callers at once, each on a kept connection, each sending its next request when the

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/apptest"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/projections/eventjson/eventjsontest"
 )
 

@@ -18,8 +18,8 @@ import (
 	"testing"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/domain/childtest"
 	"payledger/domain/seedtest"
-	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 )
 

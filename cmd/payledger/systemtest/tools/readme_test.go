@@ -16,7 +16,7 @@ import (
 	"unicode"
 
 	"payledger/cmd/payledger/apptest"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/httpapi/docs/docstest"
 )
 

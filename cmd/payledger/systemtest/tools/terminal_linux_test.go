@@ -13,7 +13,7 @@ import (
 
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/terminal/terminaltest"
-	"payledger/eventstore/childtest"
+	"payledger/domain/childtest"
 	"payledger/eventstore/eventstoretest"
 )
 
