@@ -13,6 +13,7 @@ import (
 
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
+	"payledger/projections/eventjson/eventjsontest"
 )
 
 // TestFirstEvents: the views of a log whose aggregates have one event each have no zero time, and
@@ -20,7 +21,7 @@ import (
 func TestFirstEvents(t *testing.T) {
 	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())
-	if err := eventstoretest.FirstEvents(t.Context(), store); err != nil {
+	if err := eventjsontest.FirstEvents(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
 	m, err := openModel(t.Context(), filepath.Join(t.TempDir(), FileName), store, store.Shards(), zerolog.Nop())

@@ -15,7 +15,7 @@ import (
 func TestFirstEvents(t *testing.T) {
 	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())
-	if err := eventstoretest.FirstEvents(t.Context(), store); err != nil {
+	if err := eventjsontest.FirstEvents(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
 	eventjsontest.CheckLog(t, store)

@@ -18,7 +18,7 @@ import (
 func TestFirstEvents(t *testing.T) {
 	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())
-	if err := eventstoretest.FirstEvents(t.Context(), store); err != nil {
+	if err := eventjsontest.FirstEvents(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
 	var f feed
@@ -48,7 +48,7 @@ func TestFirstEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(f.all) < len(eventstoretest.FirstTypes()) {
+	if len(f.all) < len(eventjsontest.FirstTypes()) {
 		t.Fatal(len(f.all))
 	}
 	for _, kind := range []export.Format{export.JSONLines, export.Parquet, export.SQLite, export.CSV} {

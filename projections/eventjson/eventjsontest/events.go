@@ -1,4 +1,6 @@
 // Package eventjsontest checks the JSON of events against asyncapi.yaml, for tests of any package.
+// It appends each event that can be the first one of its aggregate, for tests of packages that show
+// events.
 //
 // The package must not know: how the JSON is rendered.
 package eventjsontest
