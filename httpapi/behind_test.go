@@ -9,7 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
-	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/commands/commandstest"
 )
 
 // act executes an operation at the processor out of band (D14).
@@ -29,7 +29,7 @@ func (r *rig) agrees(at string) {
 	id := strings.TrimPrefix(at, "/payments/")
 	tip, err := eventstore.Load(r.t.Context(), r.store, eventstore.Payments, eventstore.Payments.Key(r.account.AccountID, id), eventstore.Applied)
 	must(r.t, err)
-	if err := eventstoretest.Audit(tip.State, r.books(id)); err != nil {
+	if err := commandstest.Audit(tip.State, r.books(id)); err != nil {
 		r.t.Error(err)
 	}
 }

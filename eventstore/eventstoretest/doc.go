@@ -1,6 +1,5 @@
 // Package eventstoretest is the test kit of the log: stores on embedded servers, secrets under a
-// fixed key, connections that lose answers, generated payments, and an audit of a whole log against
-// the processor's books.
+// fixed key, and generated payments.
 //
 // Its stores, servers and files are real: tests of other packages run on the same code as the
 // service. Only tests import it.

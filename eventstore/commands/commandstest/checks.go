@@ -7,7 +7,6 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
-	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/adapter"
 )
 
@@ -117,7 +116,7 @@ func (r *Rig) Audit(id domain.PaymentID) {
 	r.T.Helper()
 	lines, err := r.Sim.Books(context.Background(), adapter.Filter{Reference: id})
 	if err == nil {
-		err = eventstoretest.Audit(r.Payment(id), lines)
+		err = Audit(r.Payment(id), lines)
 	}
 	if err != nil {
 		r.T.Error(err)

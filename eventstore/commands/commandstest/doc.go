@@ -5,10 +5,11 @@
 // there.
 //
 // The kit makes sessions, tokens, payments, attempts and notifications. It reads their state at the
-// log, and compares payments with the processors' books (Audit). A History decides whether the
+// log, and compares payments with the processors' books (Audit). It finds the message of an event
+// in what a client sends to the NATS server (Sent). A History decides whether the
 // answers to concurrent clients fit one order of their requests.
 //
-// It starts all services together, because a payment needs them. So the tests of each service are
-// external tests, and only they import the kit; many stand in the folder above. It must not know
-// what a single test checks.
+// It starts all services together, because a payment needs them. So the tests of a service that
+// import the kit are external tests; many stand in the folder above. It must not know what a single
+// test checks.
 package commandstest

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"payledger/eventstore"
-	"payledger/eventstore/eventstoretest"
 )
 
 // FailureMode is how an effect goes wrong.
@@ -80,7 +79,7 @@ func (l *refusing) ExecuteUntyped(ctx context.Context, c eventstore.Command) (ev
 	if l.fault == nil || !l.fault.refuses() {
 		return l.Store.ExecuteUntyped(ctx, c)
 	}
-	tip, refused, err := eventstoretest.Refuse(ctx, l.Store, c, l.fault.triggers)
+	tip, refused, err := Refuse(ctx, l.Store, c, l.fault.triggers)
 	if refused {
 		l.fault.once.Do(func() { close(l.fault.Hit) })
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"payledger/eventstore/eventstoretest"
 )
 
 // ReadCard is the read of a card: it fails in the mode away.
@@ -77,7 +75,7 @@ func (w *FaultyConn) Heal() {
 type link struct {
 	net.Conn
 	conn *FaultyConn
-	lost eventstoretest.Answer
+	lost Answer
 }
 
 // Write sends the store's bytes to the server.
@@ -93,7 +91,7 @@ func (l *link) Write(p []byte) (int, error) {
 		l.lose()
 		return 0, ErrGone
 	}
-	at := eventstoretest.Sent(p, f.effect)
+	at := Sent(p, f.effect)
 	if at < 0 || f.refuses() || !f.triggers(f.effect) {
 		return l.Conn.Write(p)
 	}

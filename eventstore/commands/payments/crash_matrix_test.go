@@ -13,7 +13,6 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/service"
-	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/adapter"
 )
 
@@ -198,7 +197,7 @@ func (h *scenario) ends(e effect) {
 	if p.Status() != status || strings.Join(got, ", ") != books {
 		h.T.Errorf("ended %s with [%s] in the books; want %s with [%s]: %+v", p.Status(), strings.Join(got, ", "), status, books, p.Operations)
 	}
-	if err := eventstoretest.Audit(p, lines); err != nil {
+	if err := commandstest.Audit(p, lines); err != nil {
 		h.T.Error(err)
 	}
 	h.isRepeat(h.again())

@@ -9,10 +9,10 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/workflows"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/engine"
-	"payledger/eventstore/eventstoretest"
 )
 
 // failureMode is how an effect goes wrong.
@@ -65,9 +65,9 @@ func (f *fault) triggers(effect string) bool {
 // isAt returns where the effect is in the bytes that are sent to the log's server, or -1.
 func (f *fault) isAt(p []byte) int {
 	if f.effect == writePosition {
-		return eventstoretest.SentBeside(p, deliverylog.PositionName("workflows"))
+		return commandstest.SentBeside(p, deliverylog.PositionName("workflows"))
 	}
-	return eventstoretest.Sent(p, f.effect)
+	return commandstest.Sent(p, f.effect)
 }
 
 // faultyConn is a node's connections to everything else. It loses bytes of real connections.
@@ -135,7 +135,7 @@ func call[T any](w *faultyConn, effect string, do func() (T, error)) (T, error) 
 type link struct {
 	net.Conn
 	conn *faultyConn
-	lost eventstoretest.Answer
+	lost commandstest.Answer
 }
 
 // Write sends the store's bytes to the server.
@@ -186,7 +186,7 @@ func (s refusing) ExecuteUntyped(ctx context.Context, c eventstore.Command) (eve
 	if s.fault == nil || s.fault.mode != refuses {
 		return s.Store.ExecuteUntyped(ctx, c)
 	}
-	tip, refused, err := eventstoretest.Refuse(ctx, s.Store, c, s.fault.triggers)
+	tip, refused, err := commandstest.Refuse(ctx, s.Store, c, s.fault.triggers)
 	if refused {
 		close(s.fault.hit)
 	}

@@ -26,7 +26,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
-	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/commands/commandstest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
@@ -271,7 +271,7 @@ func (s *stories) audit() {
 	for _, l := range s.lives {
 		p := s.atLog(l.id)
 		statuses[p.Status()]++
-		if err := eventstoretest.Audit(p, books[l.id]); err != nil {
+		if err := commandstest.Audit(p, books[l.id]); err != nil {
 			l.fail("%v", err)
 		}
 		shown := l.look(false)

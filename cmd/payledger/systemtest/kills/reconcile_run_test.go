@@ -29,7 +29,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
-	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/commands/commandstest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
@@ -380,7 +380,7 @@ func (r *reconciling) audit() {
 	}
 	for _, id := range r.ids {
 		p := r.atLog(id)
-		if err := eventstoretest.Audit(p, books[id]); err != nil {
+		if err := commandstest.Audit(p, books[id]); err != nil {
 			r.Error(err)
 		}
 		for _, op := range p.Whole().Operations {

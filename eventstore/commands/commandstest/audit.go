@@ -1,4 +1,4 @@
-package eventstoretest
+package commandstest
 
 import (
 	"errors"
