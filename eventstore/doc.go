@@ -20,9 +20,13 @@
 //	└───────────────────────────────────────────────────────────────────────────────────────────┘
 //	                                              ▼
 //	┌───────────────────────────────────────────────────────────────────────────────────────────┐
-//	│ streams: one shard or stream: messages, owner, files, and the newest events in Pebble     │
-//	│   applied blocks checkpointlog deliverylog disk folder handover jetapi ownership pace     │
-//	│   secretlog streams tiprow tipstore/…                                                     │
+//	│ shards: newest events, records, checkpoints and secrets; the owner of a shard             │
+//	│   applied checkpointlog deliverylog handover ownership pace secretlog tiprow              │
+//	└───────────────────────────────────────────────────────────────────────────────────────────┘
+//	                                              ▼
+//	┌───────────────────────────────────────────────────────────────────────────────────────────┐
+//	│ storage: the streams of a server, its files, and the tables of Pebble                     │
+//	│   blocks disk folder jetapi streams tipstore/…                                            │
 //	└───────────────────────────────────────────────────────────────────────────────────────────┘
 //	                                              ▼
 //	┌───────────────────────────────────────────────────────────────────────────────────────────┐

@@ -8,6 +8,7 @@ import (
 
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/due"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/workers"
 	"payledger/notifier/health"
 )
@@ -22,7 +23,7 @@ type stream interface {
 	Lanes(ctx context.Context) ([]string, error)
 	End(ctx context.Context) (uint64, error)
 	Follow(ctx context.Context, from uint64, batch func([]deliverylog.Record) error) error
-	Floor() deliverylog.Floor
+	Floor() streams.Floor
 }
 
 // lanes holds the lanes of all endpoints that have had a delivery. A lane without deliveries has no

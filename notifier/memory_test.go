@@ -17,6 +17,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/streams"
 	"payledger/notifier/delivery"
 )
 
@@ -128,7 +129,7 @@ func (m *memory) End(context.Context) (uint64, error) {
 	return uint64(len(m.records)), nil
 }
 
-func (*memory) Floor() deliverylog.Floor { return deliverylog.Floor{} }
+func (*memory) Floor() streams.Floor { return streams.Floor{} }
 
 // decoded returns the newest record of every delivery.
 func (m *memory) decoded(t testing.TB) map[string]delivery.Delivery {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"payledger/domain/processor"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/position"
+	"payledger/eventstore/streams"
 	"payledger/notifier/health"
 )
 
@@ -24,7 +24,7 @@ func TestPositionAbove(t *testing.T) {
 	if _, err := p.Save(ctx); err != nil {
 		t.Fatal(err)
 	}
-	p, err = openPosition(ctx, floored{m, deliverylog.Floor{Log: []uint64{7, 3, 1}}}, 3)
+	p, err = openPosition(ctx, floored{m, streams.Floor{Log: []uint64{7, 3, 1}}}, 3)
 	if err != nil || !slices.Equal(p.At(), []uint64{7, 9, 1}) {
 		t.Errorf("%d %v", p.At(), err)
 	}
@@ -33,10 +33,10 @@ func TestPositionAbove(t *testing.T) {
 // floored is a stream whose oldest records were dropped.
 type floored struct {
 	stream
-	floor deliverylog.Floor
+	floor streams.Floor
 }
 
-func (f floored) Floor() deliverylog.Floor { return f.floor }
+func (f floored) Floor() streams.Floor { return f.floor }
 
 // TestPlannedBefore: a delivery that an earlier process planned is known to its lane when its event
 // is planned again, if it is still open; it is not planned twice.

@@ -23,7 +23,8 @@
 // # Place
 //
 //	log           engine
-//	streams     ► applied
-//	streams       deliverylog, tiprow, tipstore
+//	shards      ► applied
+//	shards        tiprow
+//	storage       tipstore
 //	bytes         format
 package applied

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
@@ -27,19 +26,29 @@ type Tips struct {
 	absent  map[format.Key]bool
 	timed   bool
 	times   times
+	index   Index
 }
 
 // changes are what one batch writes.
 type changes struct {
-	tips   map[format.Key]*format.Recorded // the newest event of each aggregate
-	left   map[format.Key][]format.LeftRow // the parts moved out of states, oldest first
-	closed [][]byte                        // places of deliveries that are open in the tip store and no longer open here
-	times  timeRows
+	tips     map[format.Key]*format.Recorded // the newest event of each aggregate
+	left     map[format.Key][]format.LeftRow // the parts moved out of states, oldest first
+	replaced [][]byte                        // rows of the index that are of earlier events
+	times    timeRows
 }
 
-// NewTips returns the tips of a shard with nothing that waits. timed: the shard has times.
-func NewTips(timed bool) Tips {
-	return Tips{waiting: changes{tips: map[format.Key]*format.Recorded{}}, absent: map[format.Key]bool{}, timed: timed}
+// Index is the rows that the tip store of a shard has beside the newest events.
+type Index interface {
+	// Replaced returns the key of the row that the event before r may have; nil if it has none.
+	Replaced(r *format.Recorded) []byte
+	// Write adds the rows of new tips to a batch, and deletes those that were replaced.
+	Write(batch tipstore.Batch, tips map[format.Key]*format.Recorded, replaced [][]byte) error
+}
+
+// NewTips returns the tips of a shard with nothing that waits. timed: the shard has times. index is
+// nil for a shard without one.
+func NewTips(timed bool, index Index) Tips {
+	return Tips{waiting: changes{tips: map[format.Key]*format.Recorded{}}, absent: map[format.Key]bool{}, timed: timed, index: index}
 }
 
 // Restore sets the end that the tip store has on the disk, and reads the times. It returns
@@ -69,8 +78,10 @@ func (t *Tips) Apply(r *format.Recorded) {
 	delete(t.absent, r.Key)
 	if replaced := t.waiting.tips[r.Key]; replaced != nil {
 		t.bytes -= replaced.Size()
-	} else if key := deliverylog.Replaced(r); key != nil {
-		t.waiting.closed = append(t.waiting.closed, key)
+	} else if t.index != nil {
+		if key := t.index.Replaced(r); key != nil {
+			t.waiting.replaced = append(t.waiting.replaced, key)
+		}
 	}
 	if t.timed {
 		t.times.add(format.GroupOf(r.Seq), r.Time.UnixMicro())
@@ -139,8 +150,9 @@ func (t *Tips) NoteAbsent(key format.Key) {
 // Batch is what a write to the tip store must contain.
 type Batch struct {
 	changes
-	end  format.Head // of the shard, with the changes
-	news bool        // the tip store does not have this end yet
+	index Index
+	end   format.Head // of the shard, with the changes
+	news  bool        // the tip store does not have this end yet
 }
 
 // Take returns all that waits, of a shard that ends at head. If the last batch was not written,
@@ -151,7 +163,7 @@ func (t *Tips) Take(head format.Head) Batch {
 		t.taken.times = t.times.take()
 		t.end = head
 	}
-	return Batch{t.taken, t.end, t.end.Seq != t.synced.Seq || len(t.taken.times.rows) > 0}
+	return Batch{t.taken, t.index, t.end, t.end.Seq != t.synced.Seq || len(t.taken.times.rows) > 0}
 }
 
 // Written notes that the tip store has a batch of Take on the disk.
@@ -176,8 +188,10 @@ func (b Batch) AddTo(write tipstore.Batch, shard int, row []byte) ([]byte, error
 			}
 		}
 	}
-	if err := deliverylog.WriteIndex(write, b.tips, b.closed); err != nil {
-		return row, err
+	if b.index != nil {
+		if err := b.index.Write(write, b.tips, b.replaced); err != nil {
+			return row, err
+		}
 	}
 	if err := b.times.addTo(write, shard); err != nil {
 		return row, err

@@ -11,7 +11,7 @@ import (
 // number.
 func TestAbsentIsBounded(t *testing.T) {
 	t.Parallel()
-	tips := NewTips(false)
+	tips := NewTips(false, nil)
 	for n := range 3 * maxAbsent {
 		if tips.NoteAbsent(format.Key{ID: fmt.Sprint(n)}); len(tips.absent) > maxAbsent {
 			t.Fatalf("%d are remembered", len(tips.absent))

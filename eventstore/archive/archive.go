@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"payledger/domain"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
@@ -219,15 +218,21 @@ func (a *Archive) DroppedDeliveries() (uint32, error) {
 	if a.view == nil {
 		return 0, nil
 	}
-	r, err := tiprow.Get(a.view.Get, deliverylog.ShardNumber, deliverylog.FloorKey)
+	floor, err := floorIn(a.view.Get, streams.DeliveryShard)
+	return floor.Segment, damagedTips(a.dir, err)
+}
+
+// floorIn returns the end of the dropped segments of a shard, by a tip store.
+func floorIn(get func(key []byte) ([]byte, error), shard int) (streams.Floor, error) {
+	kind := streams.KindOf(shard)
+	r, err := tiprow.Get(get, shard, kind.Floor)
 	if errors.Is(err, tipstore.ErrNotFound) {
-		return 0, nil
+		return streams.Floor{}, nil
 	}
 	if err != nil {
-		return 0, damagedTips(a.dir, err)
+		return streams.Floor{}, err
 	}
-	floor, err := deliverylog.ParseFloor(r)
-	return floor.Segment, err
+	return kind.FloorIn(r)
 }
 
 // Damaged reports a fault in a stream's files: the first affected sequence, and the reason.

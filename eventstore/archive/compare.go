@@ -59,10 +59,7 @@ func (in *inspection) compareShard(shard int) error {
 // beginning returns the number of a shard's oldest segment that was not dropped, and its first
 // sequence. Dropped ones may be there, may have been read before their floor was found, or not.
 func (in *inspection) beginning(shard int) (number uint32, first uint64) {
-	if !streams.Drops(shard) {
-		return 1, 1
-	}
-	return in.floor.Segment + 1, in.floor.Seq + 1
+	return in.floors[shard].Segment + 1, in.floors[shard].Seq + 1
 }
 
 // follow checks that a segment exists and begins at a sequence. It returns the sequence after the
@@ -129,18 +126,18 @@ func (in *inspection) compareSecrets() error {
 	return nil
 }
 
-// wasDropped reports whether a stream is a dropped segment that is not removed yet: of deliveries,
-// or of SECRETS after a rotation of the master key.
+// wasDropped reports whether a stream is a dropped segment that is not removed yet: of a shard, or
+// of SECRETS after a rotation of the master key.
 func (in *inspection) wasDropped(name string) bool {
 	shard, number, ours := streams.Parse(name)
-	return ours && streams.Drops(shard) && number <= in.floor.Segment ||
+	return ours && number <= in.floors[shard].Segment ||
 		streams.IsSecrets(name) && streams.SecretNumber(name) < in.firstSecrets
 }
 
-// seeksFloor reports whether the first segments of deliveries are gone and the tip store has no
-// floor that covers them. Then the remaining records must contain the floor.
+// seeksFloor reports whether the first segments of a shard that drops some are gone, and the tip
+// store has no floor that covers them. Then the remaining records must contain the floor.
 func (in *inspection) seeksFloor(shard int) bool {
-	return streams.Drops(shard) && in.oldest > in.floor.Segment+1
+	return in.oldest[shard] > in.floors[shard].Segment+1
 }
 
 func (in *inspection) noteFloor(g *format.Group) error {
@@ -149,8 +146,8 @@ func (in *inspection) noteFloor(g *format.Group) error {
 		if err != nil {
 			return err
 		}
-		if f.Segment > in.floor.Segment {
-			in.floor = f
+		if f.Segment > in.floors[g.Shard].Segment {
+			in.floors[g.Shard] = f
 		}
 	}
 	return nil

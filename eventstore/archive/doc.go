@@ -25,6 +25,7 @@
 //	servers       backup, backup/restore, embedded
 //	servers     ► archive
 //	servers       remote
-//	streams       deliverylog, folder, jetapi, secretlog, streams, tiprow and 2 others
-//	bytes         checkpoint, fault, format, stored
+//	shards        secretlog, tiprow
+//	storage       folder, jetapi, streams, tipstore, tipstore/tipfiles
+//	bytes         fault, format, stored
 package archive

@@ -1,6 +1,9 @@
 package archive
 
-import "payledger/eventstore/tipstore"
+import (
+	"payledger/eventstore/streams"
+	"payledger/eventstore/tipstore"
+)
 
 // InspectWith inspects a folder with a tip store of another place.
 func InspectWith(dir string, tips *tipstore.Store, report Damaged) error {
@@ -16,9 +19,8 @@ func CompareSecrets(named uint64, acked map[string]uint64, report Damaged) error
 }
 
 // Beginning returns the first segment of a shard that an inspection requires, with its first
-// sequence, given the dropped part of deliveries and the oldest segment.
+// sequence, given the dropped part and the oldest segment.
 func Beginning(shard int, dropped uint32, through uint64, oldest uint32) (number uint32, first uint64) {
-	in := inspection{oldest: oldest}
-	in.floor.Segment, in.floor.Seq = dropped, through
+	in := inspection{oldest: map[int]uint32{shard: oldest}, floors: map[int]streams.Floor{shard: {Segment: dropped, Seq: through}}}
 	return in.beginning(shard)
 }

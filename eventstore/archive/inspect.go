@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
@@ -30,13 +28,13 @@ type inspection struct {
 	bad    map[string]bool         // streams with damage
 	read   map[string]folder.Found // streams that were read
 
-	ends     map[int]uint64    // by shard: the newest group that the tip store, or a group of another shard, names
-	closed   map[int]uint64    // by shard: the newest group that closes a segment
-	newest   map[int]uint32    // by shard: number of the newest segment
-	oldest   uint32            // number of the oldest remaining segment of deliveries
-	floor    deliverylog.Floor // of deliveries: the dropped part
-	required map[string]uint64 // by segment of SECRETS: the sequence up to which its witness requires it
-	secrets  uint64            // the newest message of SECRETS that the groups name
+	ends     map[int]uint64        // by shard: the newest group that the tip store, or a group of another shard, names
+	closed   map[int]uint64        // by shard: the newest group that closes a segment
+	newest   map[int]uint32        // by shard: number of the newest segment
+	oldest   map[int]uint32        // by shard that drops segments: number of the oldest remaining one
+	floors   map[int]streams.Floor // by shard: the dropped part
+	required map[string]uint64     // by segment of SECRETS: the sequence up to which its witness requires it
+	secrets  uint64                // the newest message of SECRETS that the groups name
 
 	newestSecrets uint32 // number of the newest segment of SECRETS; 0: there is none
 	firstSecrets  uint32 // number of the first segment of SECRETS that was not dropped
@@ -77,7 +75,7 @@ func (in *inspection) run() error {
 		return err
 	}
 	in.bad, in.read, in.ends, in.closed = map[string]bool{}, map[string]folder.Found{}, map[int]uint64{}, map[int]uint64{}
-	in.newest, in.required = map[int]uint32{}, map[string]uint64{}
+	in.newest, in.oldest, in.floors, in.required = map[int]uint32{}, map[int]uint32{}, map[int]streams.Floor{}, map[string]uint64{}
 	if err := in.readTips(); err != nil {
 		return err
 	}
@@ -92,8 +90,8 @@ func (in *inspection) run() error {
 		in.newestSecrets = max(in.newestSecrets, streams.SecretNumber(name))
 		if shard, number, ours := streams.Parse(name); ours {
 			in.newest[shard] = max(in.newest[shard], number)
-			if streams.Drops(shard) && number > in.floor.Segment && (in.oldest == 0 || number < in.oldest) {
-				in.oldest = number
+			if streams.Drops(shard) && number > in.floors[shard].Segment && (in.oldest[shard] == 0 || number < in.oldest[shard]) {
+				in.oldest[shard] = number
 			}
 		}
 	}
@@ -151,8 +149,8 @@ func (in *inspection) readWitnesses() error {
 		return err
 	}
 	in.required, in.dropped = secrets.Acked, secrets.Floor
-	if r, err := tiprow.Get(in.tips.Get, deliverylog.ShardNumber, deliverylog.FloorKey); err == nil {
-		in.floor, _ = deliverylog.ParseFloor(r) // the next start refuses an unreadable floor
+	for _, shard := range streams.Beside {
+		in.floors[shard], _ = floorIn(in.tips.Get, shard) // the next start refuses an unreadable floor
 	}
 	return nil
 }
@@ -257,7 +255,7 @@ func (in *inspection) see(shard int, r stored.Message) error {
 		in.ends[w.Shard] = max(in.ends[w.Shard], w.Seq)
 	}
 	if g.Beside.Checkpoints > 0 {
-		in.ends[checkpoint.ShardNumber] = max(in.ends[checkpoint.ShardNumber], g.Beside.Checkpoints)
+		in.ends[streams.CheckpointShard] = max(in.ends[streams.CheckpointShard], g.Beside.Checkpoints)
 	}
 	in.secrets = max(in.secrets, g.Beside.Secrets)
 	return nil

@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"payledger/eventstore/archive"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/secretlog"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
 
@@ -146,7 +146,7 @@ func TestDroppedSegmentsAreNotRequired(t *testing.T) {
 		{oldest: 1, number: 1, first: 1},
 		{oldest: 2, number: 1, first: 1},
 	} {
-		if number, first := archive.Beginning(deliverylog.ShardNumber, c.dropped, c.through, c.oldest); number != c.number || first != c.first {
+		if number, first := archive.Beginning(streams.DeliveryShard, c.dropped, c.through, c.oldest); number != c.number || first != c.first {
 			t.Errorf("%+v: %d from %d", c, number, first)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 	"payledger/eventstore/remote"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
@@ -54,8 +54,8 @@ func (a *Archive) serve(ctx context.Context, r Running) (err error) {
 		return err
 	}
 	a.log.Guard(r.Look)
-	delete(a.Ends, checkpoint.ShardNumber) // a later checkpoint may cover later events
-	s := Served{Log: a.log, Ends: map[int]uint64{checkpoint.ShardNumber: r.Checkpoints}}
+	delete(a.Ends, streams.CheckpointShard) // a later checkpoint may cover later events
+	s := Served{Log: a.log, Ends: map[int]uint64{streams.CheckpointShard: r.Checkpoints}}
 	for shard, end := range a.Ends {
 		s.Ends[shard] = end.Seq
 	}

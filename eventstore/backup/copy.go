@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/stored"
@@ -105,7 +104,7 @@ func (r *run) copyShard(ctx context.Context, shard int) error {
 	switch {
 	case streams.IsEvents(shard):
 		r.manifest.Events += t.head.Events
-	case shard == checkpoint.ShardNumber:
+	case streams.KindOf(shard).Covers:
 		r.manifest.Checkpoint = t.head.Events
 	}
 	return nil

@@ -135,6 +135,7 @@
 //	servers       backup/restore
 //	servers     ► backup
 //	servers       archive, remote
-//	streams       folder, secretlog, streams
-//	bytes         checkpoint, fault, format, stored
+//	shards        secretlog
+//	storage       folder, streams
+//	bytes         fault, format, stored
 package backup

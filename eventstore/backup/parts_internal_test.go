@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/streams"
 )
@@ -29,7 +28,7 @@ func (l listed) config(stream string) (json.RawMessage, uint64, error) {
 func TestGaps(t *testing.T) {
 	t.Parallel()
 	name := streams.Name
-	records := deliverylog.ShardNumber
+	records := streams.DeliveryShard
 	for _, c := range []struct {
 		shard   int
 		dropped uint32

@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
+	"payledger/eventstore/streams"
 )
 
 // order returns the positions of the events of a stopped log that checkpoints cover, by the hash of
@@ -41,7 +42,7 @@ func order(t testing.TB, dir string) (positions map[format.Hash]uint64, events i
 	}
 	positions = map[format.Hash]uint64{}
 	var before checkpoint.Checkpoint
-	err = files.Groups(ctx, checkpoint.ShardNumber, 0, damaged, func(_ string, g *format.Group) error {
+	err = files.Groups(ctx, streams.CheckpointShard, 0, damaged, func(_ string, g *format.Group) error {
 		for _, r := range g.Frames {
 			c, err := checkpoint.Of(r)
 			if err != nil {

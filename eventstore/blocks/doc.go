@@ -108,7 +108,7 @@
 //
 // # Place
 //
-//	streams       folder
-//	streams     ► blocks
+//	storage       folder
+//	storage     ► blocks
 //	bytes         stored
 package blocks

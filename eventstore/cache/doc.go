@@ -13,6 +13,6 @@
 //
 //	application   commands/workflows
 //	log           engine, verify
-//	streams       checkpointlog
+//	shards        checkpointlog
 //	bytes       ► cache
 package cache

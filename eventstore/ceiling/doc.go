@@ -7,5 +7,5 @@
 //	outside       cmd
 //	servers     ► ceiling
 //	servers       embedded
-//	streams       jetapi
+//	storage       jetapi
 package ceiling

@@ -16,10 +16,6 @@ import (
 )
 
 const (
-	// ShardNumber is the number of the shard of the checkpoints.
-	ShardNumber = 0xfffd
-	// Stream begins the names of the shard's segments.
-	Stream = "CHECKPOINTS"
 	// RecordType is the type of a checkpoint's record.
 	RecordType = "signed"
 	// RecordSchema is the schema of its frame; the message has a format of its own.

@@ -15,8 +15,9 @@
 // # Place
 //
 //	log           ordered, verify
-//	servers       archive, backup, remote
-//	streams       checkpointlog, streams
+//	servers       remote
+//	shards        checkpointlog
+//	storage       streams
 //	bytes       ► checkpoint
 //	bytes         fault, format, proof
 package checkpoint

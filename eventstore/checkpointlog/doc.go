@@ -27,7 +27,7 @@
 //
 //	outside       cmd, projections
 //	log           engine, ordered, prover
-//	streams     ► checkpointlog
-//	streams       jetapi, tipstore
+//	shards      ► checkpointlog
+//	storage       jetapi, streams, tipstore
 //	bytes         cache, checkpoint, due, fault, format
 package checkpointlog

@@ -14,6 +14,7 @@ import (
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
 
@@ -115,7 +116,7 @@ func (l *Log) At(ctx context.Context, number uint64) (checkpoint.Checkpoint, err
 func (l *Log) parse(r *format.Recorded) (checkpoint.Checkpoint, error) {
 	c, err := checkpoint.Of(r)
 	if err != nil {
-		return c, fmt.Errorf("%w: %s at sequence %d: %w", fault.ErrUnhealthy, checkpoint.Stream, format.GroupOf(r.Seq), err)
+		return c, fmt.Errorf("%w: %s at sequence %d: %w", fault.ErrUnhealthy, streams.Shard(streams.CheckpointShard), format.GroupOf(r.Seq), err)
 	}
 	return c, c.CheckShards(l.Shards)
 }
@@ -167,7 +168,7 @@ func (l *Log) draft(after uint64, body []byte) (*format.Recorded, error) {
 		return nil, err
 	}
 	r := &format.Recorded{
-		Key: checkpoint.Key, Shard: checkpoint.ShardNumber, Type: checkpoint.RecordType, Schema: checkpoint.RecordSchema, Time: l.Now(), Body: body,
+		Key: checkpoint.Key, Shard: streams.CheckpointShard, Type: checkpoint.RecordType, Schema: checkpoint.RecordSchema, Time: l.Now(), Body: body,
 	}
 	if r.Follow(tip); r.Revision != after+1 {
 		return nil, fault.ErrConflict

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"sync"
 
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
+	"payledger/eventstore/streams"
 )
 
 // A checkpoint is found by its number, although groups without a checkpoint stand in between: each
@@ -97,5 +97,5 @@ func (l *Log) find(ctx context.Context, number uint64) (*format.Recorded, error)
 			return g.Frames[number-1-g.Events], nil
 		}
 	}
-	return nil, fault.Damage(checkpoint.Stream, low, errors.New("the counts of the groups do not fit each other"))
+	return nil, fault.Damage(streams.Shard(streams.CheckpointShard), low, errors.New("the counts of the groups do not fit each other"))
 }

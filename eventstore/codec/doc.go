@@ -15,7 +15,7 @@
 //	outside       notifier, projections
 //	application   commands/users, secrets
 //	log           eventstore, position, verify
-//	streams       deliverylog
+//	storage       streams
 //	bytes         format
 //	bytes       ► codec
 package codec

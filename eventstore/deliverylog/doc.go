@@ -14,11 +14,12 @@
 //   - A position is open for ever, so it is copied forward before its segment is dropped. The
 //     newest one of a reader is no content of its segment: if it was, an idle log would copy it
 //     from segment to segment.
-//   - The body of a record belongs to its writer. This package reads only the floor's.
+//   - The body of a record belongs to its writer. This package reads none, and writes that of the
+//     floor.
 //
-// Package engine imports this package and implements Shard: the restore at a start, the scrub and
-// the inspection of a stopped folder need the floor, and the tip store's writer needs the index of
-// open deliveries.
+// Package engine imports this package and implements Shard. It gives the writer of the tip store
+// the index of open deliveries (Index). The floor is in package streams: the restore at a start,
+// the scrub and the inspection of a stopped folder need it.
 //
 // The package must not know: JetStream, webhooks, and how a shard appends, reads and restores its
 // tips.
@@ -28,9 +29,7 @@
 //	outside       cmd, notifier, projections
 //	application   commands/workflows
 //	log           engine, position
-//	servers       archive, remote
-//	streams       applied, streams
-//	streams     ► deliverylog
-//	streams       tipstore
-//	bytes         codec, fault, format
+//	shards      ► deliverylog
+//	storage       streams, tipstore
+//	bytes         fault, format
 package deliverylog

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"payledger/eventstore/codec"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
+	"payledger/eventstore/streams"
 )
 
 // The oldest segment of the stream is dropped as a whole, in these steps. A crash may come between
@@ -33,61 +33,19 @@ var ErrDropped = fault.ErrDropped
 // open record.
 var ErrHeld = errors.New("eventstore: the segment of deliveries is still needed")
 
-const (
-	// floorName is the name of the record of the dropped segments.
-	floorName   = "floor"
-	floorSchema = 1
-)
-
-// FloorKey is the key of the floor.
-var FloorKey = format.Key{Account: format.SystemAccount, Aggregate: format.BesideAggregate, ID: floorName}
-
-// Floor is the end of the dropped segments. The zero value means that none was dropped.
-type Floor struct {
-	Schema  int       `json:"schema"`
-	Segment uint32    `json:"segment"` // number of the newest dropped segment
-	Seq     uint64    `json:"seq"`     // of its last group
-	Hash    []byte    `json:"hash"`    // of that group
-	Records uint64    `json:"records"` // number of records up to it
-	Names   uint64    `json:"names"`   // number of names up to it
-	Newest  time.Time `json:"newest"`  // time of the newest record up to it
-	Log     []uint64  `json:"log"`     // per shard of the log: events up to this address plan nothing
-}
-
-// Covers reports whether the record at a place was dropped.
-func (f Floor) Covers(place uint64) bool { return format.GroupOf(place) <= f.Seq }
-
-// ParseFloor reads a floor. It returns the zero value for any other record.
-func ParseFloor(r *format.Recorded) (Floor, error) {
-	var f Floor
-	if r.Key != FloorKey {
-		return f, nil
-	}
-	err := codec.Unmarshal(r.Body, &f)
-	switch {
-	case err != nil:
-	case f.Schema > floorSchema:
-		err = fmt.Errorf("%w: schema %d, known is %d", format.ErrNewerSchema, f.Schema, floorSchema)
-	case len(f.Hash) != len(format.Hash{}) || f.Seq == 0 || f.Segment == 0:
-		err = codec.ErrMalformed
-	}
-	if err != nil {
-		return Floor{}, fmt.Errorf("the record of the dropped segments at %d.%d: %w", format.GroupOf(r.Seq), format.FrameOf(r.Seq), err)
-	}
-	return f, nil
-}
+var floorKey = streams.KindOf(streams.DeliveryShard).Floor
 
 // Floor returns the end of the dropped segments.
-func (d *Stream) Floor() Floor { return d.h.Floor() }
+func (d *Stream) Floor() streams.Floor { return d.h.Floor() }
 
 // Drop appends the floor that covers the oldest segment. log has for each shard the address up to
 // which events plan nothing. These events must be durable, and include the events of all records of
 // the segment. ErrHeld: the segment cannot be dropped.
-func (d *Stream) Drop(ctx context.Context, number uint32, newest time.Time, log []uint64) (Floor, error) {
+func (d *Stream) Drop(ctx context.Context, number uint32, newest time.Time, log []uint64) (streams.Floor, error) {
 	before, segments := d.h.Floor(), d.h.Bounds()
 	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number })
 	if i < 0 || segments[i].Last == 0 || number != max(before.Segment+1, segments[0].Number) {
-		return Floor{}, fmt.Errorf("%w: %s_%d is not the oldest, or not closed", ErrHeld, StreamName, number)
+		return streams.Floor{}, fmt.Errorf("%w: %s is not the oldest, or not closed", ErrHeld, streams.Name(streams.DeliveryShard, number))
 	}
 	err := d.Each(ctx, number, func(r Record, open bool) error {
 		if open {
@@ -96,14 +54,14 @@ func (d *Stream) Drop(ctx context.Context, number uint32, newest time.Time, log 
 		return nil
 	})
 	if err != nil {
-		return Floor{}, err
+		return streams.Floor{}, err
 	}
 	closing, err := d.h.Group(ctx, segments[i].Last)
 	if err != nil {
-		return Floor{}, err
+		return streams.Floor{}, err
 	}
-	f := Floor{
-		Schema: floorSchema, Segment: number, Seq: closing.Seq, Hash: closing.Hash[:], Records: closing.Events, Names: closing.Aggregates,
+	f := streams.Floor{
+		Segment: number, Seq: closing.Seq, Hash: closing.Hash[:], Records: closing.Events, Names: closing.Aggregates,
 		Newest: newest, Log: log,
 	}
 	if before.Newest.After(newest) {
@@ -115,19 +73,19 @@ func (d *Stream) Drop(ctx context.Context, number uint32, newest time.Time, log 
 			f.Log[n] = max(f.Log[n], before.Log[n])
 		}
 	}
-	body, err := codec.Marshal(f)
+	body, err := f.Body()
 	if err != nil {
-		return Floor{}, err
+		return streams.Floor{}, err
 	}
-	tip, err := d.h.Tip(FloorKey)
+	tip, err := d.h.Tip(floorKey)
 	if err != nil {
-		return Floor{}, err
+		return streams.Floor{}, err
 	}
 	expected := uint64(0)
 	if tip != nil {
 		expected = tip.Seq
 	}
-	_, err = d.Put(ctx, floorName, expected, body, false)
+	_, err = d.Put(ctx, floorKey.ID, expected, body, false)
 	return f, err
 }
 

@@ -21,7 +21,7 @@ import (
 //
 //	"o" account "." endpoint 0 place    the rest of the name
 //
-// Both are written in one batch (WriteIndex). Package eventstore holds the changes that are not
+// Both are written in one batch (Index). Package applied holds the changes that are not
 // written yet in memory.
 const openPrefix = 'o'
 
@@ -34,9 +34,12 @@ func behindLane(lane string) []byte {
 	return append(append([]byte{openPrefix}, lane...), 1)
 }
 
+// Index writes the places of the open deliveries: it implements applied.Index.
+type Index struct{}
+
 // Replaced returns the index key of the record before r. It returns nil if r is a delivery's first
 // record, or not of a delivery.
-func Replaced(r *format.Recorded) []byte {
+func (Index) Replaced(r *format.Recorded) []byte {
 	if r.Aggregate != format.DeliveryAggregate || r.PrevSeq == 0 {
 		return nil
 	}
@@ -44,9 +47,9 @@ func Replaced(r *format.Recorded) []byte {
 	return openKey(lane, r.PrevSeq)
 }
 
-// WriteIndex adds the changes of the index to a batch of new tips. replaced has Replaced of all
-// records since the last batch.
-func WriteIndex(batch tipstore.Batch, tips map[format.Key]*format.Recorded, replaced [][]byte) error {
+// Write adds the changes of the index to a batch of new tips. replaced has Replaced of all records
+// since the last batch.
+func (Index) Write(batch tipstore.Batch, tips map[format.Key]*format.Recorded, replaced [][]byte) error {
 	for _, key := range replaced {
 		if err := batch.Delete(key); err != nil {
 			return err

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"payledger/eventstore"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/position"
+	"payledger/eventstore/streams"
 )
 
 // TestPositionBytes checks what a record of package position takes in the log if it is alone in its
@@ -28,7 +28,7 @@ func TestPositionBytes(t *testing.T) {
 	}
 	size := func() (n int64) {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && strings.Contains(path, "/"+deliverylog.StreamName+"_") && strings.HasSuffix(path, ".blk") {
+			if err == nil && strings.Contains(path, "/"+streams.Shard(streams.DeliveryShard)+"_") && strings.HasSuffix(path, ".blk") {
 				info, err := d.Info()
 				n += info.Size()
 				return err

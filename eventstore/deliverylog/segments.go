@@ -7,13 +7,7 @@ import (
 	"time"
 
 	"payledger/eventstore/format"
-)
-
-const (
-	// ShardNumber is the number of the shard of the records. No checkpoint covers it.
-	ShardNumber = 0xfffe
-	// StreamName begins the names of the shard's segments.
-	StreamName = "DELIVERIES"
+	"payledger/eventstore/streams"
 )
 
 // Bounds are the name and the number of a segment, and the sequences of its first and its closing
@@ -71,7 +65,7 @@ func (d *Stream) content(ctx context.Context, seq uint64) (content []*format.Rec
 				return nil, err
 			}
 		}
-		if r.Key != FloorKey && (tip == nil || tip.Seq != r.Seq) {
+		if r.Key != floorKey && (tip == nil || tip.Seq != r.Seq) {
 			content = append(content, r)
 		}
 	}
@@ -112,7 +106,7 @@ func (d *Stream) Each(ctx context.Context, number uint32, handle func(record Rec
 	segments := d.h.Bounds()
 	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number && g.Last > 0 })
 	if i < 0 {
-		return fmt.Errorf("%w: %s_%d is not closed", ErrHeld, StreamName, number)
+		return fmt.Errorf("%w: %s is not closed", ErrHeld, streams.Name(streams.DeliveryShard, number))
 	}
 	g := segments[i]
 	for seq := g.First; seq <= g.Last; {

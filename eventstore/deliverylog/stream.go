@@ -9,6 +9,7 @@ import (
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
+	"payledger/eventstore/streams"
 )
 
 const putTimeout = 15 * time.Second
@@ -21,7 +22,7 @@ type Shard interface {
 	End() format.Head
 	// First returns the sequence of the first group that was not dropped.
 	First() uint64
-	Floor() Floor
+	Floor() streams.Floor
 	// Bounds returns the segments that were not removed, in their order.
 	Bounds() []Bounds
 	// Tip returns the newest record of a key that this process has; nil if there is none, or it was
@@ -125,7 +126,7 @@ func (d *Stream) tipFor(ctx context.Context, key format.Key, expected uint64) (*
 }
 
 func (d *Stream) draft(key format.Key, tip *format.Recorded, body []byte, open bool) *format.Recorded {
-	r := &format.Recorded{Key: key, Shard: ShardNumber, Type: typeSettled, Schema: recordSchema, Time: d.now(), Body: body}
+	r := &format.Recorded{Key: key, Shard: streams.DeliveryShard, Type: typeSettled, Schema: recordSchema, Time: d.now(), Body: body}
 	if open {
 		r.Type = typeOpen
 	}

@@ -16,5 +16,5 @@
 //	outside       cmd
 //	log           engine
 //	servers       embedded
-//	streams     ► disk
+//	storage     ► disk
 package disk

@@ -48,6 +48,7 @@
 //	application   commands/approvals, commands/instruments, commands/payments, commands/pending, commands/workflows
 //	log           engine, prover, turns
 //	servers       nodes
-//	streams       checkpointlog, jetapi
+//	shards        checkpointlog
+//	storage       jetapi
 //	bytes       ► due
 package due

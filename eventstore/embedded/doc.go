@@ -10,5 +10,6 @@
 //	servers       backup/restore, ceiling
 //	servers     ► embedded
 //	servers       archive
-//	streams       disk, folder, jetapi, secretlog, streams
+//	shards        secretlog
+//	storage       disk, folder, jetapi, streams
 package embedded

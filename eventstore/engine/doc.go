@@ -143,7 +143,7 @@
 //   - Tips: the newest events of aggregates, until the tip store has them (package applied: Tips).
 //   - Recent groups: the newest groups up to head, in memory for readers (package applied: Groups).
 //   - Segment: a stream of a shard; the newest one takes groups (segment.go: segments).
-//   - Floor: the end of the part of the deliveries that was dropped (package deliverylog: Floor).
+//   - Floor: the end of the part of the deliveries that was dropped (package streams: Floor).
 //   - Entry: a draft that waits to be appended, or a reader that waits for an acknowledgement
 //     (queue.go: entry).
 //   - Queue: the entries that wait for the next group of this process (queue.go: queue).
@@ -197,6 +197,7 @@
 //	log         ► engine
 //	log           eventstore
 //	servers       archive, backup, external, nodes
-//	streams       applied, checkpointlog, deliverylog, disk, folder, handover and 8 others
+//	shards        applied, checkpointlog, deliverylog, handover, ownership, pace and 2 others
+//	storage       disk, folder, jetapi, streams, tipstore, tipstore/tipfiles
 //	bytes         cache, due, fault, format, stored, workers
 package engine

@@ -14,7 +14,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore/applied"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
@@ -24,7 +23,7 @@ import (
 )
 
 // OutcomePatience is how long outcomes of deliveries let first records go before them.
-var OutcomePatience = streams.KindOf(deliverylog.ShardNumber).Overtaken
+var OutcomePatience = streams.KindOf(streams.DeliveryShard).Overtaken
 
 // Bounds of the format that tests hold it to.
 const (

@@ -11,6 +11,7 @@ import (
 	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
+	"payledger/eventstore/streams"
 )
 
 // Private parts for the tests of this package. export_journal_test.go has those of groups and
@@ -69,7 +70,7 @@ func (s *Store) DamageCheckpoints(err error) error {
 // of it.
 func (s *Store) AppendCheckpoint(ctx context.Context, message []byte) error {
 	r := &format.Recorded{
-		Key: checkpoint.Key, Shard: checkpoint.ShardNumber, Revision: 1, Type: checkpoint.RecordType, Schema: checkpoint.RecordSchema, Time: s.Now(), Body: message,
+		Key: checkpoint.Key, Shard: streams.CheckpointShard, Revision: 1, Type: checkpoint.RecordType, Schema: checkpoint.RecordSchema, Time: s.Now(), Body: message,
 	}
 	tip, err := s.covers.tip(checkpoint.Key)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/ownership"
@@ -204,7 +203,7 @@ func (b *beyond) tip(key format.Key) *format.Recorded {
 
 // floor returns the last dropped group, by the newest applied floor and those in the groups that
 // were read.
-func (b *beyond) floor(kind *streams.Kind, applied deliverylog.Floor) uint64 {
+func (b *beyond) floor(kind *streams.Kind, applied streams.Floor) uint64 {
 	through := applied.Seq
 	if !b.holds(kind.Floor) {
 		return through

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/applied"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
@@ -27,6 +28,14 @@ func (s *Store) Deliveries() *deliverylog.Stream {
 	return deliverylog.New(records{s.records}, s.Now)
 }
 
+// indexOf returns the index that the tip store has of the frames of a shard; nil without one.
+func indexOf(shard int) applied.Index {
+	if shard == streams.DeliveryShard {
+		return deliverylog.Index{}
+	}
+	return nil
+}
+
 func (h records) End() format.Head {
 	end, _ := h.end()
 	return end
@@ -38,7 +47,7 @@ func (h records) Newest() (format.Head, <-chan struct{}, error) {
 	return h.head, h.grown, h.stopped
 }
 
-func (h records) Floor() deliverylog.Floor {
+func (h records) Floor() streams.Floor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.segments.floor
@@ -185,7 +194,7 @@ func (h records) Sweep(ctx context.Context) error {
 // forgetSegment removes the records of a dropped segment from the tip store. The tip store has the
 // floor when forgetSegment returns. Records of a segment that another process has deleted already
 // stay in a tip store in memory.
-func (h records) forgetSegment(ctx context.Context, g segment, floor deliverylog.Floor) error {
+func (h records) forgetSegment(ctx context.Context, g segment, floor streams.Floor) error {
 	if h.s.tipsFixed {
 		return nil
 	}
@@ -205,7 +214,7 @@ func (h records) forgetSegment(ctx context.Context, g segment, floor deliverylog
 	return h.s.tips.Flush()
 }
 
-func (h records) forgetGroup(g *format.Group, floor deliverylog.Floor) error {
+func (h records) forgetGroup(g *format.Group, floor streams.Floor) error {
 	h.s.writing.Lock() // a newer record of a name must not be written in between
 	defer h.s.writing.Unlock()
 	batch := h.s.tips.NewBatch()
@@ -225,7 +234,7 @@ func (h records) forgetGroup(g *format.Group, floor deliverylog.Floor) error {
 }
 
 // clean removes the folders of dropped segments that a crash left while the server deleted them.
-func (h records) clean(floor deliverylog.Floor) error {
+func (h records) clean(floor streams.Floor) error {
 	if !h.s.sole || floor.Segment == 0 {
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
@@ -44,14 +43,14 @@ func (h *shard) name() string { return streams.Shard(h.n) }
 
 // segments are the streams of a shard.
 type segments struct {
-	all     []segment         // oldest first, without a gap; never empty
-	rolling bool              // the newest one was closed, and its successor is being made
-	closeAt uint32            // the segment of this number is closed as soon as it is open, however small it is
-	looking bool              // a goroutine looks whether the servers can make a successor
-	ready   uint32            // the segment of this number may be closed: the servers can make its successor
-	atStart uint64            // the last sequence when the log was opened
-	floor   deliverylog.Floor // the dropped part
-	begins  format.Head       // the end of the segment before the oldest one, as the first group names it
+	all     []segment     // oldest first, without a gap; never empty
+	rolling bool          // the newest one was closed, and its successor is being made
+	closeAt uint32        // the segment of this number is closed as soon as it is open, however small it is
+	looking bool          // a goroutine looks whether the servers can make a successor
+	ready   uint32        // the segment of this number may be closed: the servers can make its successor
+	atStart uint64        // the last sequence when the log was opened
+	floor   streams.Floor // the dropped part
+	begins  format.Head   // the end of the segment before the oldest one, as the first group names it
 }
 
 // open returns the segment that takes groups.

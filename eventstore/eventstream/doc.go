@@ -89,5 +89,5 @@
 //
 //	outside       cmd, projections
 //	log         ► eventstream
-//	streams       folder, jetapi
+//	storage       folder, jetapi
 package eventstream

@@ -19,5 +19,5 @@
 //	log           engine
 //	servers       backup/restore, remote
 //	servers     ► external
-//	streams       jetapi, streams
+//	storage       jetapi, streams
 package external

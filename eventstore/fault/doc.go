@@ -8,7 +8,8 @@
 //
 //	log           engine, eventstore
 //	servers       archive, backup, remote
-//	streams       checkpointlog, deliverylog, folder, jetapi, secretlog, tipstore
+//	shards        checkpointlog, deliverylog, secretlog
+//	storage       folder, jetapi, tipstore
 //	bytes         checkpoint
 //	bytes       ► fault
 package fault

@@ -82,8 +82,8 @@
 //	outside       cmd
 //	log           engine, eventstream
 //	servers       archive, backup, backup/restore, embedded
-//	streams       secretlog
-//	streams     ► folder
-//	streams       blocks, streams
+//	shards        secretlog
+//	storage     ► folder
+//	storage       blocks, streams
 //	bytes         fault, stored
 package folder

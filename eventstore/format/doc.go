@@ -21,7 +21,8 @@
 //	application   commands/causes, commands/workflows, secrets
 //	log           engine, eventstore, ordered, position, turns, verify
 //	servers       archive, backup, backup/restore, remote
-//	streams       applied, checkpointlog, deliverylog, handover, ownership, streams, tiprow
+//	shards        applied, checkpointlog, deliverylog, handover, ownership, tiprow
+//	storage       streams
 //	bytes         checkpoint
 //	bytes       ► format
 //	bytes         codec

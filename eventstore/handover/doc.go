@@ -36,6 +36,6 @@
 //
 //	log           engine
 //	servers       remote
-//	streams     ► handover
+//	shards      ► handover
 //	bytes         format
 package handover

@@ -20,7 +20,7 @@
 //
 //	log           engine, eventstream, ordered
 //	servers       archive, backup/restore, ceiling, embedded, external, nodes, remote
-//	streams       checkpointlog, secretlog
-//	streams     ► jetapi
+//	shards        checkpointlog, secretlog
+//	storage     ► jetapi
 //	bytes         due, fault, stored
 package jetapi

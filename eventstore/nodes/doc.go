@@ -94,6 +94,6 @@
 //	outside       cmd
 //	log           engine
 //	servers     ► nodes
-//	streams       jetapi
+//	storage       jetapi
 //	bytes         due
 package nodes

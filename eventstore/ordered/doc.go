@@ -32,6 +32,7 @@
 //	log           prover
 //	log         ► ordered
 //	log           eventstore
-//	streams       checkpointlog, jetapi
+//	shards        checkpointlog
+//	storage       jetapi
 //	bytes         checkpoint, format
 package ordered

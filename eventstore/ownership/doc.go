@@ -91,6 +91,6 @@
 // # Place
 //
 //	log           engine
-//	streams     ► ownership
+//	shards      ► ownership
 //	bytes         format
 package ownership

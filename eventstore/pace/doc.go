@@ -12,5 +12,5 @@
 // # Place
 //
 //	log           engine
-//	streams     ► pace
+//	shards      ► pace
 package pace

@@ -44,6 +44,6 @@
 //	application   commands/workflows
 //	log         ► position
 //	log           eventstore
-//	streams       deliverylog
+//	shards        deliverylog
 //	bytes         codec, format
 package position

@@ -30,6 +30,6 @@
 //	outside       cmd, httpapi
 //	log         ► prover
 //	log           eventstore, ordered
-//	streams       checkpointlog
+//	shards        checkpointlog
 //	bytes         due, proof
 package prover

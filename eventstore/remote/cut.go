@@ -14,8 +14,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -74,7 +72,7 @@ func (l *Log) Cut(ctx context.Context) (c Cut, err error) {
 		return c, err
 	}
 	dropped := uint32(0)
-	if left := l.Segments(deliverylog.ShardNumber); len(left) > 0 {
+	if left := l.Segments(streams.DeliveryShard); len(left) > 0 {
 		_, oldest, _ := streams.Parse(left[0])
 		dropped = max(oldest, 1) - 1
 	}
@@ -89,7 +87,7 @@ func (l *Log) Cut(ctx context.Context) (c Cut, err error) {
 // covered checks that the newest checkpoint covers exactly the events up to the ends. Without
 // events there need be none.
 func (l *Log) covered(ctx context.Context, heads map[int]format.Head) error {
-	c, err := l.checkpointBefore(ctx, heads[checkpoint.ShardNumber])
+	c, err := l.checkpointBefore(ctx, heads[streams.CheckpointShard])
 	if err != nil {
 		return fmt.Errorf("%w: %w", errSilent, err)
 	}

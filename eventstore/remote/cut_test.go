@@ -10,7 +10,6 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
@@ -108,7 +107,7 @@ func TestCut(t *testing.T) {
 		readShard(t, log, shard, last.Heads[shard], places)
 	}
 	for n, c := range append(cuts, last) {
-		mark, err := s.Checkpoints().At(t.Context(), c.Heads[checkpoint.ShardNumber].Events)
+		mark, err := s.Checkpoints().At(t.Context(), c.Heads[streams.CheckpointShard].Events)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,6 +45,7 @@
 //	servers       archive, backup, backup/restore
 //	servers     ► remote
 //	servers       external
-//	streams       deliverylog, handover, jetapi, secretlog, streams
+//	shards        handover, secretlog
+//	storage       jetapi, streams
 //	bytes         checkpoint, fault, format, stored, workers
 package remote

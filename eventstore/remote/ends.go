@@ -37,7 +37,7 @@ func (l *Log) Ends(ctx context.Context) (c Cut, err error) {
 		}
 		switch {
 		case reached || err == nil && time.Since(since) >= l.missing:
-			c.Heads[checkpoint.ShardNumber] = covers.head
+			c.Heads[streams.CheckpointShard] = covers.head
 			c.Secrets, err = l.SecretsEnd(ctx)
 			return c, err
 		case err != nil && (!errors.Is(err, errSilent) || time.Since(since) >= l.missing):
@@ -53,7 +53,7 @@ func (l *Log) Ends(ctx context.Context) (c Cut, err error) {
 // zero value: the readers report it.
 func (l *Log) newestCheckpoint(ctx context.Context) (at end, c checkpoint.Checkpoint, err error) {
 	for since := time.Now(); ; {
-		if at, err = l.readableEnd(ctx, checkpoint.ShardNumber); err == nil {
+		if at, err = l.readableEnd(ctx, streams.CheckpointShard); err == nil {
 			c, err = l.checkpointBefore(ctx, at.head)
 		}
 		place := (*fault.Place)(nil)

@@ -15,7 +15,7 @@ import (
 // there is none.
 func (l *Log) checkpointBefore(ctx context.Context, end format.Head) (c checkpoint.Checkpoint, err error) {
 	for low, high, at := end.Events, end.Seq, end.Seq; end.Events > 0; at = low + (high-low)/2 {
-		g, err := l.groupAtLeader(ctx, checkpoint.ShardNumber, at)
+		g, err := l.groupAtLeader(ctx, streams.CheckpointShard, at)
 		if err != nil {
 			return c, err
 		}
@@ -30,12 +30,12 @@ func (l *Log) checkpointBefore(ctx context.Context, end format.Head) (c checkpoi
 				err = c.CheckShards(l.Shards)
 			}
 			if err != nil {
-				err = fault.Damage(streams.Shard(checkpoint.ShardNumber), at, err)
+				err = fault.Damage(streams.Shard(streams.CheckpointShard), at, err)
 			}
 			return c, err
 		}
 		if low > high {
-			return c, fault.Damage(streams.Shard(checkpoint.ShardNumber), at, errors.New("the counts of the groups do not fit each other"))
+			return c, fault.Damage(streams.Shard(streams.CheckpointShard), at, errors.New("the counts of the groups do not fit each other"))
 		}
 	}
 	return c, nil

@@ -75,7 +75,7 @@
 //	application   secrets
 //	log           engine
 //	servers       archive, backup, backup/restore, embedded, remote
-//	streams     ► secretlog
-//	streams       folder, jetapi, streams, tipstore
+//	shards      ► secretlog
+//	storage       folder, jetapi, streams, tipstore
 //	bytes         fault, stored, workers
 package secretlog

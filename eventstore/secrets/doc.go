@@ -65,6 +65,6 @@
 //	application   commands, commands/accounts, commands/erasures, commands/instruments, commands/payments, commands/recovery and 2 others
 //	application ► secrets
 //	log           eventstore
-//	streams       secretlog
+//	shards        secretlog
 //	bytes         codec, format, proof
 package secrets

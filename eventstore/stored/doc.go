@@ -7,6 +7,7 @@
 //
 //	log           engine
 //	servers       archive, backup, backup/restore, remote
-//	streams       blocks, folder, jetapi, secretlog
+//	shards        secretlog
+//	storage       blocks, folder, jetapi
 //	bytes       ► stored
 package stored

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 )
 
@@ -32,6 +31,12 @@ type Kind struct {
 	name, root string // begin the names of its segments, and their subjects; the number of a shard of events follows
 }
 
+// The numbers of the shards beside the log.
+const (
+	DeliveryShard   = 0xfffe
+	CheckpointShard = 0xfffd
+)
+
 // The kinds of shards.
 var (
 	events = Kind{Records: "events", Events: true, GroupBytes: format.MaxGroupBytes, name: "LEDGER_", root: "ledger"}
@@ -39,30 +44,21 @@ var (
 	// been sent yet.
 	deliveries = Kind{
 		Records: "deliveries",
-		Floor:   deliverylog.FloorKey, GroupBytes: format.MaxRecordBytes, Overtaken: 50 * time.Millisecond,
-		name: deliverylog.StreamName, root: "deliveries",
+		Floor:   format.Key{Account: format.SystemAccount, Aggregate: format.BesideAggregate, ID: "floor"}, GroupBytes: format.MaxRecordBytes, Overtaken: 50 * time.Millisecond,
+		name: "DELIVERIES", root: "deliveries",
 	}
-	checkpoints = Kind{Records: "checkpoints", Covers: true, GroupBytes: format.MaxRecordBytes, name: checkpoint.Stream, root: "checkpoints"}
+	checkpoints = Kind{Records: "checkpoints", Covers: true, GroupBytes: format.MaxRecordBytes, name: "CHECKPOINTS", root: "checkpoints"}
 )
 
 // KindOf returns the kind of a shard.
 func KindOf(shard int) *Kind {
 	switch shard {
-	case deliverylog.ShardNumber:
+	case DeliveryShard:
 		return &deliveries
-	case checkpoint.ShardNumber:
+	case CheckpointShard:
 		return &checkpoints
 	}
 	return &events
-}
-
-// FloorIn returns the floor in a frame: the dropped part of the shard. It returns the zero value
-// for a frame of another key.
-func (k *Kind) FloorIn(r *format.Recorded) (deliverylog.Floor, error) {
-	if r.Key != k.Floor {
-		return deliverylog.Floor{}, nil
-	}
-	return deliverylog.ParseFloor(r)
 }
 
 // Drops reports whether the oldest segment may be dropped.
@@ -85,7 +81,7 @@ func IsEvents(shard int) bool { return KindOf(shard).Events }
 func Drops(shard int) bool { return KindOf(shard).Drops() }
 
 // Beside are the numbers of the shards with records beside the log.
-var Beside = []int{deliverylog.ShardNumber, checkpoint.ShardNumber}
+var Beside = []int{DeliveryShard, CheckpointShard}
 
 // All returns the numbers of all shards of a log with n shards of events, those first.
 func All(n int) (all []int) {

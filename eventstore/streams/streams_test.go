@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/streams"
 )
@@ -40,14 +39,14 @@ func TestKinds(t *testing.T) {
 		t.Errorf("the shards are %v", all)
 	}
 	for _, shard := range all {
-		if streams.IsEvents(shard) != (shard < 2) || streams.Drops(shard) != (shard == deliverylog.ShardNumber) {
+		if streams.IsEvents(shard) != (shard < 2) || streams.Drops(shard) != (shard == streams.DeliveryShard) {
 			t.Errorf("shard %d has events: %t; drops segments: %t", shard, streams.IsEvents(shard), streams.Drops(shard))
 		}
 		for key, of := range map[format.Key]*streams.Kind{
 			{Account: "acct", Aggregate: "payment", ID: "p"}:  streams.KindOf(0),
-			{Account: "acct", Aggregate: "delivery", ID: "d"}: streams.KindOf(deliverylog.ShardNumber),
-			deliverylog.FloorKey:                              streams.KindOf(deliverylog.ShardNumber),
-			checkpoint.Key:                                    streams.KindOf(checkpoint.ShardNumber),
+			{Account: "acct", Aggregate: "delivery", ID: "d"}: streams.KindOf(streams.DeliveryShard),
+			streams.KindOf(streams.DeliveryShard).Floor:       streams.KindOf(streams.DeliveryShard),
+			checkpoint.Key: streams.KindOf(streams.CheckpointShard),
 		} {
 			if streams.KindOf(shard).Has(key) != (streams.KindOf(shard) == of) {
 				t.Errorf("shard %d and %s", shard, key)

@@ -17,8 +17,8 @@
 //
 //	log           engine, verify
 //	servers       archive
-//	streams       applied
-//	streams     ► tiprow
-//	streams       tipstore
+//	shards        applied
+//	shards      ► tiprow
+//	storage       tipstore
 //	bytes         format
 package tiprow

@@ -19,7 +19,8 @@
 //
 //	log           engine, verify
 //	servers       archive
-//	streams       applied, checkpointlog, deliverylog, secretlog, tiprow, tipstore/tipfiles
-//	streams     ► tipstore
+//	shards        applied, checkpointlog, deliverylog, secretlog, tiprow
+//	storage       tipstore/tipfiles
+//	storage     ► tipstore
 //	bytes         fault
 package tipstore

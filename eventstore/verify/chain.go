@@ -78,10 +78,10 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 			return err
 		}
 	}
-	if c.shard == checkpoint.ShardNumber {
+	switch kind := streams.KindOf(c.shard); {
+	case kind.Covers:
 		return c.checkpoints(ctx, g)
-	}
-	if !streams.IsEvents(c.shard) {
+	case !kind.Events:
 		return c.deliveries(ctx, g)
 	}
 	var all []format.Hash

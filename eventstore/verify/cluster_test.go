@@ -16,7 +16,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/domain/seedtest"
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -152,10 +151,10 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	forged := r.forge(t, 1)
-	covers, _ := r.newest(t, checkpoint.ShardNumber)
+	covers, _ := r.newest(t, streams.CheckpointShard)
 	open := covers[len(covers)-1]
 	_, number, _ := streams.Parse(open)
-	if _, err := r.js.Publish(t.Context(), streams.Subject(checkpoint.ShardNumber, number), []byte("no checkpoint")); err != nil {
+	if _, err := r.js.Publish(t.Context(), streams.Subject(streams.CheckpointShard, number), []byte("no checkpoint")); err != nil {
 		t.Fatal(err)
 	}
 	faults, _ = r.served(t, r.access, nil)

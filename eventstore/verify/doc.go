@@ -73,6 +73,7 @@
 //	log         ► verify
 //	log           eventstore
 //	servers       archive
-//	streams       streams, tiprow, tipstore, tipstore/tipfiles
+//	shards        tiprow
+//	storage       streams, tipstore, tipstore/tipfiles
 //	bytes         cache, checkpoint, codec, format, workers
 package verify

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 	"payledger/eventstore/streams"
 )
@@ -55,7 +54,7 @@ func (r *run) compareEnds(ctx context.Context, chains []*chain) error {
 			return err
 		}
 	}
-	if c := byShard[checkpoint.ShardNumber]; c != nil {
+	if c := byShard[streams.CheckpointShard]; c != nil {
 		if err := c.reaches(ctx, "the log", format.Link{Seq: beside.Checkpoints}); err != nil {
 			return err
 		}
@@ -100,8 +99,8 @@ func (c *chain) reaches(ctx context.Context, by string, named format.Link) error
 
 // name returns what the shard is called in a fault.
 func (c *chain) name() string {
-	if c.shard == checkpoint.ShardNumber {
-		return checkpoint.Stream
+	if !streams.IsEvents(c.shard) {
+		return streams.Shard(c.shard)
 	}
 	return fmt.Sprintf("shard %d", c.shard)
 }

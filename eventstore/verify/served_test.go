@@ -17,7 +17,6 @@ import (
 
 	"payledger/domain/seedtest"
 	"payledger/eventstore/archive"
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
@@ -363,7 +362,7 @@ var damages = map[string]func(random *rand.Rand, all map[string]*stored) string{
 		return fmt.Sprintf("%s %d", name, s.first+uint64(i))
 	},
 	"the last checkpoint is removed, before groups without one": func(_ *rand.Rand, all map[string]*stored) string {
-		of := shardOf(all, checkpoint.ShardNumber)
+		of := shardOf(all, streams.CheckpointShard)
 		for segment := len(of) - 1; ; segment-- {
 			s := of[segment]
 			for i := len(s.messages) - 1; i >= 0; i-- {
@@ -392,7 +391,7 @@ var damages = map[string]func(random *rand.Rand, all map[string]*stored) string{
 			}
 			return of[len(of)-1], len(of[len(of)-1].messages) - 1
 		}
-		s, i := last(checkpoint.ShardNumber)
+		s, i := last(streams.CheckpointShard)
 		s.messages[i].Data[len(s.messages[i].Data)/2] ^= 1
 		for shard := 0; ; shard++ {
 			events, end := last(shard)

@@ -15,7 +15,6 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/cache"
-	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/workers"
@@ -251,7 +250,7 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 				none := make(chan leaves)
 				close(none)
 				f.shards = append(f.shards, none)
-			case n == checkpoint.ShardNumber:
+			case streams.KindOf(n).Covers:
 				close(covers)
 			}
 			continue
@@ -261,7 +260,7 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 			hashes := make(chan leaves, groupsAhead)
 			c.hashes, f.shards = hashes, append(f.shards, hashes)
 		}
-		if n == checkpoint.ShardNumber {
+		if streams.KindOf(n).Covers {
 			c.covers = covers
 		}
 		chains = append(chains, c)

@@ -10,6 +10,6 @@
 //	application   commands, commands/erasures, commands/reconcile, commands/workflows
 //	log           engine, verify
 //	servers       remote
-//	streams       secretlog
+//	shards        secretlog
 //	bytes       ► workers
 package workers

@@ -22,6 +22,7 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/verify"
 	"payledger/notifier"
 	"payledger/projections"
@@ -101,7 +102,7 @@ func VerifyHandler(store Verified, secretStore *secrets.Store, views *projection
 			return nil, err
 		}
 		if lists {
-			end := files.Ends[deliverylog.ShardNumber].Last
+			end := files.Ends[streams.DeliveryShard].Last
 			check.deliveries, err = compare.LiveDeliveries(ctx, index, store.Deliveries(), end, notifier.RowOf, check.report)
 		}
 		var result verified

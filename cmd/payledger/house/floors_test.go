@@ -40,9 +40,11 @@ var floors = []floor{
 	{"servers", "the NATS servers and folders that hold the log, its nodes and its back-ups", []string{
 		"archive", "backup/…", "ceiling", "embedded", "external", "nodes", "remote",
 	}},
-	{"streams", "one shard or stream: messages, owner, files, and the newest events in Pebble", []string{
-		"applied", "blocks", "checkpointlog", "deliverylog", "disk", "folder", "handover", "jetapi", "ownership", "pace", "secretlog",
-		"streams", "tiprow", "tipstore/…",
+	{"shards", "newest events, records, checkpoints and secrets; the owner of a shard", []string{
+		"applied", "checkpointlog", "deliverylog", "handover", "ownership", "pace", "secretlog", "tiprow",
+	}},
+	{"storage", "the streams of a server, its files, and the tables of Pebble", []string{
+		"blocks", "disk", "folder", "jetapi", "streams", "tipstore/…",
 	}},
 	{"bytes", "frames, groups, checkpoints, proofs; small tools", []string{
 		"cache", "checkpoint", "codec", "due", "fault", "format", "proof", "stored", "workers",

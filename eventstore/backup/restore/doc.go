@@ -33,6 +33,7 @@
 //	outside       cmd
 //	servers     ► backup/restore
 //	servers       archive, backup, embedded, external, remote
-//	streams       folder, jetapi, secretlog, streams
+//	shards        secretlog
+//	storage       folder, jetapi, streams
 //	bytes         format, stored
 package restore

@@ -9,5 +9,5 @@
 //
 // # Place
 //
-//	streams     ► tipstore/errors
+//	storage     ► tipstore/errors
 package errors

@@ -22,7 +22,7 @@ func head(seq uint64) format.Head { return format.Head{Link: format.Link{Seq: se
 // next batch; events that came meanwhile are in the batch after it.
 func TestWriteFailed(t *testing.T) {
 	t.Parallel()
-	tips := applied.NewTips(true)
+	tips := applied.NewTips(true, nil)
 	first, second := event("a", 1, 1), event("a", 2, 2)
 	tips.Apply(first)
 	store, err := tipfiles.Open(tipstore.Options{})

@@ -7,6 +7,6 @@
 //
 //	log           engine, verify
 //	servers       archive
-//	streams     ► tipstore/tipfiles
-//	streams       tipstore
+//	storage     ► tipstore/tipfiles
+//	storage       tipstore
 package tipfiles

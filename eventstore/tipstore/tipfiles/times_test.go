@@ -53,7 +53,7 @@ func (s *timedShard) write() {
 // restarted returns the tips of a start with the tip store.
 func (s *timedShard) restarted() (tips applied.Tips) {
 	s.t.Helper()
-	tips = applied.NewTips(true)
+	tips = applied.NewTips(true, nil)
 	if err := tips.Restore(s.end(), s.store, 0); err != nil {
 		s.t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	s := &timedShard{t: t, tips: applied.NewTips(true), store: store}
+	s := &timedShard{t: t, tips: applied.NewTips(true, nil), store: store}
 	wrong := int64(0)
 	for n := range int64(groups) {
 		if random.IntN(1000) == 0 {
@@ -136,7 +136,7 @@ func TestMissingTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	s := &timedShard{t: t, tips: applied.NewTips(true), store: store}
+	s := &timedShard{t: t, tips: applied.NewTips(true, nil), store: store}
 	for n := range int64(3) {
 		s.apply(n + 1)
 	}
@@ -147,7 +147,7 @@ func TestMissingTimes(t *testing.T) {
 		if err := errors.Join(batch.Delete(tiprow.TimesKey(0, gone)), batch.Commit()); err != nil {
 			t.Fatal(err)
 		}
-		tips := applied.NewTips(true)
+		tips := applied.NewTips(true, nil)
 		if err := tips.Restore(s.end(), store, 0); !errors.Is(err, tipstore.ErrDamaged) {
 			t.Errorf("the times of the groups after %d are gone: %v", gone, err)
 		}
@@ -157,7 +157,7 @@ func TestMissingTimes(t *testing.T) {
 // TestFewNear: of rising times a window has the stretches of its own, one more at each end.
 func TestFewNear(t *testing.T) {
 	t.Parallel()
-	s := &timedShard{t: t, tips: applied.NewTips(true)}
+	s := &timedShard{t: t, tips: applied.NewTips(true, nil)}
 	const groups = 3 * applied.MaxStretches // stretches of 4
 	for n := range int64(groups) {
 		s.apply(n + 1)

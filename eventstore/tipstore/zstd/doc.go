@@ -5,5 +5,5 @@
 //
 // # Place
 //
-//	streams     ► tipstore/zstd
+//	storage     ► tipstore/zstd
 package zstd

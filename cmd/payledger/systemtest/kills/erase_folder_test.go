@@ -22,11 +22,11 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/archive"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 	"payledger/eventstore/tipstore/tipfiles"
 )
@@ -85,7 +85,7 @@ func everyByte(t *testing.T, data string) map[string][]byte {
 	events := 0
 	for shard := range files.Shards + 1 {
 		if shard == files.Shards {
-			shard = deliverylog.ShardNumber
+			shard = streams.DeliveryShard
 		}
 		err := files.Groups(context.Background(), shard, 0, damaged, func(_ string, g *format.Group) error {
 			for _, r := range g.Frames {

@@ -2,5 +2,5 @@
 //
 // # Place
 //
-//	streams     ► tipstore/errors/join
+//	storage     ► tipstore/errors/join
 package join

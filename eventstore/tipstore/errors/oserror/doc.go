@@ -2,5 +2,5 @@
 //
 // # Place
 //
-//	streams     ► tipstore/errors/oserror
+//	storage     ► tipstore/errors/oserror
 package oserror
