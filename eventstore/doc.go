@@ -254,21 +254,20 @@
 // Checkpoints are records of a shard of their own, number 65,533: streams CHECKPOINTS_<segment>
 // with the subjects checkpoints.<segment>. ce-subject is system.beside.checkpoint, ce-type
 // "signed", the revision is the number of the checkpoint, and the body its message; ids,
-// correlation and actor are empty. A group has one of them at most, so the counts in the groups
-// lead to each number. Package checkpoint has the message, which is no msgpack, the text and the
-// tree. Checkpoint k covers the events of the groups after checkpoint k−1 up to its last group of
-// shard 0, then of shard 1, and so on; within a group, frames count in their order. An event's
-// position is its number in that order, from 1. Leaf position−1 of the Merkle tree (RFC 6962) is
-// SHA-256(0x00 ‖ event hash), an inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. The
-// edge holds the roots of the complete subtrees from left to right, under the numbers of
-// golang.org/x/mod's tlog: all that the next checkpoint needs. At least one checkpoint in 256, and
-// one in 262,144 events, has it. The signature is the last line of a signed note (Ed25519) over
+// correlation and actor are empty. A group has at most one, so the counts in the groups lead to
+// each number. Package checkpoint has the message, the text and the tree. Checkpoint k covers the
+// events of the groups after checkpoint k−1 up to its last group of shard 0, then of shard 1, and
+// so on; within a group, frames count in their order. An event's position is its number in that
+// order, from 1. Leaf position−1 of the Merkle tree (RFC 6962) is SHA-256(0x00 ‖ event hash), an
+// inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. The edge holds the roots of the
+// complete subtrees from left to right, under the numbers of golang.org/x/mod's tlog: all that the
+// next checkpoint needs. At least one checkpoint in 32, and one in 16,384 events, has it. The
+// signature is the last line of a signed note (Ed25519) over
 //
 //	<origin>\n<size>\n<root in base64>\nshards <last group of shard 0> <of shard 1> …\nevents <number in shard 0> …\n
 //
-// The origin is the name of the key: payledger/<id of the log> in hexadecimal, or the text that was
-// chosen at the first start. Ledgers from before that have the origin payledger, and checkpoints
-// without it in their messages.
+// The origin is the name of the key: payledger/<id of the log> in hexadecimal, or the text chosen at
+// the first start. Early ledgers have the origin payledger, and no origin in their messages.
 //
 // # Secrets
 //

@@ -51,20 +51,11 @@ func (c Checkpoint) Encode(withEdge bool) ([]byte, error) {
 	if !withEdge {
 		c.Edge = nil
 	}
-	return appendEdge(b, c.Edge), nil
-}
-
-// EncodeEdge returns the number and the edge of the checkpoint, as the tip store keeps them.
-func (c Checkpoint) EncodeEdge() []byte {
-	return appendEdge(binary.AppendUvarint(nil, c.Number), c.Edge)
-}
-
-func appendEdge(b []byte, edge []Node) []byte {
-	b = binary.AppendUvarint(b, uint64(len(edge)))
-	for _, n := range edge {
+	b = binary.AppendUvarint(b, uint64(len(c.Edge)))
+	for _, n := range c.Edge {
 		b = append(binary.AppendUvarint(b, uint64(n.Index)), n.Hash...)
 	}
-	return b
+	return b, nil
 }
 
 // Parse is the inverse of Encode. It does not know the number.
@@ -86,20 +77,13 @@ func Parse(b []byte) (Checkpoint, error) {
 	}
 	c.Root = p.next(tlog.HashSize)
 	c.Signature = c.signaturePrefix() + base64.StdEncoding.EncodeToString(p.next(p.count(1))) + "\n"
-	c.Edge = p.edge()
+	for range p.count(1 + tlog.HashSize) {
+		c.Edge = append(c.Edge, Node{Index: int64(p.number()), Hash: p.next(tlog.HashSize)})
+	}
 	if p.failed || len(p.b) > 0 {
 		return Checkpoint{}, errMalformed
 	}
 	return c, nil
-}
-
-// ParseEdge is the inverse of EncodeEdge. It returns 0 for other bytes.
-func ParseEdge(b []byte) (number uint64, edge []Node) {
-	p := parser{b: b}
-	if number, edge = p.number(), p.edge(); p.failed {
-		return 0, nil
-	}
-	return number, edge
 }
 
 // parser reads a message from its beginning; a fault makes all that follows zero.
@@ -137,11 +121,4 @@ func (p *parser) next(n int) []byte {
 	part := p.b[:n:n]
 	p.b = p.b[n:]
 	return part
-}
-
-func (p *parser) edge() (edge []Node) {
-	for range p.count(1 + tlog.HashSize) {
-		edge = append(edge, Node{Index: int64(p.number()), Hash: p.next(tlog.HashSize)})
-	}
-	return edge
 }

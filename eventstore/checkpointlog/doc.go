@@ -28,6 +28,6 @@
 //	outside       cmd, projections
 //	log           engine, ordered, prover
 //	shards      ► checkpointlog
-//	storage       jetapi, streams, tipstore
+//	storage       jetapi, streams
 //	bytes         cache, checkpoint, due, fault, format
 package checkpointlog

@@ -7,24 +7,24 @@ import (
 )
 
 // EdgePath returns the number of checkpoints after the last one whose edge is known.
-func (l *Log) EdgePath(ctx context.Context) (int, error) {
+func (l *Log) EdgePath(ctx context.Context, base checkpoint.Checkpoint) (int, error) {
 	c, err := l.Last(ctx)
 	if err != nil {
 		return 0, err
 	}
 	c.Edge = nil
-	_, path, err := l.knownEdge(ctx, c)
+	_, path, err := l.knownEdge(ctx, base, c)
 	return len(path), err
 }
 
 // WithEdge returns the newest checkpoint with its edge, computed from an older edge and the events
 // since.
-func (l *Log) WithEdge(ctx context.Context) (checkpoint.Checkpoint, error) {
+func (l *Log) WithEdge(ctx context.Context, base checkpoint.Checkpoint) (checkpoint.Checkpoint, error) {
 	c, err := l.Last(ctx)
 	if err != nil {
 		return c, err
 	}
-	return l.withEdge(ctx, c)
+	return l.withEdge(ctx, base, c)
 }
 
 // Put appends a checkpoint as it is, behind the newest one.
@@ -32,9 +32,3 @@ func (l *Log) Put(ctx context.Context, c checkpoint.Checkpoint) (checkpoint.Chec
 	newest, _, _ := l.Shard.Newest()
 	return l.put(ctx, c, newest.Events, true)
 }
-
-// ForgetPlaces lets At look for each checkpoint.
-func (l *Log) ForgetPlaces() { l.places.all = nil }
-
-// KeepEdge stores an edge in the tip store.
-func (l *Log) KeepEdge(c checkpoint.Checkpoint) { l.keepEdge(c) }

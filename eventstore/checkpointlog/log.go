@@ -15,15 +15,14 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/streams"
-	"payledger/eventstore/tipstore"
 )
 
 // At least one in edgeEvery checkpoints, and one in edgeEvents events, contains the edge of the
-// tree. So a start reads at most as many to compute the newest edge. Usually the tip store has the
-// edge of a newer checkpoint.
+// tree. So a start reads at most as many to compute the newest edge; of a log of an earlier build
+// up to 256 checkpoints and 262,144 events.
 const (
-	edgeEvery  = 256
-	edgeEvents = 1 << 18
+	edgeEvery  = 32
+	edgeEvents = 1 << 14
 )
 
 // appendTimeout bounds the append of a checkpoint.
@@ -47,13 +46,10 @@ type Shard interface {
 // Config is the configuration of a Log.
 type Config struct {
 	Shard  Shard
-	Tips   *tipstore.Store // stores the newest edge
-	Shards int             // of events
-	Sole   bool            // no other process writes to the log
-	// ReadOnly: nothing is written, the edge included.
-	ReadOnly bool
-	Now      func() time.Time
-	Log      zerolog.Logger
+	Shards int  // of events
+	Sole   bool // no other process writes to the log
+	Now    func() time.Time
+	Log    zerolog.Logger
 	// Groups calls each with the groups of a shard from one sequence through another.
 	Groups func(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error
 	Room   func() error    // returns an error while the disk is full
@@ -129,11 +125,8 @@ func (l *Log) write(ctx context.Context, signer note.Signer, before checkpoint.C
 		return before, err
 	}
 	edge := before.Number%edgeEvery == 0 || c.Size-l.edgeAt.Load() >= edgeEvents
-	if c, err = l.put(ctx, c, before.Number, edge); err == nil {
-		l.keepEdge(c)
-		if edge {
-			l.edgeAt.Store(c.Size)
-		}
+	if c, err = l.put(ctx, c, before.Number, edge); err == nil && edge {
+		l.edgeAt.Store(c.Size)
 	}
 	return c, err
 }

@@ -70,7 +70,7 @@ type leaf struct {
 func NewWriter[R Reader](ctx context.Context, log *Log, register func(name string, after []uint64) R, signer note.Signer) (*Writer, error) {
 	newest, err := log.Last(ctx)
 	if err == nil {
-		newest, err = log.withEdge(ctx, newest)
+		newest, err = log.withEdge(ctx, checkpoint.Checkpoint{}, newest)
 	}
 	if err != nil && !isNone(err) {
 		return nil, err
@@ -148,7 +148,7 @@ func (w *Writer) othersWrote(ctx context.Context) bool {
 	defer w.log.deciding.Unlock()
 	newest, err := w.log.known()
 	if err == nil && newest.Number > w.newest.Number {
-		newest, err = w.log.withEdge(ctx, newest)
+		newest, err = w.log.withEdge(ctx, w.newest, newest)
 	}
 	if err != nil || newest.Number <= w.newest.Number {
 		return false
@@ -230,7 +230,7 @@ func (w *Writer) write(ctx context.Context) error {
 func (w *Writer) adopted(ctx context.Context, failed error) (checkpoint.Checkpoint, error) {
 	newest, err := w.log.Last(ctx)
 	if err == nil && newest.Number > w.newest.Number {
-		newest, err = w.log.withEdge(ctx, newest)
+		newest, err = w.log.withEdge(ctx, w.newest, newest)
 	}
 	if err != nil || newest.Number <= w.newest.Number {
 		return newest, errors.Join(failed, err)

@@ -111,7 +111,7 @@ func TestCheckpointBytesADay(t *testing.T) {
 		for n := range 30 {
 			c.Edge = append(c.Edge, checkpoint.Node{Index: 2e9 - int64(n), Hash: make([]byte, 32)})
 		}
-		putCheckpoint(t, s, c, i%256 == 0)
+		putCheckpoint(t, s, c, i%32 == 0)
 	}
 	js, err := jetstream.New(s.Conn(), jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {

@@ -6,7 +6,6 @@
 //	"m" shard number                          the times of the events in a stretch of a shard's groups
 //	"w" stream                                the newest acknowledged sequence of a segment of SECRETS (package secretlog)
 //	"c"                                       the place of the scrub
-//	"e"                                       the edge of the newest checkpoint (package checkpointlog)
 //	"l"                                       the log's id
 //
 // Package secretlog has the keys of the index of secrets, package deliverylog those of open

@@ -19,7 +19,7 @@
 //
 //	log           engine, verify
 //	servers       archive
-//	shards        applied, checkpointlog, deliverylog, secretlog, tiprow
+//	shards        applied, deliverylog, secretlog, tiprow
 //	storage       tipstore/tipfiles
 //	storage     ► tipstore
 //	bytes         fault
