@@ -8,7 +8,7 @@
 //   - Every node may run a Writer. The compare-and-swap on the newest record decides whose
 //     checkpoint is stored.
 //   - The number of a checkpoint is the revision of its record. The counts in the groups lead to
-//     the record (place.go).
+//     the record (checkpoint.Locate).
 //   - A checkpoint covers whole groups. The edge of the tree (the hashes that appending needs) is
 //     computed from the events if no checkpoint nearby contains it.
 //   - A checkpoint ends exactly at the end of the log that a start of the sole writer found, and at

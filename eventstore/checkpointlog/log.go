@@ -62,8 +62,7 @@ type Config struct {
 type Log struct {
 	Config
 	marks  *cache.Cache[uint64, checkpoint.Checkpoint] // by number, with their counts, last groups and places only; a checkpoint never changes
-	places places
-	edgeAt atomic.Uint64 // size of the newest checkpoint of this process that contains its edge
+	edgeAt atomic.Uint64                               // size of the newest checkpoint of this process that contains its edge
 
 	bounds
 }
@@ -93,11 +92,7 @@ func (l *Log) known() (checkpoint.Checkpoint, error) {
 	case r == nil:
 		return checkpoint.Checkpoint{}, fault.ErrNotFound
 	}
-	c, err := l.parse(r)
-	if err == nil {
-		l.keep(c) // many readers look for the newest one next
-	}
-	return c, err
+	return l.parse(r)
 }
 
 // At returns a checkpoint by its number.
@@ -109,12 +104,17 @@ func (l *Log) At(ctx context.Context, number uint64) (checkpoint.Checkpoint, err
 	return l.parse(r)
 }
 
+// parse returns the checkpoint in a record, and caches its mark: many readers look for the newest
+// one next, and find looks beside it.
 func (l *Log) parse(r *format.Recorded) (checkpoint.Checkpoint, error) {
 	c, err := checkpoint.Of(r)
 	if err != nil {
 		return c, fmt.Errorf("%w: %s at sequence %d: %w", fault.ErrUnhealthy, streams.Shard(streams.CheckpointShard), format.GroupOf(r.Seq), err)
 	}
-	return c, c.CheckShards(l.Shards)
+	if err = c.CheckShards(l.Shards); err == nil {
+		l.keep(c)
+	}
+	return c, err
 }
 
 // write signs and appends the checkpoint of a tree. ErrConflict: another node wrote a checkpoint

@@ -71,18 +71,12 @@ func (l *Log) Mark(ctx context.Context, number uint64) (checkpoint.Checkpoint, e
 	if c, known := l.marks.Get(number); known {
 		return c, nil
 	}
-	c, err := l.At(ctx, number)
-	if err != nil {
-		return c, err
-	}
-	return l.keep(c), nil
+	return l.At(ctx, number)
 }
 
-// keep caches a checkpoint, and returns it as Mark does.
-func (l *Log) keep(c checkpoint.Checkpoint) checkpoint.Checkpoint {
-	c = checkpoint.Checkpoint{Number: c.Number, Place: c.Place, Size: c.Size, LastSeq: c.LastSeq, Events: c.Events}
-	l.marks.Put(c.Number, c)
-	return c
+// keep caches what Mark returns of a checkpoint.
+func (l *Log) keep(c checkpoint.Checkpoint) {
+	l.marks.Put(c.Number, checkpoint.Checkpoint{Number: c.Number, Place: c.Place, Size: c.Size, LastSeq: c.LastSeq, Events: c.Events})
 }
 
 // leavesAtOnce is the number of events after which a batch of checkpoints ends. A batch reads each

@@ -3,6 +3,7 @@ package checkpointlog
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"payledger/eventstore/checkpoint"
@@ -36,8 +37,8 @@ func (c *counted) Group(_ context.Context, seq uint64) (*format.Group, error) {
 	return c.groups[seq-1], nil
 }
 
-// TestFind: each checkpoint is found by its number, wherever groups without one stand. A checkpoint
-// that is known, or between neighbours that are known, takes one read.
+// TestFind: each checkpoint is found by its number, wherever groups without one stand. Beside a
+// known one, a read of one group is enough if there is none.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 7))
@@ -50,45 +51,71 @@ func TestFind(t *testing.T) {
 	} {
 		s := &counted{}
 		const checkpoints = 300
+		gaps := 1
 		for n := range checkpoints {
-			for range empties(n) {
+			more := empties(n)
+			for range more {
 				s.add(false)
 			}
 			s.add(true)
+			gaps += min(more, 1)
 		}
 		s.add(false)
-		l := &Log{Config: Config{Shard: s}}
-		for _, known := range []bool{false, true} {
+		down := random.Perm(checkpoints)
+		slices.Sort(down)
+		up := slices.Clone(down)
+		slices.Reverse(down)
+		for order, numbers := range map[string][]int{"random": random.Perm(checkpoints), "up": up, "down": down} {
+			l := New(Config{Shard: s})
+			most := 15 * checkpoints
+			if order != "random" {
+				most = checkpoints + 16*gaps
+			}
 			s.reads = 0
-			for _, n := range random.Perm(checkpoints) {
+			for _, n := range numbers {
 				r, err := l.find(t.Context(), uint64(n)+1)
 				if err != nil || r.Revision != uint64(n)+1 {
 					t.Fatalf("%s: checkpoint %d: %v, %v", name, n+1, r, err)
 				}
+				if order != "random" {
+					l.keep(checkpoint.Checkpoint{Number: r.Revision, Place: r.Seq})
+				}
 			}
-			if most := 15 * checkpoints; s.reads > most || known && s.reads != checkpoints {
-				t.Errorf("%s: %d reads of %d checkpoints, known: %t", name, s.reads, checkpoints, known)
+			if s.reads > most {
+				t.Errorf("%s, %s: %d reads of %d checkpoints", name, order, s.reads, checkpoints)
 			}
-		}
-		for _, none := range []uint64{0, checkpoints + 1} {
-			if r, err := l.find(t.Context(), none); !isNone(err) {
-				t.Errorf("%s: checkpoint %d is %v, %v", name, none, r, err)
+			for _, none := range []uint64{0, checkpoints + 1} {
+				if r, err := l.find(t.Context(), none); !isNone(err) {
+					t.Errorf("%s: checkpoint %d is %v, %v", name, none, r, err)
+				}
 			}
 		}
 	}
 }
 
-// TestPlacesKept: places are forgotten evenly.
-func TestPlacesKept(t *testing.T) {
+// TestFindInSearch: a search has just read the checkpoints between which the next one stands.
+func TestFindInSearch(t *testing.T) {
 	t.Parallel()
-	var p places
-	for n := range uint64(10 * placesKept) {
-		p.note(n+1, 2*n+1)
-	}
-	if len(p.all) > placesKept || p.all[0].number > 16 || p.all[len(p.all)/2].number < placesKept {
-		t.Errorf("%d places, from %v over %v", len(p.all), p.all[0], p.all[len(p.all)/2])
-	}
-	if low, high := p.between(p.all[7].number, place{1 << 20, 1 << 21}); low != p.all[7].seq || high != low {
-		t.Errorf("a known place is between %d and %d", low, high)
+	const newest = 1000
+	for wanted := range uint64(newest + 1) {
+		l := New(Config{})
+		low, high := uint64(0), uint64(newest)
+		_, err := checkpoint.Search(newest, func(number uint64) (checkpoint.Checkpoint, error) {
+			before, after := l.around(number, place{newest, newest})
+			if before.number != low || after.number != high {
+				t.Fatalf("%d stands between %d and %d, not %d and %d", number, low, high, before.number, after.number)
+			}
+			if number <= wanted {
+				low = number
+			} else {
+				high = number
+			}
+			c := checkpoint.Checkpoint{Number: number, Place: format.At(number, 0)}
+			l.keep(c)
+			return c, nil
+		}, func(c checkpoint.Checkpoint) bool { return c.Number <= wanted })
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

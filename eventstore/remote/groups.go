@@ -14,31 +14,23 @@ import (
 // checkpointBefore returns the newest checkpoint up to an end of their shard; the zero value if
 // there is none.
 func (l *Log) checkpointBefore(ctx context.Context, end format.Head) (c checkpoint.Checkpoint, err error) {
-	for low, high, at := end.Events, end.Seq, end.Seq; end.Events > 0; at = low + (high-low)/2 {
-		g, err := l.groupAtLeader(ctx, streams.CheckpointShard, at)
-		if err != nil {
-			return c, err
-		}
-		through := g.Events + uint64(len(g.Frames))
-		switch {
-		case through < end.Events:
-			low = at + 1
-		case g.Events == end.Events: // no checkpoint stands behind it
-			high = at - 1
-		default:
-			if c, err = checkpoint.Of(g.Frames[len(g.Frames)-1]); err == nil {
-				err = c.CheckShards(l.Shards)
-			}
-			if err != nil {
-				err = fault.Damage(streams.Shard(streams.CheckpointShard), at, err)
-			}
-			return c, err
-		}
-		if low > high {
-			return c, fault.Damage(streams.Shard(streams.CheckpointShard), at, errors.New("the counts of the groups do not fit each other"))
-		}
+	if end.Events == 0 {
+		return c, nil
 	}
-	return c, nil
+	stream := streams.Shard(streams.CheckpointShard)
+	r, err := checkpoint.Locate(stream, end.Events, end.Seq, end.Events, end.Seq, func(seq uint64) (*format.Group, error) {
+		return l.groupAtLeader(ctx, streams.CheckpointShard, seq)
+	})
+	if err != nil {
+		return c, err
+	}
+	if c, err = checkpoint.Of(r); err == nil {
+		err = c.CheckShards(l.Shards)
+	}
+	if err != nil {
+		err = fault.Damage(stream, format.GroupOf(r.Seq), err)
+	}
+	return c, err
 }
 
 // groupAtLeader returns a group as the leader of its stream has it. A missing one is damage, unless
