@@ -176,7 +176,7 @@ func (r *trial) summary(found findings) string {
 	case found.undecided > 0:
 		linearizable = "undecided"
 	}
-	fmt.Fprintf(&text, "%d payments, %d operations of clients in the ledger; lost %d, doubled %d, linearizable: %s (%d payments are not, %d undecided)\n%s",
-		found.payments, found.recorded, found.lost, found.doubled, linearizable, found.disordered, found.undecided, found.replicas)
+	fmt.Fprintf(&text, "%d payments, %d operations of clients in the ledger; lost %d, doubled %d, linearizable: %s (%d payments are not, %d undecided; %d with an answer that shows a later change, too)\n%s",
+		found.payments, found.recorded, found.lost, found.doubled, linearizable, found.disordered, found.undecided, found.newer, found.replicas)
 	return text.String()
 }
