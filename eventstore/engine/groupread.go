@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"payledger/eventstore/cache"
@@ -47,36 +46,12 @@ func (h *shard) cache(g *format.Group, named bool) {
 
 // Group returns the acknowledged group at a sequence, from memory or from the log. An unreadable
 // group is damage, and a group without the hash that the group after it names.
-func (h *shard) Group(ctx context.Context, seq uint64) (*format.Group, error) {
+func (h *shard) Group(ctx context.Context, seq uint64) (g *format.Group, err error) {
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil
 	}
-	if g := h.cached(seq); g.named {
-		return g.Group, nil
-	}
-	var next *format.Group
-	var nextErr error
-	var ahead sync.WaitGroup
-	expected := h.expected(seq)
-	if expected.by == nextGroup { // both at the same time
-		ahead.Go(func() { next, nextErr = h.readAhead(ctx, seq+1) })
-	}
-	g, err := h.readAhead(ctx, seq)
-	ahead.Wait()
-	switch {
-	case err != nil || expected.by == nobody:
-		return g, err
-	case nextErr != nil: // then nothing shows that the group is the right one
-		return nil, nextErr
-	case next != nil:
-		expected.hash = next.Before
-	}
-	if g.Hash != expected.hash {
-		right, err := h.exchanged(ctx, seq, expected)
-		return right.group, err
-	}
-	h.cache(g, true)
-	return g, nil
+	err = h.readGroups(ctx, seq, seq, func(read *format.Group) error { g = read; return nil })
+	return g, err
 }
 
 // expected is the hash that a group must have.
@@ -127,11 +102,6 @@ func (h *shard) groupUnnamed(ctx context.Context, seq uint64) (*format.Group, er
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil
 	}
-	return h.readAhead(ctx, seq)
-}
-
-// readAhead returns a group whose hash nothing may have named yet.
-func (h *shard) readAhead(ctx context.Context, seq uint64) (*format.Group, error) {
 	if g := h.cached(seq); g.Group != nil {
 		return g.Group, nil
 	}
@@ -193,10 +163,14 @@ func (h *shard) untilRead(ctx context.Context, seq uint64, read func() (*format.
 // and each must have the hash that the group after it names: a group that was exchanged, with right
 // hashes of its own, is damage, and is not handed over. For the last group readGroups reads one
 // group more, if memory does not have the hash. If the last group may have none after it, the
-// leader's is taken.
+// leader's is taken. A group that was read alone stays cached.
 func (h *shard) readGroups(ctx context.Context, from, through uint64, handle func(*format.Group) error) error {
 	if from > through {
 		return nil
+	}
+	alone, kept := from == through, h.cached(from) // perhaps the end of an earlier read
+	if alone && kept.named {
+		return handle(kept.Group)
 	}
 	last, end := through, h.expected(through)
 	if end.by == nextGroup {
@@ -209,10 +183,13 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 			return h.notNamed(before.Seq)
 		}
 		before = g
+		if alone && end.by != nobody {
+			h.cache(g, true)
+		}
 		return handle(g)
 	}
-	held := h.cached(from).Group // the end of an earlier read
-	if ofLeader && from == through {
+	held := kept.Group
+	if ofLeader && alone {
 		held = nil
 	}
 	if held != nil {
@@ -308,29 +285,6 @@ func (h *shard) exchanged(ctx context.Context, seq uint64, expected expected) (r
 
 func (h *shard) notNamed(seq uint64) error {
 	return h.markDamaged(seq, errors.New("the log names another group at this place: this group or the one after it was exchanged"))
-}
-
-// storedGroups is Groups for readers that visit old groups, too. A single group stays cached.
-func (s *Store) storedGroups(ctx context.Context, shard int, from, through uint64, handle func(*format.Group) error) error {
-	if from > through {
-		return nil
-	}
-	if gs := s.shard[shard].from(from); uint64(len(gs)) > through-from { // all of them were applied, and are in memory
-		for _, g := range gs[:through-from+1] {
-			if err := handle(g); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if from != through {
-		return s.shard[shard].readGroups(ctx, from, through, handle)
-	}
-	g, err := s.shard[shard].Group(ctx, from)
-	if err != nil {
-		return err
-	}
-	return handle(g)
 }
 
 // Groups implements eventstore.Events.

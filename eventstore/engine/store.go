@@ -226,7 +226,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	}
 	s.checkpoints = checkpointlog.New(checkpointlog.Config{
 		Shard: records{s.covers}, Shards: s.shards, Sole: s.sole, Now: s.Now, Log: s.log,
-		Groups: s.storedGroups, Room: s.room, Gone: s.gone, Damaged: s.Damaged,
+		Groups: s.Groups, Room: s.room, Gone: s.gone, Damaged: s.Damaged,
 	})
 	if err := s.checkCheckpoint(ctx); err != nil {
 		return err
