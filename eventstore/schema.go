@@ -57,11 +57,11 @@ var (
 // Schemas returns the newest schema of each kind of aggregate that this build reads and writes, by
 // the aggregate's name.
 func Schemas() map[string]int {
-	return map[string]int{
-		Payments.Name: Payments.Schema, Sessions.Name: Sessions.Schema, Instruments.Name: Instruments.Schema, Attempts.Name: Attempts.Schema,
-		Accounts.Name: Accounts.Schema, Disputes.Name: Disputes.Schema, Inboxes.Name: Inboxes.Schema, Persons.Name: Persons.Schema,
-		Workflows.Name: Workflows.Schema, WorkflowRuns.Name: WorkflowRuns.Schema, Webhooks.Name: Webhooks.Schema, Logs.Name: Logs.Schema,
+	all := map[string]int{}
+	for _, c := range Cores() {
+		all[c.Name] = c.Schema
 	}
+	return all
 }
 
 // InboxOwner is the owner of all inboxes: a notification can arrive before its payment, and with it
