@@ -31,7 +31,7 @@ func (r *Registry) Ask(ctx context.Context, topic string, data []byte, sent func
 	defer sub.Unsubscribe() //nolint:errcheck // see Ask
 	answer, err := sub.NextMsgWithContext(ctx)
 	switch {
-	case errors.Is(err, nats.ErrNoResponders), err == nil && len(answer.Data) == 0 && answer.Header.Get("Status") == "503":
+	case errors.Is(err, nats.ErrNoResponders):
 		return nil, ErrNobody
 	case err != nil:
 		return nil, fmt.Errorf("nodes: %w", err)

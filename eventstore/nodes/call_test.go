@@ -36,7 +36,7 @@ func TestCalls(t *testing.T) {
 	c := clustertest.Start(t, 1, nil)
 	a := newNode(t, c, "a", 0)
 	for i, test := range []func(*testing.T, *testNode, *testNode){
-		answerIsWhole, answerWaitsForReader, callerGoesAway, answerIsCut, callIsNotTaken, nothingBeforeGo, largeCalls, noLease, comesOnce,
+		answerIsWhole, answerWaitsForReader, callerGoesAway, answerIsCut, callIsNotTaken, nothingBeforeGo, largeCalls, noLease, comesOnce, topicIsServed,
 	} {
 		b := newNode(t, c, fmt.Sprintf("b%d", i), 0)
 		b.serve(t)
@@ -305,5 +305,36 @@ func TestStandIn(t *testing.T) {
 	eventually(t, "one stand-in", func() bool { return planners[0].Plans(command) != planners[1].Plans(command) })
 	if own := planners[0].Mark(command); !planners[0].Plans(own) {
 		t.Error("a node does not plan its own events")
+	}
+}
+
+// topicIsServed: a message reaches the node that serves its topic, whose answer may be empty.
+// Before and afterwards no node serves it.
+func topicIsServed(t *testing.T, a, b *testNode) {
+	ask := func(text string) (string, error) {
+		answer, err := a.Ask(t.Context(), "topic", []byte(text), func() {})
+		return string(answer), err
+	}
+	if _, err := ask("before"); !errors.Is(err, nodes.ErrNobody) {
+		t.Errorf("before: %v", err)
+	}
+	stop, err := b.AnswerTo("topic", func(_ context.Context, text []byte) []byte { return text })
+	if err == nil {
+		err = b.conn.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"text", ""} {
+		if answer, err := ask(text); answer != text || err != nil {
+			t.Errorf("%q: %q, %v", text, answer, err)
+		}
+	}
+	stop()
+	if err := b.conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask("afterwards"); !errors.Is(err, nodes.ErrNobody) {
+		t.Errorf("afterwards: %v", err)
 	}
 }
