@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
@@ -32,11 +31,6 @@ const (
 	firstHold = 100 * time.Millisecond
 	// coverPatience bounds the wait for the checkpoint of the newest events, while no node appends.
 	coverPatience = 15 * time.Second
-	// leaderTime bounds a request for the leader of a stream: without a leader no server answers.
-	leaderTime   = 2 * time.Second
-	confirmTries = 20
-	// codeWrongLast is JetStream's refusal of an append at a place that another message has.
-	codeWrongLast = 10071
 )
 
 // ErrBusy means that no moment was found at which the ends of all shards stood still for two reads,
@@ -171,10 +165,6 @@ var (
 )
 
 func (l *Log) tryMoment(ctx context.Context) (c Cut, err error) {
-	leaders, err := l.leaders(ctx) // before the reads, so that as little as possible lies between these
-	if err != nil {
-		return c, err
-	}
 	var ends [2]map[int]end
 	for i := range ends {
 		if ends[i], err = l.ends(ctx); err != nil {
@@ -194,7 +184,7 @@ func (l *Log) tryMoment(ctx context.Context) (c Cut, err error) {
 	if err = l.covered(ctx, c.Heads); err != nil {
 		return c, err
 	}
-	return c, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard], leaders[shard]) })
+	return c, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard]) })
 }
 
 func (l *Log) inAll(do func(shard int) error) error {
@@ -217,17 +207,6 @@ func ofAll[T any](l *Log, read func(shard int) (T, error)) (map[int]T, error) {
 		defer mu.Unlock()
 		all[shard] = one
 		return err
-	})
-}
-
-// leaders returns the names of the servers that lead the newest segments, by shard.
-func (l *Log) leaders(ctx context.Context) (map[int]string, error) {
-	return ofAll(l, func(shard int) (string, error) {
-		segments := l.Segments(shard)
-		if len(segments) == 0 {
-			return "", fault.Damage(streams.Name(shard, 1), 1, errors.New("the stream is gone"))
-		}
-		return l.leader(ctx, segments[len(segments)-1])
 	})
 }
 
@@ -291,66 +270,29 @@ func (l *Log) Segments(shard int) []string {
 	return streams.Segments(shard, slices.Collect(maps.Keys(l.configs())))
 }
 
-func (l *Log) leader(ctx context.Context, stream string) (string, error) {
-	once, cancel := context.WithTimeout(ctx, leaderTime)
-	defer cancel()
-	found, err := l.api.JS.Stream(once, stream)
+// confirm returns nil if no group came after the end that was read: it appends an empty group there
+// (doc.go). A moment needs no confirmed end of the checkpoints: covered compares the checkpoint
+// that was read with the ends of all other shards.
+func (l *Log) confirm(ctx context.Context, shard int, at end) error {
+	if streams.KindOf(shard).Covers {
+		return nil
+	}
+	g := &format.Group{
+		Kind: format.KindEmpty, Shard: shard, Log: at.log, Seq: at.head.Seq + 1, Before: at.head.Hash,
+		Events: at.head.Events, Aggregates: at.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},
+	}
+	header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(at.head.Seq, 10)}}
+	handover.Header(header, format.Writer{Visitor: true})
+	of, number, _ := streams.Parse(at.stream)
+	ack, err := l.api.Publish(ctx, &nats.Msg{Subject: streams.Subject(of, number), Data: g.Encode(), Header: header})
 	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return "", fault.Damage(stream, 1, errors.New("the stream is gone"))
-	case err != nil: // an election
-		return "", fmt.Errorf("%w: %w", errSilent, err)
+	case err == nil && ack.Error == nil:
+		return nil
+	case err == nil && ack.Error.Definite(l.api.Replicas):
+		return fmt.Errorf("%w: an empty group in %s: %w", fault.ErrRefused, at.stream, ack.Error)
+	case err == nil && ack.Error.Taken():
+		return errMoved
+	default: // the outcome is unknown
+		return errSilent
 	}
-	if c := found.CachedInfo().Cluster; c != nil && c.Leader != "" {
-		return c.Leader, nil
-	}
-	return "", errSilent
-}
-
-// confirm returns nil if the leader that showed the end was no leader without its cluster: it
-// appends an empty group at the end (doc.go).
-func (l *Log) confirm(ctx context.Context, shard int, at end, leader string) error {
-	for e, try := at, 0; e.head.Seq < at.head.Seq+2; try++ {
-		if try == confirmTries {
-			return errMoved
-		}
-		g := &format.Group{
-			Kind: format.KindEmpty, Shard: shard, Log: e.log, Seq: e.head.Seq + 1, Before: e.head.Hash,
-			Events: e.head.Events, Aggregates: e.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},
-		}
-		header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(e.head.Seq, 10)}}
-		handover.Header(header, format.Writer{Visitor: true})
-		of, number, _ := streams.Parse(e.stream)
-		ack, err := l.api.Publish(ctx, &nats.Msg{Subject: streams.Subject(of, number), Data: g.Encode(), Header: header})
-		switch {
-		case err == nil && ack.Error == nil && e.head.Seq == at.head.Seq:
-			return nil // no other group came since the end was read
-		case err == nil && ack.Error == nil:
-			return l.stillLeads(ctx, at.stream, leader)
-		case err == nil && ack.Error.Definite(l.api.Replicas):
-			return fmt.Errorf("%w: an empty group in %s: %w", fault.ErrRefused, e.stream, ack.Error)
-		case err != nil || ack.Error.ErrCode != codeWrongLast: // the outcome is unknown
-			return errSilent
-		}
-		if err = jetapi.Pause(ctx, cutPause); err == nil { // a group may be stored and not yet committed
-			e, err = l.end(ctx, shard)
-		}
-		if err != nil {
-			return err
-		}
-		if e.closed || e.stream != at.stream {
-			return errMoved
-		}
-	}
-	return l.stillLeads(ctx, at.stream, leader)
-}
-
-// stillLeads returns nil if the leader of a stream is the one from before the reads, which showed
-// the end.
-func (l *Log) stillLeads(ctx context.Context, stream, before string) error {
-	now, err := l.leader(ctx, stream)
-	if err == nil && now != before {
-		err = errMoved
-	}
-	return err
 }
