@@ -84,7 +84,7 @@ func Open(dir string) (*Archive, error) {
 func (a *Archive) readEnds() error {
 	a.Ends = map[int]format.Head{}
 	for _, name := range a.streams {
-		if shard, _, ours := streams.Parse(name); ours && streams.IsEvents(shard) {
+		if shard, _, ours := streams.Parse(name); ours && streams.KindOf(shard).Events {
 			a.Shards = max(a.Shards, shard+1)
 		}
 	}
@@ -117,7 +117,7 @@ func CheckFormat(dir string) error {
 			return streams.OldFormat("folder " + dir + " holds stream " + name)
 		}
 		shard, _, ours := streams.Parse(name)
-		if !ours || !streams.IsEvents(shard) {
+		if !ours || !streams.KindOf(shard).Events {
 			continue
 		}
 		d, err := folder.Describe(dir, name)

@@ -90,7 +90,7 @@ func (in *inspection) run() error {
 		in.newestSecrets = max(in.newestSecrets, streams.SecretNumber(name))
 		if shard, number, ours := streams.Parse(name); ours {
 			in.newest[shard] = max(in.newest[shard], number)
-			if streams.Drops(shard) && number > in.floors[shard].Segment && (in.oldest[shard] == 0 || number < in.oldest[shard]) {
+			if streams.KindOf(shard).Drops() && number > in.floors[shard].Segment && (in.oldest[shard] == 0 || number < in.oldest[shard]) {
 				in.oldest[shard] = number
 			}
 		}

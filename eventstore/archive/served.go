@@ -37,7 +37,7 @@ func At(log *remote.Log, c remote.Cut) Served {
 	s := Served{Log: log, Ends: map[int]uint64{}, Secrets: c.Secrets}
 	for shard, head := range c.Heads {
 		s.Ends[shard] = head.Seq
-		if streams.IsEvents(shard) {
+		if streams.KindOf(shard).Events {
 			s.Events += head.Events
 		}
 	}
@@ -82,7 +82,7 @@ func (s *served) read(ctx context.Context, names []string, from, end uint64, dam
 		if err == nil {
 			err = s.readStream(ctx, name, max(first, from), through, damaged, handle)
 		}
-		if shard, _, _ := streams.Parse(name); err != nil && streams.Drops(shard) && ctx.Err() == nil {
+		if shard, _, _ := streams.Parse(name); err != nil && streams.KindOf(shard).Drops() && ctx.Err() == nil {
 			if gone, listErr := s.Log.Gone(ctx, name); listErr == nil && gone {
 				continue
 			}

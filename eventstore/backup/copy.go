@@ -42,7 +42,7 @@ func (t *tail) accept(seq uint64, body []byte) (fresh bool, err error) {
 		return false, fmt.Errorf("%w: it is a group of another log", ErrOther)
 	case seq == t.last:
 		return false, t.join(hex.EncodeToString(g.Hash[:]))
-	case streams.Drops(t.shard) && seq > t.last+1: // the segments before were dropped
+	case streams.KindOf(t.shard).Drops() && seq > t.last+1: // the segments before were dropped
 		t.head = format.Head{Link: format.Link{Seq: seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
 	}
 	if err := g.Follows(t.head); err != nil {
@@ -102,7 +102,7 @@ func (r *run) copyShard(ctx context.Context, shard int) error {
 	}
 	r.manifest.Ends = append(r.manifest.Ends, End{Shard: shard, Sequence: t.last, Hash: t.hash, Events: t.head.Events, Aggregates: t.head.Aggregates})
 	switch {
-	case streams.IsEvents(shard):
+	case streams.KindOf(shard).Events:
 		r.manifest.Events += t.head.Events
 	case streams.KindOf(shard).Covers:
 		r.manifest.Checkpoint = t.head.Events
@@ -174,7 +174,7 @@ func (r *run) readPart(ctx context.Context, t *tail, p part, open func() error, 
 		if err := open(); err != nil {
 			return err
 		}
-		if streams.IsEvents(t.shard) {
+		if streams.KindOf(t.shard).Events {
 			r.progressed(t.head.Events - events)
 		}
 		return add(m)

@@ -128,12 +128,12 @@ func (s *Source) parts(shard int) (parts []part, err error) {
 		return nil, err
 	}
 	next := uint32(1)
-	if streams.Drops(shard) {
+	if streams.KindOf(shard).Drops() {
 		next = s.cut.Dropped + 1
 	}
 	for _, name := range streams.Segments(shard, names) {
 		_, number, _ := streams.Parse(name)
-		if streams.Drops(shard) && number <= s.cut.Dropped {
+		if streams.KindOf(shard).Drops() && number <= s.cut.Dropped {
 			continue
 		}
 		if number != next {

@@ -76,7 +76,7 @@ func (c cluster) cut(ctx context.Context) (cut Cut, err error) {
 	moment, err := c.log.Cut(ctx)
 	cut = Cut{Ends: map[int]uint64{}, Dropped: moment.Dropped, Secrets: moment.Secrets}
 	for shard, head := range moment.Heads {
-		if cut.Ends[shard] = head.Seq; streams.IsEvents(shard) {
+		if cut.Ends[shard] = head.Seq; streams.KindOf(shard).Events {
 			cut.Events += head.Events
 		}
 	}

@@ -55,7 +55,7 @@ type witness struct {
 
 func newShard(s *Store, n int) *shard {
 	h := &shard{
-		s: s, n: n, kind: streams.KindOf(n), grown: make(chan struct{}), tips: applied.NewTips(streams.IsEvents(n), indexOf(n)), beyond: newBeyond(),
+		s: s, n: n, kind: streams.KindOf(n), grown: make(chan struct{}), tips: applied.NewTips(streams.KindOf(n).Events, indexOf(n)), beyond: newBeyond(),
 		exchange: exchange{handed: map[format.Hash]*entry{}, held: map[format.Hash]*entry{}},
 	}
 	h.newest.Store(&format.Link{})

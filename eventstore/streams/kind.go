@@ -74,12 +74,6 @@ func IsEvent(aggregate string) bool {
 	return aggregate != format.BesideAggregate && aggregate != format.DeliveryAggregate
 }
 
-// IsEvents reports whether the frames of a shard are events of the log.
-func IsEvents(shard int) bool { return KindOf(shard).Events }
-
-// Drops reports whether the oldest segment of a shard may be dropped.
-func Drops(shard int) bool { return KindOf(shard).Drops() }
-
 // Beside are the numbers of the shards with records beside the log.
 var Beside = []int{DeliveryShard, CheckpointShard}
 

@@ -39,8 +39,8 @@ func TestKinds(t *testing.T) {
 		t.Errorf("the shards are %v", all)
 	}
 	for _, shard := range all {
-		if streams.IsEvents(shard) != (shard < 2) || streams.Drops(shard) != (shard == streams.DeliveryShard) {
-			t.Errorf("shard %d has events: %t; drops segments: %t", shard, streams.IsEvents(shard), streams.Drops(shard))
+		if streams.KindOf(shard).Events != (shard < 2) || streams.KindOf(shard).Drops() != (shard == streams.DeliveryShard) {
+			t.Errorf("shard %d has events: %t; drops segments: %t", shard, streams.KindOf(shard).Events, streams.KindOf(shard).Drops())
 		}
 		for key, of := range map[format.Key]*streams.Kind{
 			{Account: "acct", Aggregate: "payment", ID: "p"}:  streams.KindOf(0),

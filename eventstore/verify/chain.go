@@ -56,7 +56,7 @@ type aggregate struct {
 
 func (c *chain) group(ctx context.Context, stream string, g *format.Group) error {
 	dropped := c.log != nil && c.Archive.Served() && stream != c.stream && g.Seq > c.head.Seq+1 // while it was read
-	if c.stream = stream; streams.Drops(c.shard) && (c.log == nil || dropped) {                 // its first segments may have been dropped
+	if c.stream = stream; streams.KindOf(c.shard).Drops() && (c.log == nil || dropped) {        // its first segments may have been dropped
 		c.head, c.ends.begin = headBefore(g), g.Seq
 	}
 	if c.log == nil {

@@ -99,7 +99,7 @@ func (c *chain) reaches(ctx context.Context, by string, named format.Link) error
 
 // name returns what the shard is called in a fault.
 func (c *chain) name() string {
-	if !streams.IsEvents(c.shard) {
+	if !streams.KindOf(c.shard).Events {
 		return streams.Shard(c.shard)
 	}
 	return fmt.Sprintf("shard %d", c.shard)

@@ -27,7 +27,7 @@ func (s *stretches) through() uint64 {
 
 // readTimes reads the times of the shard.
 func (c *chain) readTimes() (err error) {
-	if !c.Archive.HasTips() || !streams.IsEvents(c.shard) {
+	if !c.Archive.HasTips() || !streams.KindOf(c.shard).Events {
 		return nil
 	}
 	c.times.wrong = map[int]bool{}

@@ -133,7 +133,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	r.of = c.Archive.Events
 	for shard, end := range c.Archive.Ends {
-		if streams.IsEvents(shard) {
+		if streams.KindOf(shard).Events {
 			r.of += end.Events
 		}
 	}
@@ -246,7 +246,7 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 		if r.spoiled(n) {
 			f.wrong = true
 			switch {
-			case streams.IsEvents(n):
+			case streams.KindOf(n).Events:
 				none := make(chan leaves)
 				close(none)
 				f.shards = append(f.shards, none)
@@ -256,7 +256,7 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 			continue
 		}
 		c := &chain{run: r, shard: n, cache: aggregates{limit: r.Memory / len(shards)}}
-		if r.Only == "" && streams.IsEvents(n) {
+		if r.Only == "" && streams.KindOf(n).Events {
 			hashes := make(chan leaves, groupsAhead)
 			c.hashes, f.shards = hashes, append(f.shards, hashes)
 		}
@@ -298,7 +298,7 @@ func (c *chain) read(ctx context.Context) (err error) {
 	if err := c.readTimes(); err != nil {
 		return err
 	}
-	if c.list != nil && streams.IsEvents(c.shard) {
+	if c.list != nil && streams.KindOf(c.shard).Events {
 		if c.newestTips, err = c.list.of(c.shard); err != nil {
 			return err
 		}
@@ -326,7 +326,7 @@ func (r *run) damaged(stream string, seq uint64, reason string) error {
 // readTail finds the aggregates with events that the tip store has not applied: a killed server
 // leaves those of a second.
 func (c *chain) readTail(ctx context.Context) error {
-	if c.Archive.Served() || !c.Archive.HasTips() || !streams.IsEvents(c.shard) {
+	if c.Archive.Served() || !c.Archive.HasTips() || !streams.KindOf(c.shard).Events {
 		return nil
 	}
 	c.tail = map[format.Key]bool{}

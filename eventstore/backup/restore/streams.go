@@ -35,7 +35,7 @@ func (b *Backup) into(ctx context.Context, t *target, progress func(done, of uin
 func (b *Backup) stream(ctx context.Context, t *target, name string, events func(uint64)) error {
 	var to *stream
 	shard, _, ours := streams.Parse(name)
-	counted := ours && streams.IsEvents(shard)
+	counted := ours && streams.KindOf(shard).Events
 	for _, f := range b.chain.Files(name) {
 		path := filepath.Join(b.chain.Dir, f.Name)
 		read, err := backup.Read(path, func(h backup.Header) (err error) {
