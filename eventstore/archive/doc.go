@@ -26,6 +26,6 @@
 //	servers     ► archive
 //	servers       remote
 //	shards        secretlog, tiprow
-//	storage       folder, jetapi, streams, tipstore, tipstore/tipfiles
-//	bytes         fault, format, stored
+//	storage       folder, streams, tipstore, tipstore/tipfiles
+//	bytes         due, fault, format, stored
 package archive

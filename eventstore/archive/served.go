@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
-	"payledger/eventstore/jetapi"
 	"payledger/eventstore/remote"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
@@ -284,7 +284,7 @@ func (s *served) later(ctx context.Context, shard int, handle func(g *format.Gro
 		if err != nil || time.Since(since) >= s.Log.Patience() {
 			return err
 		}
-		if err := jetapi.Pause(ctx, laterPause); err != nil {
+		if err := due.Rest(ctx, laterPause, nil); err != nil {
 			return err
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
-	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
@@ -80,7 +80,7 @@ func (s *served) missingSecret(ctx context.Context) (missing uint64, err error) 
 		if time.Since(since) >= s.Log.Patience() { // else the leader may be without its cluster
 			return missing, nil
 		}
-		if err := jetapi.Pause(ctx, laterPause); err != nil {
+		if err := due.Rest(ctx, laterPause, nil); err != nil {
 			return 0, err
 		}
 	}

@@ -47,8 +47,8 @@
 //	outside       notifier, projections
 //	application   commands/approvals, commands/instruments, commands/payments, commands/pending, commands/workflows
 //	log           engine, prover, turns
-//	servers       nodes
-//	shards        checkpointlog
+//	servers       archive, nodes, remote
+//	shards        checkpointlog, secretlog
 //	storage       jetapi
 //	bytes       ► due
 package due

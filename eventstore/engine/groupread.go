@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"payledger/eventstore/cache"
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
@@ -153,7 +154,7 @@ func (h *shard) untilRead(ctx context.Context, seq uint64, read func() (*format.
 			}
 			return nil, h.markDamaged(seq, err)
 		}
-		if err := jetapi.Pause(ctx, recheckPause); err != nil {
+		if err := due.Rest(ctx, recheckPause, nil); err != nil {
 			return nil, err
 		}
 	}

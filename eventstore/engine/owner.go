@@ -11,10 +11,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
-	"payledger/eventstore/jetapi"
 	"payledger/eventstore/ownership"
 )
 
@@ -389,7 +389,7 @@ func (s *Store) Leave(ctx context.Context) error {
 			return nil
 		}
 		s.handTo(owned, s.heir)
-		if err := jetapi.Pause(ctx, resolvePause); err != nil {
+		if err := due.Rest(ctx, resolvePause, nil); err != nil {
 			return fmt.Errorf("eventstore: %d shards were not handed over: %w", len(owned), err)
 		}
 	}

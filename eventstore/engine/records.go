@@ -11,10 +11,10 @@ import (
 
 	"payledger/eventstore/applied"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
-	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
@@ -87,7 +87,7 @@ func (h records) Tips(want func(*format.Recorded) bool) (deliverylog.Tips, error
 // Append pauses and returns ErrConflict if the server could not be reached: Put repeats it.
 func (h records) Append(ctx context.Context, r *format.Recorded) error {
 	err := h.s.append(ctx, r)
-	if errors.Is(err, errAway) && !h.s.closing.Load() && jetapi.Pause(ctx, resolvePause) == nil {
+	if errors.Is(err, errAway) && !h.s.closing.Load() && due.Rest(ctx, resolvePause, nil) == nil {
 		return fault.ErrConflict
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
@@ -88,14 +89,14 @@ func (h *shard) sendAgain(f *flight) {
 	f.result, f.repeated = unanswered, true
 	h.send(f)
 	h.mu.Unlock()
-	_ = jetapi.Pause(h.s.life, resolvePause) // it ends early with the store
+	_ = due.Rest(h.s.life, resolvePause, nil) // it ends early with the store
 	h.drive(f, nil)
 }
 
 // waitOrEnd waits before the next look, or ends the group when its time is over.
 func (h *shard) waitOrEnd(f *flight, err error) {
 	if !h.timedOut(f, err) {
-		_ = jetapi.Pause(h.s.life, resolvePause) // it ends early with the store
+		_ = due.Rest(h.s.life, resolvePause, nil) // it ends early with the store
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"payledger/eventstore/archive"
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
-	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
@@ -87,9 +87,9 @@ func (c *scrub) report(err error) error {
 func (c *scrub) run(ctx context.Context) {
 	c.only = format.NoShard
 	c.paced = func(ctx context.Context, n int) error {
-		return jetapi.Pause(ctx, time.Duration(n)*time.Second/scrubBytes)
+		return due.Rest(ctx, time.Duration(n)*time.Second/scrubBytes, nil)
 	}
-	for jetapi.Pause(ctx, scrubPause) == nil {
+	for due.Rest(ctx, scrubPause, nil) == nil {
 		if err := c.pass(ctx, true); err != nil && ctx.Err() == nil {
 			c.s.log.Error().Err(err).Msg("scrub")
 		}
@@ -214,7 +214,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 		case again:
 			return c.damaged(name, faults[0])
 		}
-		if err := jetapi.Pause(ctx, recheckPause); err != nil {
+		if err := due.Rest(ctx, recheckPause, nil); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
@@ -274,7 +275,7 @@ func (h *shard) lookForServers(g segment) {
 			logged = true
 			h.s.log.Warn().Err(err).Int("shard", h.n).Msg("the segment is not closed, and grows: its successor could not be made")
 		}
-		if jetapi.Pause(h.s.life, recheckPause) != nil {
+		if due.Rest(h.s.life, recheckPause, nil) != nil {
 			return
 		}
 	}
@@ -323,7 +324,7 @@ func (h *shard) roll(g *format.Group) {
 			return
 		}
 		h.s.log.Warn().Err(err).Int("shard", h.n).Msg("the next segment could not be made; trying again")
-		if jetapi.Pause(h.s.life, recheckPause) != nil {
+		if due.Rest(h.s.life, recheckPause, nil) != nil {
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -81,7 +82,7 @@ func (h *shard) Follow(ctx context.Context, next uint64, handle func(*format.Gro
 				return fmt.Errorf("eventstore: reading %s: %w", h.name(), nats.ErrConnectionClosed)
 			}
 			h.s.log.Debug().Err(err).Int("shard", h.n).Uint64("next", through).Msg("reading the log broke; going on")
-			if err := jetapi.Pause(ctx, resubscribePause); err != nil {
+			if err := due.Rest(ctx, resubscribePause, nil); err != nil {
 				return err
 			}
 		}
@@ -124,7 +125,7 @@ func (h *shard) tail(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			h.s.log.Debug().Err(err).Int("shard", h.n).Msg("following the log broke; going on")
 		}
-		if jetapi.Pause(ctx, resubscribePause) != nil {
+		if due.Rest(ctx, resubscribePause, nil) != nil {
 			return
 		}
 	}
@@ -229,7 +230,7 @@ func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
 		if !errors.Is(err, errBusy) {
 			return err
 		}
-		if err := jetapi.Pause(ctx, resolvePause); err != nil {
+		if err := due.Rest(ctx, resolvePause, nil); err != nil {
 			return err
 		}
 	}
@@ -295,7 +296,7 @@ func (h *shard) moved(ctx context.Context, seg segment) (bool, error) {
 		if open.number != seg.number || !rolling {
 			return open.number != seg.number, nil
 		}
-		if err := jetapi.Pause(ctx, resolvePause); err != nil {
+		if err := due.Rest(ctx, resolvePause, nil); err != nil {
 			return false, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"payledger/eventstore/disk"
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
@@ -81,7 +82,7 @@ const awayPatience = 2 * time.Second
 func (s *Store) awaitConnection(ctx context.Context, h *shard) error {
 	err := s.writable(h)
 	for until := time.Now().Add(awayPatience); !s.sole && errors.Is(err, errAway) && time.Now().Before(until); err = s.writable(h) {
-		if s.closing.Load() || jetapi.Pause(ctx, resolvePause) != nil {
+		if s.closing.Load() || due.Rest(ctx, resolvePause, nil) != nil {
 			break
 		}
 	}
@@ -174,7 +175,7 @@ func (s *Store) untilCertain(ctx context.Context, check func(context.Context) er
 		if !damagedSince.IsZero() && (s.sole || now.Sub(damagedSince) > jetapi.StaleLeader) {
 			return err
 		}
-		if pauseErr := jetapi.Pause(ctx, recheckPause); pauseErr != nil {
+		if pauseErr := due.Rest(ctx, recheckPause, nil); pauseErr != nil {
 			return fmt.Errorf("%w: %w", pauseErr, err)
 		}
 	}

@@ -11,8 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"payledger/eventstore/due"
 )
 
 const (
@@ -195,9 +193,4 @@ func (c *Client) call(ctx context.Context, subject string, request, answer any) 
 // the server.
 func IsTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrTimeout)
-}
-
-// Pause waits for d. It returns an error if ctx ends first.
-func Pause(ctx context.Context, d time.Duration) error {
-	return due.Rest(ctx, d, nil)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/due"
 )
 
 // CreateStream makes a stream, or finds it with the same configuration. In a cluster a request or
@@ -27,7 +29,7 @@ func createWithin(ctx context.Context, js jetstream.JetStream, config jetstream.
 		once, cancel := context.WithTimeout(ctx, each)
 		_, err := js.CreateStream(once, config)
 		cancel()
-		if err == nil || !passing(err) && !serverAway(err) || js.Conn().IsClosed() || Pause(ctx, leaderPause) != nil {
+		if err == nil || !passing(err) && !serverAway(err) || js.Conn().IsClosed() || due.Rest(ctx, leaderPause, nil) != nil {
 			return err
 		}
 	}

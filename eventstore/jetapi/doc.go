@@ -19,7 +19,7 @@
 // # Place
 //
 //	log           engine, eventstream, ordered
-//	servers       archive, backup/restore, ceiling, embedded, external, nodes, remote
+//	servers       backup/restore, ceiling, embedded, external, nodes, remote
 //	shards        checkpointlog, secretlog
 //	storage     ► jetapi
 //	bytes         due, fault, stored

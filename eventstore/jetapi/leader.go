@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/stored"
 )
@@ -30,7 +31,7 @@ func (c *Client) AtLeader(parent context.Context, stream string, request Get) (s
 		if c.Replicas == 1 || c.Conn.IsClosed() {
 			return message, fmt.Errorf("eventstore: read at the leader: %w", err)
 		}
-		if Pause(ctx, leaderPause) != nil {
+		if due.Rest(ctx, leaderPause, nil) != nil {
 			var answer *Error
 			if parent.Err() != nil || errors.As(err, &answer) && answer.ErrCode == codeStreamNotFound {
 				return message, fmt.Errorf("eventstore: read at the leader: %w", errors.Join(err, parent.Err()))

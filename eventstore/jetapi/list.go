@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/due"
 )
 
 const (
@@ -42,7 +44,7 @@ func ListStreams(ctx context.Context, js jetstream.JetStream, pattern string) ([
 			last = err
 		}
 		denied := IsTimeout(err) && errors.Is(js.Conn().LastError(), nats.ErrPermissionViolation)
-		if denied || !passing(err) || js.Conn().IsClosed() || Pause(ctx, leaderPause) != nil {
+		if denied || !passing(err) || js.Conn().IsClosed() || due.Rest(ctx, leaderPause, nil) != nil {
 			return nil, last
 		}
 	}

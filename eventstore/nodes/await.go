@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"payledger/eventstore/jetapi"
+	"payledger/eventstore/due"
 )
 
 // hurryEvery is the time between two requests to the other nodes to report a position.
@@ -45,7 +45,7 @@ func (r *Registry) Await(ctx context.Context, position []uint64) error {
 			asked = now
 			_ = r.API.Conn.Publish(hurrySubject, request) // without it the nodes report the position with their next beat
 		}
-		if err := jetapi.Pause(ctx, pause); err != nil {
+		if err := due.Rest(ctx, pause, nil); err != nil {
 			return fmt.Errorf("waiting for the nodes %s: %w", strings.Join(behind, ", "), err)
 		}
 		if err := r.refresh(ctx); err != nil && ctx.Err() != nil {

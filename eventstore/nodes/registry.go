@@ -190,7 +190,7 @@ func (r *Registry) surely(ctx context.Context, do func() error) error {
 		if err == nil {
 			return nil
 		}
-		if failed := jetapi.Pause(ctx, pause); failed != nil {
+		if failed := due.Rest(ctx, pause, nil); failed != nil {
 			return errors.Join(err, failed)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -128,7 +129,7 @@ func (l *Log) moment(parent context.Context) (c Cut, err error) {
 		if !errors.Is(err, errUncovered) {
 			uncovered = time.Time{}
 		}
-		if c, err = l.momentWithin(ctx, hold); err != nil && jetapi.Pause(ctx, handover.HoldRest*hold) != nil {
+		if c, err = l.momentWithin(ctx, hold); err != nil && due.Rest(ctx, handover.HoldRest*hold, nil) != nil {
 			return c, cmp.Or(parent.Err(), why)
 		}
 	}
@@ -151,7 +152,7 @@ func (l *Log) momentWithin(ctx context.Context, hold time.Duration) (c Cut, err 
 		if !errors.Is(err, errMoved) && !errors.Is(err, errSilent) && !errors.Is(err, errUncovered) || time.Since(begin) > hold {
 			return c, err
 		}
-		if failed := jetapi.Pause(ctx, cutPause); failed != nil {
+		if failed := due.Rest(ctx, cutPause, nil); failed != nil {
 			return c, errors.Join(err, failed)
 		}
 	}

@@ -48,5 +48,5 @@
 //	servers       external
 //	shards        handover, secretlog
 //	storage       jetapi, streams
-//	bytes         checkpoint, fault, format, stored, workers
+//	bytes         checkpoint, due, fault, format, stored, workers
 package remote

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
-	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
@@ -43,7 +43,7 @@ func (l *Log) Ends(ctx context.Context) (c Cut, err error) {
 		case err != nil && (!errors.Is(err, errSilent) || time.Since(since) >= l.missing):
 			return c, l.silent(err)
 		}
-		if err := errors.Join(jetapi.Pause(ctx, missingPause), l.list(ctx)); err != nil {
+		if err := errors.Join(due.Rest(ctx, missingPause, nil), l.list(ctx)); err != nil {
 			return c, err
 		}
 	}
@@ -64,7 +64,7 @@ func (l *Log) newestCheckpoint(ctx context.Context) (at end, c checkpoint.Checkp
 		case time.Since(since) >= l.missing:
 			return at, checkpoint.Checkpoint{}, nil
 		}
-		if err := errors.Join(jetapi.Pause(ctx, missingPause), l.list(ctx)); err != nil {
+		if err := errors.Join(due.Rest(ctx, missingPause, nil), l.list(ctx)); err != nil {
 			return at, c, err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/external"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
@@ -226,7 +227,7 @@ func (l *Log) read(ctx context.Context, stream string, from, through uint64, may
 		if time.Since(since) >= l.missing {
 			return fault.Damage(stream, next, errors.New("the message is missing"))
 		}
-		if err := jetapi.Pause(ctx, missingPause); err != nil {
+		if err := due.Rest(ctx, missingPause, nil); err != nil {
 			return err
 		}
 	}

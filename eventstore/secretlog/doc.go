@@ -77,5 +77,5 @@
 //	servers       archive, backup, backup/restore, embedded, remote
 //	shards      ► secretlog
 //	storage       folder, jetapi, streams, tipstore
-//	bytes         fault, stored, workers
+//	bytes         due, fault, stored, workers
 package secretlog

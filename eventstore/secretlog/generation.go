@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
-	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/workers"
 )
@@ -361,7 +361,7 @@ func (b *Stream) resealOne(ctx context.Context, v earlierValue, r Resealing) (ui
 		if errors.Is(err, fault.ErrUnhealthy) || errors.Is(err, ErrGeneration) {
 			return 0, err
 		}
-		if jetapi.Pause(ctx, createPause) != nil {
+		if due.Rest(ctx, createPause, nil) != nil {
 			kind, _, _ := strings.Cut(name, ".") // the rest may contain a session id
 			return 0, fmt.Errorf("eventstore: secret of kind %s: %w", kind, err)
 		}

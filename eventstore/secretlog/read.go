@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/stored"
@@ -182,7 +183,7 @@ func (x *index) resolveGaps(ctx context.Context) error {
 			err = x.enterLate(m)
 		case !errors.Is(err, fault.ErrNotFound):
 		case x.API.Replicas > 1 && time.Since(since) < jetapi.StaleLeader:
-			err = jetapi.Pause(ctx, recheckPause)
+			err = due.Rest(ctx, recheckPause, nil)
 		default:
 			err = x.damage(seq, "the record is missing, and no destruction names it")
 		}

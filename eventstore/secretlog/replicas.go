@@ -9,8 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
-	"payledger/eventstore/jetapi"
 )
 
 // ErrReplicas means that a server that holds the stream is down, or lacks messages.
@@ -37,7 +37,7 @@ func (b *Stream) Replicated(ctx context.Context) error {
 		if err == nil {
 			err = replicated(stream.CachedInfo(), whole)
 		}
-		if err == nil || jetapi.Pause(ctx, replicasPause) != nil {
+		if err == nil || due.Rest(ctx, replicasPause, nil) != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (b *Stream) Fence(ctx context.Context) error {
 	defer cancel()
 	for b.API.Replicas > 1 && !b.ReadOnly && b.Room() == nil {
 		_, err := b.put(ctx, destroyedTopic, newDestruction("", "", nil))
-		if err == nil || errors.Is(err, fault.ErrUnhealthy) || jetapi.Pause(ctx, createPause) != nil {
+		if err == nil || errors.Is(err, fault.ErrUnhealthy) || due.Rest(ctx, createPause, nil) != nil {
 			return err
 		}
 	}

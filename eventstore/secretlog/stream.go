@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
@@ -188,7 +189,7 @@ func (b *Stream) create(ctx context.Context, subject string, r record) error {
 		if err == nil || errors.Is(err, fault.ErrConflict) || errors.Is(err, fault.ErrUnhealthy) || errors.Is(err, ErrGeneration) {
 			return err
 		}
-		if pauseErr := jetapi.Pause(ctx, createPause); pauseErr != nil {
+		if pauseErr := due.Rest(ctx, createPause, nil); pauseErr != nil {
 			kind, _, _ := strings.Cut(r.name, ".") // the rest may contain a session id
 			return fmt.Errorf("%w: secret of kind %s: %w", fault.ErrRefused, kind, err)
 		}
@@ -353,7 +354,7 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 			}
 			return nil, b.index.damage(e.seq, reason)
 		}
-		if err := jetapi.Pause(ctx, recheckPause); err != nil {
+		if err := due.Rest(ctx, recheckPause, nil); err != nil {
 			return nil, err
 		}
 	}
