@@ -103,8 +103,7 @@
 // system.beside.position.workflows. The body is a msgpack map of "schema", 1, and "log", for each
 // shard the address of the last event that the reader is done with. A record is never behind the
 // one before it, in any shard (package position). A log that ends before a position has lost
-// events, and its reader does not start (CheckReader). A stream POSITIONS of an early build is not
-// read.
+// events, and its reader does not start (CheckReader).
 //
 // The oldest segment can be dropped as a whole (package deliverylog, floor.go). Segments that are
 // missing without a floor are damage. The first remaining record of a name may have any revision:
