@@ -48,7 +48,7 @@ type Damage struct {
 // guarded is a stream that was read.
 type guarded struct {
 	folder string
-	turn   chan struct{} // holds a value while somebody uses the rest
+	held   chan struct{} // holds a value while somebody uses the rest
 	listed time.Time
 	blocks []guardedBlock // in the order of their files
 	late   judged         // damage that was found after nobody waited for the look any more
@@ -84,23 +84,23 @@ func (g *Guard) Check(ctx context.Context, span Span) (Damage, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
 	select {
-	case s.turn <- struct{}{}:
+	case s.held <- struct{}{}:
 	case <-ctx.Done():
 		return Damage{}, s.overdue(ctx)
 	}
 	if s.late.of(span) {
 		damage := s.late.Damage
 		s.late = judged{}
-		<-s.turn
+		<-s.held
 		return damage, nil
 	}
 	if known := s.judge(view{span, g.now(), false}); known.err == nil && known.Reason == "" {
-		<-s.turn
+		<-s.held
 		return Damage{}, nil
 	}
 	looked := make(chan judged)
 	go func() {
-		defer func() { <-s.turn }()
+		defer func() { <-s.held }()
 		found := s.certain(span, g.now)
 		select {
 		case looked <- found:
@@ -129,7 +129,7 @@ func (g *Guard) stream(name string) *guarded {
 				delete(g.streams, other)
 			}
 		}
-		s = &guarded{folder: of(g.dir, name), turn: make(chan struct{}, 1)}
+		s = &guarded{folder: of(g.dir, name), held: make(chan struct{}, 1)}
 		g.streams[name] = s
 	}
 	return s
@@ -138,8 +138,8 @@ func (g *Guard) stream(name string) *guarded {
 // idle reports whether nobody looks at the stream, and no result of a look counts any more.
 func (s *guarded) idle(now time.Time) bool {
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.held <- struct{}{}:
+		defer func() { <-s.held }()
 		return s.late.Reason == "" && now.Sub(s.listed) >= Fresh
 	default:
 		return false
@@ -350,8 +350,8 @@ func (s *guarded) list() error {
 			break
 		}
 		b := guardedBlock{path: f.Path, begins: first}
-		if known, there := before[f.Path]; there && known.begins == first {
-			b = known
+		if old, there := before[f.Path]; there && old.begins == first {
+			b = old
 		}
 		s.blocks = append(s.blocks, b)
 	}

@@ -16,17 +16,17 @@ type State struct {
 	self  string
 	clock func() Reading
 
-	known  bool   // a group that is no visitor's was seen, or there is no group yet
-	newest uint64 // the newest group that was seen
-	owner  string // the writer of the newest group that is no visitor's; "": nobody who takes requests
-	next   string // whom that group names as the next owner
-	giver  string // the node whose group named this one, or anyone, as the next owner, if no other node has owned the shard since
-	since  Reading
-	turn   uint64 // the group by which another node than before takes requests
-	turned Reading
-	silent time.Duration // until then, on the clock, the target counts as silent: it left a request without an answer
-	missed bool          // the target has not answered since such a request
-	beyond bool          // a group of it came after such a request
+	known   bool   // a group that is no visitor's was seen, or there is no group yet
+	newest  uint64 // the newest group that was seen
+	owner   string // the writer of the newest group that is no visitor's; "": nobody who takes requests
+	next    string // whom that group names as the next owner
+	giver   string // the node whose group named this one, or anyone, as the next owner, if no other node has owned the shard since
+	since   Reading
+	change  uint64        // the group by which another node than before takes requests
+	changed Reading       // when that group was seen
+	silent  time.Duration // until then, on the clock, the target counts as silent: it left a request without an answer
+	missed  bool          // the target has not answered since such a request
+	beyond  bool          // a group of it came after such a request
 
 	began  Reading // of the lease: before the first sending of this node's newest acknowledged group
 	leased bool
@@ -74,7 +74,7 @@ func (s *State) Saw(seq uint64, w format.Writer) {
 	before := cmp.Or(s.next, s.owner)
 	s.known, s.owner, s.next, s.since, s.silent = true, w.Node, w.Next, s.clock(), 0
 	if before != cmp.Or(s.next, s.owner) {
-		s.turn, s.turned = seq, s.since
+		s.change, s.changed = seq, s.since
 		s.missed, s.beyond = false, false
 	}
 }
@@ -124,7 +124,7 @@ func (s *State) Named() bool { return s.self != "" && s.next == s.self }
 // had applied the groups up to head: the owner has named it, or it has taken the shard over and
 // waits for the acknowledgement.
 func (s *State) Expects(node string, head uint64) bool {
-	return node != "" && node == s.Target() && head < s.turn && s.clock().Since(s.turned) < Patience
+	return node != "" && node == s.Target() && head < s.change && s.clock().Since(s.changed) < Patience
 }
 
 // MayAppend reports whether this node may put events into a group.

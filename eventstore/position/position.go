@@ -65,10 +65,10 @@ type stored struct {
 // Open returns the position of a reader. If no record has it, its addresses are 0.
 func Open(ctx context.Context, s Stream, reader string, shards int) (*Position, error) {
 	p := &Position{Events: defaultEvents, After: defaultAfter, name: deliverylog.PositionName(reader), stream: s}
-	p.at = make([]uint64, shards)
+	p.addresses = make([]uint64, shards)
 	err := p.note(s.Last(ctx, p.name))
 	if err == nil {
-		p.at = slices.Clone(p.stored.log)
+		p.addresses = slices.Clone(p.stored.log)
 	}
 	return p, err
 }
@@ -87,7 +87,7 @@ func Parse(r deliverylog.Record) ([]uint64, error) {
 
 // note takes the result of a look-up of the newest record.
 func (p *Position) note(r deliverylog.Record, err error) error {
-	log := make([]uint64, len(p.at))
+	log := make([]uint64, len(p.addresses))
 	if errors.Is(err, eventstore.ErrNotFound) {
 		r, err = deliverylog.Record{}, nil
 	}
@@ -95,8 +95,8 @@ func (p *Position) note(r deliverylog.Record, err error) error {
 		return nil
 	}
 	if err == nil && r.Seq > 0 {
-		if log, err = Parse(r); err == nil && len(log) != len(p.at) {
-			err = fmt.Errorf("it is of a log with %d shards, not %d", len(log), len(p.at))
+		if log, err = Parse(r); err == nil && len(log) != len(p.addresses) {
+			err = fmt.Errorf("it is of a log with %d shards, not %d", len(log), len(p.addresses))
 		}
 	}
 	if err != nil {
@@ -171,11 +171,11 @@ func (p *Position) saveIfDue(ctx context.Context) error {
 	if p.since.IsZero() {
 		p.since = time.Now()
 	}
-	turn := 1
+	factor := 1
 	if p.mine != p.stored.place {
-		turn = 2
+		factor = 2
 	}
-	if p.events() < turn*p.Events && time.Since(p.since) < time.Duration(turn)*p.After {
+	if p.events() < factor*p.Events && time.Since(p.since) < time.Duration(factor)*p.After {
 		return nil
 	}
 	_, err := p.save(ctx)

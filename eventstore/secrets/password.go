@@ -36,8 +36,8 @@ func NewPassword(random io.Reader, password string) ([]byte, error) {
 // another verifier.
 var NoPassword = []byte("argon2id$" + strings.Repeat("00", argonSalt) + "$" + strings.Repeat("00", argonLength))
 
-// CheckPassword reports whether a password matches a verifier. Callers in a service have a turn of
-// package hashing.
+// CheckPassword reports whether a password matches a verifier. Callers in a service have a permit
+// of package hashing.
 func CheckPassword(verifier []byte, password string) bool {
 	parts := strings.Split(string(verifier), "$")
 	if len(parts) != 3 || parts[0] != "argon2id" {

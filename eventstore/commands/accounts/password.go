@@ -59,7 +59,7 @@ func (s *Accounts) StorePassword(ctx context.Context, owner domain.AccountID, us
 
 // newVerifier returns the verifier of a password, under the bound of hashing (D22.13).
 func (s *Accounts) newVerifier(ctx context.Context, owner domain.AccountID, password string) (verifier []byte, err error) {
-	turn, err := s.Hashing.Enter(ctx, hashing.By{Who: string(owner), Known: true})
+	permit, err := s.Hashing.Enter(ctx, hashing.By{Who: string(owner), Known: true})
 	if errors.Is(err, hashing.ErrBusy) {
 		return nil, &domain.Error{
 			Kind: domain.KindUnavailable, Reason: domain.ReasonRateLimitExceeded, Err: err,
@@ -69,7 +69,7 @@ func (s *Accounts) newVerifier(ctx context.Context, owner domain.AccountID, pass
 	if err != nil {
 		return nil, err
 	}
-	defer turn.Leave()
-	turn.Hash(func() { verifier, err = secrets.NewPassword(s.Random, password) })
+	defer permit.Leave()
+	permit.Hash(func() { verifier, err = secrets.NewPassword(s.Random, password) })
 	return verifier, err
 }

@@ -12,11 +12,11 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// turns lets one code at a time be checked and decided about: simultaneous guesses must not outrun
-// the count of their failures.
-type turns chan struct{}
+// oneAtATime lets one code at a time be checked and decided about: simultaneous guesses must not
+// outrun the count of their failures.
+type oneAtATime chan struct{}
 
-func (t turns) begin(ctx context.Context) (done func(), err error) {
+func (t oneAtATime) begin(ctx context.Context) (done func(), err error) {
 	select {
 	case t <- struct{}{}:
 		return func() { <-t }, nil

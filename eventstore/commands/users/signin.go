@@ -99,15 +99,15 @@ func (u *Users) checkPassword(ctx context.Context, in SignInInput, from source, 
 	if err := u.slowdown.waits(p, u.now()); err != nil {
 		return nil, failed, err
 	}
-	turn, err := u.turn(ctx, from)
+	permit, err := u.permit(ctx, from)
 	if err != nil {
 		return nil, failed, err
 	}
-	defer turn.Leave()
+	defer permit.Leave()
 	if err := u.slowdown.waits(p, u.now()); err != nil { // meanwhile
 		return nil, failed, err
 	}
-	matched, err = u.compare(ctx, turn, found, in.Password, u.work(in))
+	matched, err = u.compare(ctx, permit, found, in.Password, u.work(in))
 	switch {
 	case err != nil:
 	case len(matched) == 0:
@@ -131,12 +131,12 @@ func typed(in SignInInput, from source, found []candidate) pair {
 	return pairOf("name", string(in.Account), account.UserName(in.Email), password, from.id)
 }
 
-func (u *Users) turn(ctx context.Context, from source) (*hashing.Turn, error) {
-	turn, err := u.Accounts.Hashing.Enter(ctx, from.by)
+func (u *Users) permit(ctx context.Context, from source) (*hashing.Permit, error) {
+	permit, err := u.Accounts.Hashing.Enter(ctx, from.by)
 	if errors.Is(err, hashing.ErrBusy) {
 		err = refuse(Busy)
 	}
-	return turn, err
+	return permit, err
 }
 
 func refusalUntil(until time.Time, otherwise Reason) error {
@@ -230,7 +230,7 @@ func (u *Users) work(in SignInInput) int {
 
 // compare returns the candidates that the password belongs to. It costs work comparisons, or one of
 // each candidate if these are more.
-func (u *Users) compare(ctx context.Context, turn *hashing.Turn, open []candidate, password string, work int) (matched []candidate, err error) {
+func (u *Users) compare(ctx context.Context, permit *hashing.Permit, open []candidate, password string, work int) (matched []candidate, err error) {
 	for _, c := range open {
 		verifier, err := u.Accounts.Secrets.Get(ctx, c.user.Password)
 		if errors.Is(err, secrets.ErrGone) { // replaced just now
@@ -239,14 +239,14 @@ func (u *Users) compare(ctx context.Context, turn *hashing.Turn, open []candidat
 		if err != nil {
 			return nil, err
 		}
-		turn.Hash(func() {
+		permit.Hash(func() {
 			if secrets.CheckPassword(verifier, password) {
 				matched = append(matched, c)
 			}
 		})
 	}
 	for range work - len(open) {
-		turn.Hash(func() { secrets.CheckPassword(secrets.NoPassword, password) })
+		permit.Hash(func() { secrets.CheckPassword(secrets.NoPassword, password) })
 	}
 	return matched, nil
 }

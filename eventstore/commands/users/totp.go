@@ -208,15 +208,15 @@ func withPassword[T any](ctx context.Context, u *Users, who Current, password st
 }
 
 func (u *Users) checkAgain(ctx context.Context, c candidate, p pair, by source, password string) (right bool, until time.Time, err error) {
-	turn, err := u.turn(ctx, by)
+	permit, err := u.permit(ctx, by)
 	if err != nil {
 		return false, until, err
 	}
-	defer turn.Leave()
+	defer permit.Leave()
 	if err := u.slowdown.waits(p, u.now()); err != nil {
 		return false, until, err
 	}
-	matched, err := u.compare(ctx, turn, []candidate{c}, password, 1)
+	matched, err := u.compare(ctx, permit, []candidate{c}, password, 1)
 	if err == nil && len(matched) == 0 {
 		until = u.slowdown.fail(p, u.now())
 	}

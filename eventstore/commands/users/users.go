@@ -42,7 +42,7 @@ type Users struct {
 	tries    limiter
 	recorded limiter
 	slowdown slowdown
-	codes    turns
+	codes    oneAtATime
 }
 
 // New returns a Users.
@@ -52,7 +52,7 @@ func New(c Config) (*Users, error) {
 		return nil, fmt.Errorf("users: the key of tokens: %w", err)
 	}
 	return &Users{
-		Config: c, key: key, codes: make(turns, 1),
+		Config: c, key: key, codes: make(oneAtATime, 1),
 		tries: limiter{most: AddressTries, every: addressEvery}, recorded: limiter{most: MostRecorded, every: recordedEvery},
 	}, nil
 }

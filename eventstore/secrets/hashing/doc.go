@@ -9,8 +9,8 @@
 //   - A caller waits for at most Patience, then gets ErrBusy.
 //   - The caller whose Who has not asked for the longest time is next, and the last one to be
 //     refused. So a network with a single try does not queue behind networks with many.
-//   - After each turn its lane rests for three times as long, at most longestRest for each hash: a
-//     flood of strangers leaves three quarters of the machine's time to other work.
+//   - After each permit its lane rests for three times as long, at most longestRest for each hash:
+//     a flood of strangers leaves three quarters of the machine's time to other work.
 //
 // The package must not know: users, networks, how a password is hashed.
 //

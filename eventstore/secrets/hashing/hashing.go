@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// Patience is the longest time that a caller waits for its turn.
+	// Patience is the longest time that a caller waits for a permit.
 	Patience = 2 * time.Second
 	// Room is the number of known callers, and of strangers, that may wait at the same time.
 	Room = 64
 
-	restTimes   = 3 // the rest after a turn, in the time that its hashes took
+	restTimes   = 3 // the rest after a permit was left, in the time that its hashes took
 	longestRest = 300 * time.Millisecond
 	mostAsked   = 8 << 10 // remembered callers; older ones are forgotten
 )
 
-// ErrBusy is the error for a caller that found no turn in time.
+// ErrBusy is the error for a caller that found no permit in time.
 var ErrBusy = errors.New("hashing: too many passwords are being checked")
 
-// By says who asks for a turn.
+// By says who asks for a permit.
 type By struct {
-	Who   string // callers with the same Who share their turns: a network, a device, an account
+	Who   string // callers with the same Who count as one: a network, a device, an account
 	Known bool   // not a stranger
 }
 
@@ -53,23 +53,23 @@ type waiter struct {
 
 const refused = -1
 
-// Turn is the right to hash passwords, one after the other.
-type Turn struct {
+// Permit is the right to hash passwords, one after the other.
+type Permit struct {
 	bound  *Bound
 	lane   int
 	hashes int
 	spent  time.Duration
 }
 
-// Enter waits for a turn. The caller must leave it. The error is ErrBusy, or that of ctx.
-func (b *Bound) Enter(ctx context.Context, by By) (*Turn, error) {
+// Enter waits for a permit. The caller must leave it. The error is ErrBusy, or that of ctx.
+func (b *Bound) Enter(ctx context.Context, by By) (*Permit, error) {
 	b.mu.Lock()
 	before := b.ask(by.Who)
 	for lane := range lanes {
 		if !b.busy[lane] && (by.Known || lane == shared) {
 			b.busy[lane] = true
 			b.mu.Unlock()
-			return &Turn{bound: b, lane: lane}, nil
+			return &Permit{bound: b, lane: lane}, nil
 		}
 	}
 	w := &waiter{known: by.Known, before: before, answer: make(chan int, 1)}
@@ -83,29 +83,29 @@ func (b *Bound) Enter(ctx context.Context, by By) (*Turn, error) {
 	var err error
 	select {
 	case lane := <-w.answer:
-		return turnOf(b, lane)
+		return permitOf(b, lane)
 	case <-timer.C:
 		err = ErrBusy
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	b.mu.Lock()
-	at := slices.Index(b.waiting, w)
-	if at >= 0 {
-		b.waiting = slices.Delete(b.waiting, at, at+1)
+	index := slices.Index(b.waiting, w)
+	if index >= 0 {
+		b.waiting = slices.Delete(b.waiting, index, index+1)
 	}
 	b.mu.Unlock()
-	if at < 0 { // answered at the same moment
-		return turnOf(b, <-w.answer)
+	if index < 0 { // answered at the same moment
+		return permitOf(b, <-w.answer)
 	}
 	return nil, err
 }
 
-func turnOf(b *Bound, lane int) (*Turn, error) {
+func permitOf(b *Bound, lane int) (*Permit, error) {
 	if lane == refused {
 		return nil, ErrBusy
 	}
-	return &Turn{bound: b, lane: lane}, nil
+	return &Permit{bound: b, lane: lane}, nil
 }
 
 // ask notes a request, and returns the number of the one before it of the same caller.
@@ -176,15 +176,15 @@ func (w *waiter) precedes(o *waiter) bool {
 }
 
 // Hash runs a function that hashes one password.
-func (t *Turn) Hash(hash func()) {
+func (t *Permit) Hash(hash func()) {
 	began := time.Now()
 	hash()
 	t.hashes++
 	t.spent += time.Since(began)
 }
 
-// Leave ends the turn. The lane is free after its rest.
-func (t *Turn) Leave() {
+// Leave ends the permit. The lane is free after its rest.
+func (t *Permit) Leave() {
 	rest := min(restTimes*t.spent, time.Duration(t.hashes)*longestRest)
 	if rest <= 0 {
 		t.bound.free(t.lane)

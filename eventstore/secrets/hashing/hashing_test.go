@@ -17,16 +17,16 @@ const cost = 100 * time.Millisecond // of a hash
 // pass lets time of the bubble's clock pass.
 func pass(d time.Duration) { <-time.After(d) }
 
-// hash takes a turn for one hash, and returns how long the caller waited.
+// hash takes a permit for one hash, and returns how long the caller waited.
 func hash(b *hashing.Bound, by hashing.By, atOnce *atomic.Int64) (time.Duration, error) {
 	asked := time.Now()
-	turn, err := b.Enter(context.Background(), by)
+	permit, err := b.Enter(context.Background(), by)
 	waited := time.Since(asked)
 	if err != nil {
 		return waited, err
 	}
-	defer turn.Leave()
-	turn.Hash(func() {
+	defer permit.Leave()
+	permit.Hash(func() {
 		if n := atOnce.Add(1); n > 2 {
 			panic(fmt.Sprintf("%d hashes at once", n))
 		}
@@ -38,7 +38,7 @@ func hash(b *hashing.Bound, by hashing.By, atOnce *atomic.Int64) (time.Duration,
 
 // TestFloodOfStrangers replays a flood of sign-ins over 40 connections from 200 networks (D22.13):
 // known devices sign in as if there were none, a user of a network without a try before waits for
-// one or two turns, and nobody waits for more than two seconds.
+// one or two permits, and nobody waits for more than two seconds.
 func TestFloodOfStrangers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,13 +95,13 @@ func TestKnownKeepHalf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var b hashing.Bound
-		enter := func(by hashing.By) *hashing.Turn {
+		enter := func(by hashing.By) *hashing.Permit {
 			t.Helper()
-			turn, err := b.Enter(t.Context(), by)
+			permit, err := b.Enter(t.Context(), by)
 			if err != nil {
 				t.Fatalf("%+v: %v", by, err)
 			}
-			return turn
+			return permit
 		}
 		stranger := enter(hashing.By{Who: "a"})
 		if _, err := b.Enter(t.Context(), hashing.By{Who: "b"}); !errors.Is(err, hashing.ErrBusy) {
@@ -111,14 +111,14 @@ func TestKnownKeepHalf(t *testing.T) {
 		var served []string
 		line := func(who string, known bool) {
 			go func() {
-				turn, err := b.Enter(context.Background(), hashing.By{Who: who, Known: known})
+				permit, err := b.Enter(context.Background(), hashing.By{Who: who, Known: known})
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				served = append(served, who)
 				pass(time.Millisecond)
-				turn.Leave()
+				permit.Leave()
 			}()
 			synctest.Wait()
 		}
@@ -133,7 +133,7 @@ func TestKnownKeepHalf(t *testing.T) {
 			t.Errorf("served in the order %s", got)
 		}
 		stranger.Leave()
-		both := []*hashing.Turn{enter(hashing.By{Who: "c", Known: true}), enter(hashing.By{Who: "d", Known: true})}
+		both := []*hashing.Permit{enter(hashing.By{Who: "c", Known: true}), enter(hashing.By{Who: "d", Known: true})}
 		served = nil
 		line("e", true)
 		line("f", false)
@@ -148,12 +148,12 @@ func TestKnownKeepHalf(t *testing.T) {
 }
 
 // TestFullQueue checks that a caller of a new network takes the place of one whose network had a
-// turn, and that the end of a caller's context ends its wait.
+// permit, and that the end of a caller's context ends its wait.
 func TestFullQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var b hashing.Bound
-		turn, err := b.Enter(t.Context(), hashing.By{Who: "flood"})
+		permit, err := b.Enter(t.Context(), hashing.By{Who: "flood"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,9 +161,9 @@ func TestFullQueue(t *testing.T) {
 		results := make(chan error, hashing.Room)
 		for range hashing.Room {
 			go func() {
-				turn, err := b.Enter(ctx, hashing.By{Who: "flood"})
+				permit, err := b.Enter(ctx, hashing.By{Who: "flood"})
 				if err == nil {
-					turn.Leave()
+					permit.Leave()
 				}
 				results <- err
 			}()
@@ -174,9 +174,9 @@ func TestFullQueue(t *testing.T) {
 		}
 		user := make(chan error, 1)
 		go func() {
-			turn, err := b.Enter(t.Context(), hashing.By{Who: "user"})
+			permit, err := b.Enter(t.Context(), hashing.By{Who: "user"})
 			if err == nil {
-				turn.Leave()
+				permit.Leave()
 			}
 			user <- err
 		}()
@@ -190,7 +190,7 @@ func TestFullQueue(t *testing.T) {
 				t.Errorf("after the end of its context: %v", err)
 			}
 		}
-		turn.Leave()
+		permit.Leave()
 		if err := <-user; err != nil {
 			t.Errorf("the user: %v", err)
 		}
