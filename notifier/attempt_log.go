@@ -25,8 +25,8 @@ const DefaultReplayRate = 200
 // readTime bounds the wait for the index and the reading of one answer.
 const readTime = 10 * time.Second
 
-// DeliveryLogConfig is the configuration of an attempt log.
-type DeliveryLogConfig struct {
+// AttemptLogConfig is the configuration of an attempt log.
+type AttemptLogConfig struct {
 	Notifier   *Notifier
 	Index      *deliveries.Index
 	Now        func() time.Time
@@ -37,19 +37,19 @@ type DeliveryLogConfig struct {
 	Lagged func(time.Duration)
 }
 
-// DeliveryLog is the attempt log: it lists deliveries with their attempts, and sends them again
+// AttemptLog is the attempt log: it lists deliveries with their attempts, and sends them again
 // (D18, D20). It reads only while Run runs.
-type DeliveryLog struct {
-	DeliveryLogConfig
+type AttemptLog struct {
+	AttemptLogConfig
 	stream  *deliverylog.Stream
 	replays *replay.Replayer
 	began   time.Time // of Run
 }
 
-// OpenDeliveryLog opens the attempt log of a notifier. It empties an index of another stream.
-func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, error) {
+// OpenAttemptLog opens the attempt log of a notifier. It empties an index of another stream.
+func OpenAttemptLog(ctx context.Context, c AttemptLogConfig) (*AttemptLog, error) {
 	c.Retention = cmp.Or(c.Retention, DefaultRetention)
-	l := &DeliveryLog{DeliveryLogConfig: c, stream: c.Notifier.Store.Deliveries()}
+	l := &AttemptLog{AttemptLogConfig: c, stream: c.Notifier.Store.Deliveries()}
 	var err error
 	l.replays, err = replay.New(replay.Config{
 		Store: c.Notifier.Store, Stream: l.stream, Notifier: c.Notifier, Endpoint: c.Notifier.messages.Endpoint,
@@ -65,7 +65,7 @@ func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, er
 // Run updates the index, continues replays and drops old deliveries until ctx ends (nil), or until
 // a record cannot be read. In that case the notifier is not healthy, and List returns an error. The
 // next start continues the replays.
-func (l *DeliveryLog) Run(ctx context.Context) error {
+func (l *AttemptLog) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	l.began = l.Now()
@@ -88,7 +88,7 @@ func (l *DeliveryLog) Run(ctx context.Context) error {
 
 // List returns a page of an account's deliveries, newest first, after the place from; nil: from the
 // newest on. The page has every record that was durable before the call.
-func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *listing.Place, limit int) (page listing.Page[deliveries.Row], err error) {
+func (l *AttemptLog) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *listing.Place, limit int) (page listing.Page[deliveries.Row], err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	floor := l.stream.Floor() // before waitForIndex: then the index has the newer place of every copied record
@@ -107,7 +107,7 @@ func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f delive
 
 // Counts counts an account's deliveries that were planned in a period. It counts every record
 // that was durable before the call.
-func (l *DeliveryLog) Counts(ctx context.Context, owner domain.AccountID, p deliveries.Period) (deliveries.Statistics, error) {
+func (l *AttemptLog) Counts(ctx context.Context, owner domain.AccountID, p deliveries.Period) (deliveries.Statistics, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	_, err := l.waitForIndex(ctx)
@@ -124,7 +124,7 @@ func (l *DeliveryLog) Counts(ctx context.Context, owner domain.AccountID, p deli
 // Delivery returns one delivery with its attempts and its body. A dropped delivery has neither;
 // that of a deleted endpoint has no body. A delivery that is unknown or belongs to another account
 // is EntityNotFound.
-func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
+func (l *AttemptLog) Delivery(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	row, err := l.row(ctx, owner, id)
@@ -143,7 +143,7 @@ func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id s
 
 // body renders the body of a delivery with the time of the newest attempt, or now if there is none;
 // nil if the endpoint is deleted.
-func (l *DeliveryLog) body(ctx context.Context, d delivery.Delivery) ([]byte, error) {
+func (l *AttemptLog) body(ctx context.Context, d delivery.Delivery) ([]byte, error) {
 	at := l.Now()
 	if n := len(d.Attempts); n > 0 {
 		at = d.Attempts[n-1].StartedAt
@@ -157,7 +157,7 @@ func (l *DeliveryLog) body(ctx context.Context, d delivery.Delivery) ([]byte, er
 
 // Records is DeliveryReader.Records for the deliveries of an account. A place that no record has is
 // EntityNotFound.
-func (l *DeliveryLog) Records(ctx context.Context, owner domain.AccountID, after uint64, limit int, emit func(deliveries.Recorded) error) (uint64, error) {
+func (l *AttemptLog) Records(ctx context.Context, owner domain.AccountID, after uint64, limit int, emit func(deliveries.Recorded) error) (uint64, error) {
 	next, err := DeliveryReader{l.stream}.Records(ctx, owner, after, limit, emit)
 	if errors.Is(err, ErrNoPlace) {
 		err := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "No record of a webhook delivery has this place yet.")
@@ -169,7 +169,7 @@ func (l *DeliveryLog) Records(ctx context.Context, owner domain.AccountID, after
 
 // Resend is Notifier.ResendOnce, and returns the delivery after it (D18). A repeat with the same
 // key records nothing.
-func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error) {
+func (l *AttemptLog) Resend(ctx context.Context, owner domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error) {
 	row, err := l.row(ctx, owner, id)
 	if err != nil {
 		return deliveries.Detail{}, err
@@ -193,7 +193,7 @@ func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id str
 
 // row returns a delivery's row by its id. It waits for the index if the index does not have the id
 // yet.
-func (l *DeliveryLog) row(ctx context.Context, owner domain.AccountID, id string) (deliveries.Row, error) {
+func (l *AttemptLog) row(ctx context.Context, owner domain.AccountID, id string) (deliveries.Row, error) {
 	row, found, err := l.Index.Find(ctx, owner, id)
 	if err == nil && !found {
 		if _, err = l.waitForIndex(ctx); err == nil {
@@ -209,7 +209,7 @@ func (l *DeliveryLog) row(ctx context.Context, owner domain.AccountID, id string
 	return row, nil
 }
 
-func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (delivery.Delivery, deliveries.Detail, error) {
+func (l *AttemptLog) detail(ctx context.Context, row deliveries.Row) (delivery.Delivery, deliveries.Detail, error) {
 	stored, d, err := l.Notifier.last(ctx, row.Name)
 	if errors.Is(err, eventstore.ErrNotFound) { // the index has the delivery, so its record was dropped
 		row.Dropped = true
@@ -223,13 +223,13 @@ func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (delivery.
 
 // StartReplay counts the webhooks of a replay, and starts the replay unless dry is set
 // (replay.Replayer.Start).
-func (l *DeliveryLog) StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
+func (l *AttemptLog) StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
 	return l.replays.Start(ctx, q, dry)
 }
 
 // Replay returns a replay's progress. A replay that is unknown or belongs to another account is
 // EntityNotFound.
-func (l *DeliveryLog) Replay(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
+func (l *AttemptLog) Replay(ctx context.Context, owner domain.AccountID, id string) (deliveries.Replay, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	return l.replays.Find(ctx, owner, id)
@@ -237,7 +237,7 @@ func (l *DeliveryLog) Replay(ctx context.Context, owner domain.AccountID, id str
 
 // waitForIndex waits until the index shows every record that is in the stream now. It returns the
 // place of the last one.
-func (l *DeliveryLog) waitForIndex(ctx context.Context) (uint64, error) {
+func (l *AttemptLog) waitForIndex(ctx context.Context) (uint64, error) {
 	end, err := l.stream.End(ctx)
 	if err != nil {
 		return 0, err

@@ -24,12 +24,12 @@ import (
 // logRig is a rig with the attempt log.
 type logRig struct {
 	*rig
-	log   *DeliveryLog
+	log   *AttemptLog
 	index *deliveries.Index
 	rate  float64
 	slow  time.Duration // how far the log's clock is behind the notifier's, as on another machine
 	// opened is called before the log runs; nil: not.
-	opened func(*DeliveryLog)
+	opened func(*AttemptLog)
 }
 
 // newLogRig is not started yet. Deliveries are tried once, and then exhausted.
@@ -51,7 +51,7 @@ func (r *logRig) openLog(dir string) {
 	var err error
 	r.index, err = deliveries.Open(context.Background(), dir, zerolog.Nop())
 	r.must(err)
-	r.log, err = OpenDeliveryLog(context.Background(), DeliveryLogConfig{
+	r.log, err = OpenAttemptLog(context.Background(), AttemptLogConfig{
 		Notifier: r.notifier, Index: r.index, ReplayRate: r.rate, Now: func() time.Time { return time.Now().Add(-r.slow) },
 	})
 	r.must(err)
@@ -207,7 +207,7 @@ func TestLogPoison(t *testing.T) {
 	r.index, err = deliveries.Open(context.Background(), r.dir+"/views", zerolog.Nop())
 	r.must(err)
 	r.close = append([]func() error{r.index.Close}, r.close...)
-	r.log, err = OpenDeliveryLog(context.Background(), DeliveryLogConfig{
+	r.log, err = OpenAttemptLog(context.Background(), AttemptLogConfig{
 		Notifier: r.notifier, Index: r.index, Now: time.Now,
 	})
 	r.must(err)

@@ -88,7 +88,7 @@
 //
 // # Retention
 //
-// The streams DELIVERIES_<segment> keep finished deliveries for DeliveryLogConfig.Retention
+// The streams DELIVERIES_<segment> keep finished deliveries for AttemptLogConfig.Retention
 // (--delivery-retention). A segment is dropped as a whole when its newest record is older. A
 // segment that does not fill up is closed after an eighth of the retention. A drop has these steps
 // (retention.go):

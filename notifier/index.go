@@ -17,7 +17,7 @@ import (
 // follow applies the stream to the index until ctx ends or a record cannot be read: the error names
 // the record. After a page that is not full, follow lets records gather: the record of a delivery
 // that is sent meanwhile replaces the record of its planning.
-func (l *DeliveryLog) follow(ctx context.Context) error {
+func (l *AttemptLog) follow(ctx context.Context) error {
 	return l.stream.Follow(ctx, l.Index.Mark().Seq+1, func(page []deliverylog.Record) error {
 		if err := l.apply(ctx, page); err != nil || len(page) >= deliverylog.FullPage {
 			return err
@@ -28,7 +28,7 @@ func (l *DeliveryLog) follow(ctx context.Context) error {
 
 // resetIfForeign empties the index if the stream does not have its mark: it is of another stream,
 // or the record was lost or dropped.
-func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
+func (l *AttemptLog) resetIfForeign(ctx context.Context) error {
 	mark := l.Index.Mark()
 	if mark.Seq == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
 	return l.Index.Reset(ctx)
 }
 
-func (l *DeliveryLog) apply(ctx context.Context, page []deliverylog.Record) error {
+func (l *AttemptLog) apply(ctx context.Context, page []deliverylog.Record) error {
 	rows, mark, err := rowsOf(page)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (l *DeliveryLog) apply(ctx context.Context, page []deliverylog.Record) erro
 
 // noteLag hands the lags of records that the index shows now to Lagged. A start applies older
 // records, which waited for the start.
-func (l *DeliveryLog) noteLag(page []deliverylog.Record) {
+func (l *AttemptLog) noteLag(page []deliverylog.Record) {
 	if l.Lagged == nil {
 		return
 	}

@@ -14,7 +14,7 @@ func TestLagged(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
 	var lags []time.Duration
-	l := &DeliveryLog{DeliveryLogConfig: DeliveryLogConfig{
+	l := &AttemptLog{AttemptLogConfig: AttemptLogConfig{
 		Now: func() time.Time { return start.Add(time.Minute) }, Lagged: func(lag time.Duration) { lags = append(lags, lag) },
 	}, began: start}
 	l.noteLag([]deliverylog.Record{{Time: start.Add(-1)}, {Time: start}, {Time: start.Add(59 * time.Second)}, {Time: start.Add(time.Hour)}})

@@ -30,7 +30,7 @@ func TestReplayReadsItsRange(t *testing.T) {
 	t.Parallel()
 	r := newLogRig(t)
 	log := &counted{}
-	r.opened = func(l *DeliveryLog) { log.Store, l.replays.Store = l.replays.Store, log }
+	r.opened = func(l *AttemptLog) { log.Store, l.replays.Store = l.replays.Store, log }
 	r.start()
 	for range 10 {
 		r.pay(processor.Declined)
@@ -50,7 +50,7 @@ func TestReplayEndsWithItsRange(t *testing.T) {
 	inbox := newReceiver(t, nil)
 	r := newLogRig(t)
 	log := &counted{}
-	r.opened = func(l *DeliveryLog) { log.Store, l.replays.Store = l.replays.Store, log }
+	r.opened = func(l *AttemptLog) { log.Store, l.replays.Store = l.replays.Store, log }
 	r.ahead.Store(int64(-5 * time.Hour))
 	r.start()
 	began := r.now().Add(time.Hour)
@@ -87,7 +87,7 @@ func TestReplayOverAWrongClock(t *testing.T) {
 	inbox := newReceiver(t, nil)
 	r := newLogRig(t)
 	log := &counted{}
-	r.opened = func(l *DeliveryLog) { log.Store, l.replays.Store = l.replays.Store, log }
+	r.opened = func(l *AttemptLog) { log.Store, l.replays.Store = l.replays.Store, log }
 	r.ahead.Store(int64(-9 * time.Hour))
 	r.start()
 	began := r.now().Add(time.Hour)

@@ -200,7 +200,7 @@ func TestReplayFailsAgain(t *testing.T) {
 	inbox.waitFor(n)
 	r.asIfUnderWay(id, func(p *storedReplay) { p.Ahead, p.Done = ahead, finished })
 	r.stop()
-	r.opened = func(l *DeliveryLog) {
+	r.opened = func(l *AttemptLog) {
 		f := &failingResends{Notifier: l.Notifier}
 		f.left.Store(replayAttempts)
 		l.replays.Notifier = f

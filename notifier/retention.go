@@ -24,7 +24,7 @@ const (
 	closeShare = 8
 )
 
-func (l *DeliveryLog) retain(ctx context.Context) {
+func (l *AttemptLog) retain(ctx context.Context) {
 	for {
 		err := l.dropOld(ctx, l.Retention)
 		switch {
@@ -43,7 +43,7 @@ func (l *DeliveryLog) retain(ctx context.Context) {
 
 // dropOld drops every segment whose newest record is older than the retention, and first completes
 // drops of earlier processes.
-func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) error {
+func (l *AttemptLog) dropOld(ctx context.Context, retention time.Duration) error {
 	for {
 		if err := l.sweep(ctx); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) erro
 	}
 }
 
-func (l *DeliveryLog) sweep(ctx context.Context) error {
+func (l *AttemptLog) sweep(ctx context.Context) error {
 	if l.stream.Floor().Seq == 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ var errUnplanned = errors.New("notifier: the position has not passed an event of
 
 // drop drops a segment in the steps of doc.go. planned is the durable position: after the drop,
 // events up to it are not planned again.
-func (l *DeliveryLog) drop(ctx context.Context, s deliverylog.Segment, planned []uint64) error {
+func (l *AttemptLog) drop(ctx context.Context, s deliverylog.Segment, planned []uint64) error {
 	err := l.stream.Each(ctx, s.Number, func(stored deliverylog.Record, open bool) error {
 		if open {
 			if err := l.copyForward(ctx, stored); err != nil {
@@ -119,7 +119,7 @@ func (l *DeliveryLog) drop(ctx context.Context, s deliverylog.Segment, planned [
 
 // copyForward writes an open record again at the end of the stream, closed if no replay needs it.
 // It holds the delivery's lock, so this process makes no attempt.
-func (l *DeliveryLog) copyForward(ctx context.Context, stored deliverylog.Record) error {
+func (l *AttemptLog) copyForward(ctx context.Context, stored deliverylog.Record) error {
 	unlock, ok := l.Notifier.locks.lock(ctx, stored.Name)
 	if !ok {
 		return ctx.Err()

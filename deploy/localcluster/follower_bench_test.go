@@ -28,7 +28,7 @@ const followSeconds = 20
 // sample counts for the first part that fits.
 var parts = []struct{ name, functions string }{
 	{"workflows", `payledger/eventstore/commands/workflows\.`},
-	{"row of a delivery", `payledger/projections/deliveries\.|notifier\.\(\*DeliveryLog\)`},
+	{"row of a delivery", `payledger/projections/deliveries\.|notifier\.\(\*AttemptLog\)`},
 	{"planner", `payledger/notifier[./]`},
 	{"tree", `payledger/eventstore/(checkpoint|checkpointlog|prover|proof)\.`},
 	{"state", `DecodeState|eventstore\.StateAt|projections\.decode`},

@@ -38,7 +38,7 @@ type Config struct {
 	// Endpoint returns an account's endpoint, or message.ErrNoEndpoint.
 	Endpoint     func(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (account.Endpoint, error)
 	Index        *deliveries.Index
-	WaitForIndex func(ctx context.Context) (uint64, error) // DeliveryLog.waitForIndex
+	WaitForIndex func(ctx context.Context) (uint64, error) // AttemptLog.waitForIndex
 	Health       *health.Health
 	Now          func() time.Time
 	Random       io.Reader

@@ -66,7 +66,7 @@ type App struct {
 	sending     atomic.Pointer[notifier.Notifier] // notifier, when it is open
 	Listeners   *listener.Hub
 	index       *deliveries.Index
-	webhooks    *notifier.DeliveryLog
+	webhooks    *notifier.AttemptLog
 	Commands    *service.Service
 	Users       *users.Users
 	Recoverer   *recovery.Recoverer
@@ -239,7 +239,7 @@ func (a *App) openNotifier(ctx context.Context) (err error) {
 	if err := a.index.SizeCache(ctx, limits.Of(a.Options.Memory).Pages); err != nil {
 		return err
 	}
-	a.webhooks, err = notifier.OpenDeliveryLog(ctx, notifier.DeliveryLogConfig{
+	a.webhooks, err = notifier.OpenAttemptLog(ctx, notifier.AttemptLogConfig{
 		Notifier: a.notifier, Index: a.index, Now: a.clock, Retention: a.Options.DeliveryRetention, Lagged: a.durations.DeliveriesLag,
 	})
 	return err
