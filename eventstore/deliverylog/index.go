@@ -67,8 +67,8 @@ func (Index) Write(batch tipstore.Batch, tips map[format.Key]*format.Recorded, r
 	return nil
 }
 
-// Tips are the newest records of all names at one moment.
-type Tips struct {
+// Snapshot is the newest records of all names at one moment.
+type Snapshot struct {
 	Newer  map[format.Key]*format.Recorded // records that the tip store may lack
 	View   tipstore.View                   // the caller closes it
 	Stored func(key format.Key) (*format.Recorded, error)
@@ -80,26 +80,26 @@ var errEnough = errors.New("eventstore: enough")
 // place, in the order of their places. lane is <accountId>.<endpointId>. end reports that there are
 // no more.
 func (d *Stream) Waiting(ctx context.Context, lane string, from uint64, limit int) (page []Record, end bool, err error) {
-	tips, err := d.tips(ctx, func(r *format.Recorded) bool {
+	all, err := d.snapshot(ctx, func(r *format.Recorded) bool {
 		of, _ := laneOf(r.Key)
 		return r.Aggregate == format.DeliveryAggregate && of == lane
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	defer tips.View.Close()
-	for _, r := range tips.Newer {
+	defer all.View.Close()
+	for _, r := range all.Newer {
 		if isOpen(r) && r.Seq >= from {
 			page = append(page, RecordOf(r))
 		}
 	}
 	stored := 0
-	err = tips.View.Range(openKey(lane, from), behindLane(lane), func(key, rest []byte) error {
+	err = all.View.Range(openKey(lane, from), behindLane(lane), func(key, rest []byte) error {
 		name, err := keyOf(lane + "." + string(rest))
-		if err != nil || tips.Newer[name] != nil {
+		if err != nil || all.Newer[name] != nil {
 			return err
 		}
-		r, err := tips.Stored(name)
+		r, err := all.Stored(name)
 		if err != nil {
 			return err
 		}
@@ -122,24 +122,24 @@ func (d *Stream) Waiting(ctx context.Context, lane string, from uint64, limit in
 	return page, true, nil
 }
 
-// tips returns the newest records, with all records that any process appended before the call.
-func (d *Stream) tips(ctx context.Context, want func(*format.Recorded) bool) (Tips, error) {
+// snapshot returns the newest records, with all records that any process appended before the call.
+func (d *Stream) snapshot(ctx context.Context, want func(*format.Recorded) bool) (Snapshot, error) {
 	if err := d.h.CatchUp(ctx); err != nil {
-		return Tips{}, fmt.Errorf("eventstore: deliveries: %w", err)
+		return Snapshot{}, fmt.Errorf("eventstore: deliveries: %w", err)
 	}
-	return d.h.Tips(want)
+	return d.h.Snapshot(want)
 }
 
 // Lanes returns the endpoints with open deliveries, as <accountId>.<endpointId>, in no order. It
 // reads a few keys for each.
 func (d *Stream) Lanes(ctx context.Context) ([]string, error) {
-	tips, err := d.tips(ctx, func(r *format.Recorded) bool { return r.Aggregate == format.DeliveryAggregate })
+	all, err := d.snapshot(ctx, func(r *format.Recorded) bool { return r.Aggregate == format.DeliveryAggregate })
 	if err != nil {
 		return nil, err
 	}
-	defer tips.View.Close()
+	defer all.View.Close()
 	found := map[string]bool{}
-	for _, r := range tips.Newer {
+	for _, r := range all.Newer {
 		if lane, _ := laneOf(r.Key); isOpen(r) {
 			found[lane] = true
 		}
@@ -147,11 +147,11 @@ func (d *Stream) Lanes(ctx context.Context) ([]string, error) {
 	for next := []byte{openPrefix}; next != nil; {
 		from := next
 		next = nil
-		err := tips.View.Range(from, []byte{openPrefix + 1}, func(key, rest []byte) error {
+		err := all.View.Range(from, []byte{openPrefix + 1}, func(key, rest []byte) error {
 			lane, _, _ := bytes.Cut(key[1:], []byte{0})
 			account, endpoint, _ := strings.Cut(string(lane), ".")
 			name := format.Key{Account: domain.AccountID(account), Aggregate: format.DeliveryAggregate, ID: endpoint + "." + string(rest)}
-			if tips.Newer[name] != nil { // a newer record decides
+			if all.Newer[name] != nil { // a newer record decides
 				return ctx.Err()
 			}
 			found[string(lane)] = true

@@ -28,9 +28,9 @@ type Shard interface {
 	// Tip returns the newest record of a key that this process has; nil if there is none, or it was
 	// dropped.
 	Tip(key format.Key) (*format.Recorded, error)
-	// Tips returns the newest records of all keys; those that the tip store may lack only if want
-	// returns true.
-	Tips(want func(*format.Recorded) bool) (Tips, error)
+	// Snapshot returns the newest records of all keys; those that the tip store may lack only if
+	// want returns true.
+	Snapshot(want func(*format.Recorded) bool) (Snapshot, error)
 	// Record returns the record at a place. ErrNotFound: there is none. ErrDropped: if there was
 	// one, it was dropped.
 	Record(ctx context.Context, place uint64) (*format.Recorded, error)

@@ -75,13 +75,13 @@ func (h records) Tip(key format.Key) (*format.Recorded, error) {
 	return tip, nil
 }
 
-func (h records) Tips(want func(*format.Recorded) bool) (deliverylog.Tips, error) {
+func (h records) Snapshot(want func(*format.Recorded) bool) (deliverylog.Snapshot, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	newer := map[format.Key]*format.Recorded{}
 	h.tips.CopyTo(newer, want)
 	view := h.s.tips.Snapshot()
-	return deliverylog.Tips{Newer: newer, View: view, Stored: func(key format.Key) (*format.Recorded, error) { return tiprow.Get(view.Get, h.n, key) }}, nil
+	return deliverylog.Snapshot{Newer: newer, View: view, Stored: func(key format.Key) (*format.Recorded, error) { return tiprow.Get(view.Get, h.n, key) }}, nil
 }
 
 // Append pauses and returns ErrConflict if the server could not be reached: Put repeats it.
