@@ -22,12 +22,12 @@
 //
 //	wait                                          bounded by
 //	a caller's payment timeout (D8)               Time, in package payments: operationInFlight.deadline and its callers
-//	the next question about an operation (D8)     the process's own clock: the agenda of package payments; the same for
+//	the next look-up of an operation (D8)         the process's own clock: the schedule of package payments; the same for
 //	                                              the next try after a failure of the log
-//	the questions of package pending (D8)         its loops run by the process's own clock; requests ahead of the
+//	the look-ups of package pending (D8)          its loops run by the process's own clock; requests ahead of the
 //	                                              clock count as old
 //	whether an unseen operation is sent again     MayResend: a caller's request further ahead than the payment timeout is fenced
-//	an action of the customer that expires (D7)   Left, then the agenda's own clock: package pending finds actions that expire too far ahead
+//	an action of the customer that expires (D7)   Left, then the schedule's own clock: package pending finds actions that expire too far ahead
 //	decisions about attempts after a crash (§3.3) package pending: those ahead of the clock are taken up at once
 //	retries of webhooks (D18)                     Left when a record is read, then the process's own clock; Jumps
 //	the delay of a workflow's run (D19)           Time, in the active run or in the parked run of package workflows

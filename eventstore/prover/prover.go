@@ -155,7 +155,7 @@ func (r *reader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 				hashes[i] = found[0]
 			}
 		} else {
-			hashes[i], err = r.low(level, n)
+			hashes[i], err = r.belowTile(level, n)
 		}
 		if err != nil {
 			return nil, err
@@ -164,8 +164,8 @@ func (r *reader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return hashes, nil
 }
 
-// low returns a node below the stored ones.
-func (r *reader) low(level int, n int64) (tlog.Hash, error) {
+// belowTile returns a node below the stored ones, from the leaves of its subtree.
+func (r *reader) belowTile(level int, n int64) (tlog.Hash, error) {
 	first := n << level // leaf
 	number := first / tile
 	leaves, read := r.tiles[number]

@@ -100,7 +100,7 @@ func (d *doubts) pass(all map[domain.PaymentID]domain.AccountID, shardOf func(do
 
 // resolveDoubt reads a payment by a majority, and puts its open operations and its abandoned action
 // into the schedule. If the schedule is full, package pending finds them in the views within a
-// Round, as it finds doubts beyond maxDoubts: none waits for a restart.
+// Cycle, as it finds doubts beyond maxDoubts: none waits for a restart.
 func (s *Payments) resolveDoubt(ctx context.Context, account domain.AccountID, id domain.PaymentID) error {
 	if err := s.Store.Accepts(eventstore.Payments.Key(account, string(id))); err != nil {
 		return err

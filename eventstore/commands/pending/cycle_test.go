@@ -45,10 +45,10 @@ func TestSlots(t *testing.T) {
 		now := time.UnixMicro(1e15)
 		next := Next(now.Add(jump), patience, now)
 		if wait := next.Sub(now); wait <= 0 || wait > Cycle || next.Sub(now.Add(jump+patience))%Cycle != 0 {
-			t.Errorf("requested %s ahead: asked about in %s", jump, wait)
+			t.Errorf("requested %s ahead: looked up in %s", jump, wait)
 		}
 	}
 	if Cycle != process.LastInterval {
-		t.Error("the questions that the agenda leaves to the cycle are not a Cycle apart")
+		t.Error("the look-ups that the schedule leaves to the cycle are not a Cycle apart")
 	}
 }

@@ -101,7 +101,7 @@ func (e *Engine) activate(run OpenRun) bool {
 	fs.accounts[run.Account]++
 	fs.byID[run.ID] = f
 	fs.running.Go(func() {
-		defer fs.release(f, l)
+		defer fs.end(f, l)
 		e.drive(fs.ctx, f, l)
 	})
 	return true
@@ -122,9 +122,9 @@ func (fs *activeRuns) room(run OpenRun, l *workflowQuota) bool {
 	return false
 }
 
-// release frees the run's place. If runs were turned away before, and half of the places are free
-// now, release starts a sweep.
-func (fs *activeRuns) release(f *activeRun, l *workflowQuota) {
+// end frees the place of a run, and requests a sweep if runs were turned away before, and half of
+// the places are free now.
+func (fs *activeRuns) end(f *activeRun, l *workflowQuota) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	delete(fs.byID, f.ID)
