@@ -20,15 +20,15 @@ func (s State) authorizationAnswer(op Operation, c RecordAnswer) Event {
 	if a.State == processor.ActionRequired {
 		return ActionRequired{c.fact(), actionName, c.ActionExpiresAt}
 	}
-	return c.authorization()
+	return s.authorization(c)
 }
 
 // authorization returns the event of an answer that decides an authorization, or leaves it pending;
 // nil for any other.
-func (c RecordAnswer) authorization() Event {
+func (s State) authorization(c RecordAnswer) Event {
 	switch c.Answer.State {
 	case processor.Succeeded:
-		return Authorized{c.fact()}
+		return Authorized{c.fact(), s.cancelUndecided()}
 	case processor.Declined:
 		return Declined{c.fact()}
 	case processor.Pending:

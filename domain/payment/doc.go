@@ -22,8 +22,11 @@
 //     separate the two: the authorization at the next processor of the route (D15), the void of an
 //     intended cancellation (D7), the capture of captureMode AUTOMATIC (D5.8).
 //   - The capture of captureMode AUTOMATIC takes no money of a payment that the merchant cancelled,
-//     unless the processor refused the cancel of the approved payment. A void that failed before
-//     the authorization has a result leaves the cancellation intended (D5.8, D7).
+//     unless the processor refused a void that was requested after the approval was recorded. A
+//     void that was requested before, and failed, leaves the cancellation intended: nobody knows
+//     whether the processor failed it before it approved (D5.8, D7). The approval marks such a void
+//     if it is open (Operation.BeforeApproval). The void that follows its failure is not marked, so
+//     a cancellation is requested again once after the approval, and no further time.
 //   - A completion sends the result of the customer's action to the processor. The result of the
 //     completion is the result of the authorization. If the completion did not happen, the action
 //     is still required. A void, or a result of the authorization from another source, also ends

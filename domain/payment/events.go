@@ -89,7 +89,10 @@ func (n NoAnswer) noAnswer() NoAnswer       { return n }
 type (
 	// Authorized says that the processor holds the amount. It requests the intended void (D7) or
 	// the automatic capture (D5.8).
-	Authorized struct{ Answer }
+	Authorized struct {
+		Answer
+		Voiding bool `json:"voiding,omitempty"` // a cancel is undecided: its void has no outcome, or failed and left no intent (D5.8)
+	}
 	// Declined says that the issuer declined.
 	Declined struct{ Answer }
 	// AuthorizationPending says that the processor accepted the request and answers later. It
@@ -183,14 +186,15 @@ type (
 	Voided struct{ Answer }
 	// VoidPending says that the processor accepted the void and confirms it later.
 	VoidPending struct{ Answer }
-	// VoidFailed says that nothing was released. With capture, the processor refused the void, the
-	// capture of captureMode AUTOMATIC waited for it, and the event requests this capture. With
-	// intended, the authorization had no result yet: the void is requested again as an intended one
-	// is (D5.8).
+	// VoidFailed says that nothing was released. With capture, the processor refused the void of an
+	// approved payment, the capture of captureMode AUTOMATIC waited for it, and the event requests
+	// this capture. With intended, the void was requested before the approval was recorded: it is
+	// requested again, by this event if the payment is approved now, else as an intended one is
+	// (D5.8).
 	VoidFailed struct {
 		FailedAnswer
 		Capture  bool `json:"capture,omitempty"`  // requests the automatic capture
-		Intended bool `json:"intended,omitempty"` // the payment will still be cancelled when its authorization has an answer (D7)
+		Intended bool `json:"intended,omitempty"` // the payment will still be cancelled, now or when its authorization has an answer (D7)
 	}
 	// VoidTimedOut says that the void has no answer after the payment timeout (D8).
 	VoidTimedOut struct{ NoAnswer }

@@ -48,7 +48,7 @@ func (s State) evolve(e Event) State {
 func (s State) evolveAnswer(e Event) State {
 	switch e := e.(type) {
 	case Authorized:
-		return s.withAnswer(e.Answer, StateSucceeded, "").requestFollowUp(e.At).at(e.At)
+		return s.withAnswer(e.Answer, StateSucceeded, "").approvedBeside(e).requestFollowUp(e.At).at(e.At)
 	case Declined:
 		return s.withAnswer(e.Answer, StateDeclined, "").at(e.At)
 	case AuthorizationPending:
@@ -113,20 +113,18 @@ func (s State) requestAutoCapture(at time.Time) State {
 // DelaysCapture reports whether the capture of captureMode AUTOMATIC waits for a void, or will wait
 // for it once the authorization is approved (D5.8).
 func (s State) DelaysCapture(void Operation) bool {
-	return void.Kind == processor.Void && s.AutoCapture && s.Amount > 0 && !s.some(func(op *Operation) bool {
-		return op.Kind == processor.Capture && !op.Refused || op.Kind == processor.Void && op.Revision != void.Revision && op.State.counts()
-	})
+	return s.AutoCapture && s.Amount > 0 && s.decidesCancel(void)
 }
 
 // FollowsAnswer reports whether a void or a capture was requested by an answer to its
-// authorization, or a capture by the failure of a void (requestFollowUp), and by no caller: it was
-// requested at the time of the answer.
+// authorization, or by the failure of a void (requestFollowUp), and by no caller: it was requested
+// at the time of the answer.
 func (s State) FollowsAnswer(op Operation) bool {
 	if op.Kind != processor.Void && op.Kind != processor.Capture || op.OutOfBandID != "" {
 		return false
 	}
 	return s.some(func(of *Operation) bool {
-		may := of.Revision == op.Parent || of.Kind == processor.Void && op.Kind == processor.Capture
+		may := of.Revision == op.Parent || of.Kind == processor.Void && of.Revision != op.Revision && (op.Kind == processor.Capture || of.BeforeApproval)
 		return may && slices.ContainsFunc(of.Answers, func(a OperationAnswer) bool { return a.At.Equal(op.RequestedAt) })
 	})
 }

@@ -264,8 +264,8 @@ func (m *machine) answerTo(t *rapid.T, revision uint64) {
 	}
 	event, err := payment.DecideAnswer(m.state, c)
 	m.step(t, event, err, m.book.answer(c))
-	if m.wish.heard(event, c.Answer, m.state) {
-		t.Fatalf("%s captures a payment that the merchant has cancelled", event.Type())
+	if fault := m.wish.heard(event, c.Answer, m.state); fault != "" {
+		t.Fatalf("%s: %s", event.Type(), fault)
 	}
 }
 

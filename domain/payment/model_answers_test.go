@@ -99,18 +99,23 @@ func (b *book) decided(c payment.RecordAnswer) string {
 		b.settleSale("gone", "")
 	}
 	if i.kind == processor.Void && to.stage == "no" {
-		b.notVoided(c.Answer)
+		b.notVoided(i, c.Answer)
 	}
 	return names[i.kind][to.name]
 }
 
-// notVoided follows a void that failed: only a refusal after the approval ends the merchant's wish.
-func (b *book) notVoided(a processor.Answer) {
+// notVoided follows a void that failed: only the refusal of a void that was requested after the
+// approval ends the merchant's wish.
+func (b *book) notVoided(i *item, a processor.Answer) {
 	fault := a.Retryable || a.Code == processor.CodeFenced || a.Code == processor.CodeFault
 	switch {
 	case b.sale.live() || b.sale.stage == "acts" || b.sale.stage == "no" && b.sale.given:
 		b.wish = true
-	case fault || b.released || b.alive(processor.Void) > 0 || b.asked(processor.Capture):
+	case b.released || b.alive(processor.Void) > 0 || b.asked(processor.Capture):
+	case i.early:
+		b.wish = true
+		b.follow()
+	case fault:
 	default:
 		b.take() // the capture waited for the void
 	}
@@ -217,6 +222,9 @@ func (b *book) result(state processor.State) string {
 	case processor.Succeeded:
 		b.recorded("", "")
 		b.settleSale("yes", "")
+		for _, i := range b.items {
+			i.early = i.early || i.kind == processor.Void && i.live()
+		}
 		b.follow()
 		return "payment.authorized"
 	case processor.Declined:

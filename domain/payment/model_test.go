@@ -23,6 +23,7 @@ type item struct {
 	failedAt    time.Time
 	transaction string // the processor's, of the newest answer that names one
 	given       bool   // given up: fenced, or an action that was not completed; the processor may have done it
+	early       bool   // a void that was open when the approval came
 }
 
 func (i *item) live() bool { return i.stage == "asked" || i.stage == "lost" || i.stage == "waits" }

@@ -131,7 +131,7 @@ func (s State) completionAnswer(op Operation, c RecordAnswer) Event {
 		}
 		return CompletionFailed{failed}
 	}
-	return c.authorization()
+	return s.authorization(c)
 }
 
 // decidesNothing reports whether the answer to a completion leaves the authorization as it is. The

@@ -66,7 +66,7 @@ type Target struct {
 }
 
 // Intent is a cancellation that waits for the authorization's answer (D7): it was requested before
-// there was one, or its void failed then (D5.8).
+// there was one, or its void was, and failed (D5.8).
 type Intent struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"`
@@ -128,6 +128,8 @@ type Operation struct {
 	Overtaken   bool              `json:"overtaken,omitempty"` // an out-of-band adjustment before a recorded one: it did not give the total
 	OrderID     string            `json:"orderId,omitempty"`   // refunds
 	Reason      string            `json:"reason,omitempty"`    // refunds and voids: the merchant's words
+
+	BeforeApproval bool `json:"beforeApproval,omitempty"` // a void that was requested before the approval was recorded, and had no outcome then
 }
 
 // OperationAnswer is one answer of the processor: a transaction event of D6.

@@ -64,15 +64,52 @@ func (s State) VoidRefused() bool {
 	return op.Kind == processor.Void && op.State == StateFailed
 }
 
-// voidFailure returns the event of a void that failed. Before the authorization has a result, the
-// cancellation stays intended after any failure: a refusal may say that there is nothing to release
-// yet. Of an approved payment, the capture that waited for the void follows a refusal of the
-// processor only; after anything else the merchant decides.
+// voidFailure returns the event of a void that failed. If the void was requested before the
+// approval was recorded, the processor may have failed it before it approved: a refusal may say
+// that there was nothing to release yet. So the cancellation stays intended after any such failure,
+// in whatever order the two answers are recorded. If the void was requested later, the capture that
+// waited for it follows a refusal of the processor only; after anything else the merchant decides.
 func (s State) voidFailure(void Operation, c RecordAnswer) VoidFailed {
-	approved := s.newestAuthorization().State == StateSucceeded
-	return VoidFailed{
-		FailedAnswer: c.failed(), Capture: approved && refusesVoid(c.Answer) && s.DelaysCapture(void), Intended: s.mayBeApproved(),
+	e := VoidFailed{FailedAnswer: c.failed()}
+	switch {
+	case void.BeforeApproval:
+		e.Intended = s.decidesCancel(void)
+	case s.newestAuthorization().State == StateSucceeded:
+		e.Capture = refusesVoid(c.Answer) && s.DelaysCapture(void)
+	default:
+		e.Intended = s.mayBeApproved()
 	}
+	return e
+}
+
+// cancelUndecided reports, at the approval, whether a cancel of the merchant has no result: its
+// void is open, or has failed and left no intent. Only builds before VoidFailed.Intended recorded
+// such a failure.
+func (s State) cancelUndecided() bool {
+	failed := func(op *Operation) bool { return op.Kind == processor.Void && op.State == StateFailed }
+	return s.open(processor.Void) || s.Intent == nil && !s.startedOrDone(processor.Void) && s.some(failed)
+}
+
+// approvedBeside marks the open void that was requested before the approval. If the void has
+// failed, the cancellation is intended.
+func (s State) approvedBeside(e Authorized) State {
+	if e.Voiding && !s.open(processor.Void) && s.Intent == nil {
+		s.Intent = &Intent{At: e.At}
+	}
+	for _, op := range s.Operations {
+		if e.Voiding && op.Kind == processor.Void && op.State.Open() {
+			s = s.withOperation(op.Revision, func(op *Operation) { op.BeforeApproval = true })
+		}
+	}
+	return s
+}
+
+// decidesCancel reports whether a void alone decides a cancellation: no capture was requested at
+// the processor or made there, and no other void is open or has succeeded.
+func (s State) decidesCancel(void Operation) bool {
+	return void.Kind == processor.Void && !s.some(func(op *Operation) bool {
+		return op.Kind == processor.Capture && !op.Refused || op.Kind == processor.Void && op.Revision != void.Revision && op.State.counts()
+	})
 }
 
 // mayBeApproved reports whether the authorization can still be approved: it has no result, or its
@@ -94,6 +131,9 @@ func (s State) voidFailed(e VoidFailed) State {
 	s = s.withAnswer(e.Answer, StateFailed, e.Failure)
 	if e.Intended && s.Intent == nil {
 		s.Intent = &Intent{At: void.RequestedAt, Reason: void.Reason}
+	}
+	if e.Intended && s.newestAuthorization().State == StateSucceeded {
+		s = s.requestFollowUp(e.At)
 	}
 	if e.Capture {
 		s = s.requestAutoCapture(e.At)

@@ -76,7 +76,7 @@ var eventWords = map[string]func(eventFields) string{
 	"payment.void_pending":          always("accepted, result later"),
 	"payment.void_failed": func(e eventFields) string {
 		if e.Intended {
-			return e.why("nothing released, to be cancelled after the authorization's answer")
+			return e.why("nothing released, the cancellation stays intended")
 		}
 		return e.why("nothing released")
 	},

@@ -10,6 +10,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/domain/workflow"
+	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/service"
 )
 
@@ -68,4 +69,49 @@ func TestWorkflowCancelsAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWorkflowCancelsApproved: the processor refuses the void of a workflow's cancel before it
+// approves, and the ledger learns of that after the approval. The void is sent again, and the run
+// has the outcome of that one (D5.8, D7, D19).
+func TestWorkflowCancelsApproved(t *testing.T) {
+	t.Parallel()
+	for _, automatic := range []bool{false, true} {
+		r := newCluster(t)
+		early := &earlyRefusal{Port: r.Sim}
+		s := r.Service(early)
+		id := r.leftAs(s, "4000000000003220", automatic, processor.Adyen)
+		recovered := func() {
+			if err := s.Recover(background, r.By.Account, id); err != nil {
+				t.Error(err)
+			}
+		}
+		recovered()
+		early.approve = func() {
+			r.Settle()
+			recovered()
+			r.Until(id, "approved", func(p payment.State) bool { return p.Status() == payment.StatusAuthorized })
+		}
+		got, err := s.RunWorkflowOperation(background, r.By, id, workflow.Action{Type: workflow.Cancel}, "key")
+		p := r.Until(id, "its end", commandstest.Finished)
+		if want := p.OperationKey(p.NewestRequest().Revision); err != nil || !got.Succeeded || got.Operation != want || p.Status() != payment.StatusCancelled {
+			t.Errorf("%s, %+v, %v, not %s", p.Status(), got, err, want)
+		}
+	}
+}
+
+// earlyRefusal is a way to the processors that refuses the first void, and loses the approval until
+// approve has recorded it.
+type earlyRefusal struct {
+	processor.Port
+	met     atomic.Bool
+	approve func()
+}
+
+func (e *earlyRefusal) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	if op.Kind != processor.Void || e.met.Swap(true) {
+		return e.Port.Send(ctx, op)
+	}
+	e.approve()
+	return processor.Answer{State: processor.Failed, At: time.Now().UTC(), Code: "not_authorized", Message: "nothing to release yet"}, nil
 }
