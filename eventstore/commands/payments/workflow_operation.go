@@ -91,15 +91,18 @@ type keyedRequest struct {
 	again    map[uint64]bool // later voids that failed and stay intended, by revision
 }
 
-// operation returns the revision of the operation that decides the request. A void that failed
-// before the authorization's result does not: the void that is requested after it does. 0: there is
-// none yet, or the authorization ended without one.
+// operation returns the revision of the operation that decides the request. A void that failed and
+// stays intended does not: the void that is requested after it does, unless the first one succeeded
+// late. 0: there is none yet, or the authorization ended without one.
 func (k keyedRequest) operation(s payment.State) uint64 {
 	revision := k.revision
 	if k.intent {
 		revision = voidAfter(s, revision)
 	}
 	for k.again[revision] {
+		if op, _ := s.Operation(revision); op.State == payment.StateSucceeded {
+			break
+		}
 		revision = voidAfter(s, revision)
 	}
 	return revision
