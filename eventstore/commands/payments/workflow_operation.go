@@ -12,6 +12,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/due"
 )
 
 // Outcome is the result of an operation that runs at most once for its key.
@@ -27,11 +28,12 @@ type Outcome struct {
 // then is no failure, and the caller repeats the call. An error is a refusal that was not recorded,
 // or a fault.
 func (s *Payments) RunWorkflowOperation(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (Outcome, error) {
-	if found, made, err := s.outcomeOfKey(ctx, by, id, key); err != nil || made {
+	deadline := s.fromNow()
+	if found, made, err := s.outcomeOfKey(ctx, by, id, key, deadline); err != nil || made {
 		return found, err
 	}
 	refusal := s.requestAction(ctx, by, id, a, key)
-	found, made, err := s.outcomeOfKey(ctx, by, id, key)
+	found, made, err := s.outcomeOfKey(ctx, by, id, key, deadline)
 	if err != nil || made {
 		return found, err
 	}
@@ -57,31 +59,33 @@ func (s *Payments) requestAction(ctx context.Context, by commands.Caller, id dom
 	return err
 }
 
-// outcomeOfKey finds the operation of a key and its outcome. It looks up an operation without an
-// answer, or joins it in flight, and waits.
-func (s *Payments) outcomeOfKey(ctx context.Context, by commands.Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
-	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
-	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
-		return Outcome{}, false, err
-	}
-	request, err := s.requestedWith(ctx, tip, domain.KeyHash(by.Account, key))
-	if err != nil {
-		return Outcome{}, true, err
-	}
-	state, revision := tip.State, request.operation(tip.State)
-	if revision == 0 {
-		return withoutVoid(state.Status()), true, nil
-	}
-	op, found := state.Operation(revision)
-	if found && (op.State == payment.StateRequested || op.State == payment.StateUnknown) {
-		f := s.launch(tip, revision, lookUpFirst)
-		state = s.await(ctx, f, s.fromNow())
-		op, found = state.Operation(revision)
-		if op.Kind == processor.Void && op.State == payment.StateFailed { // it may be requested again
-			return s.outcomeOfKey(ctx, by, id, key)
+// outcomeOfKey finds the operation of a key and its outcome. Until the deadline it looks up an
+// operation without an answer, or joins it in flight, and waits.
+func (s *Payments) outcomeOfKey(ctx context.Context, by commands.Caller, id domain.PaymentID, key string, deadline due.Time) (Outcome, bool, error) {
+	for {
+		tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
+		if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
+			return Outcome{}, false, err
+		}
+		request, err := s.requestedWith(ctx, tip, domain.KeyHash(by.Account, key))
+		if err != nil {
+			return Outcome{}, true, err
+		}
+		state, revision := tip.State, request.operation(tip.State)
+		if revision == 0 {
+			return withoutVoid(state.Status()), true, nil
+		}
+		op, found := state.Operation(revision)
+		unanswered := op.State == payment.StateRequested || op.State == payment.StateUnknown
+		if unanswered && !deadline.Over(s.Store.Now()) {
+			state = s.await(ctx, s.launch(tip, revision, lookUpFirst), deadline)
+			op, found = state.Operation(revision)
+		}
+		again := unanswered && op.Kind == processor.Void && op.State == payment.StateFailed
+		if !again { // else another void may have been requested
+			return outcomeOf(state, op), found, nil
 		}
 	}
-	return outcomeOf(state, op), found, nil
 }
 
 // keyedRequest is the event that used a key.

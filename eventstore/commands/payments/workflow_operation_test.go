@@ -11,7 +11,9 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/workflow"
 	"payledger/eventstore/commands/commandstest"
+	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/due"
 )
 
 // faultyVoid is a way to the processors that answers the first void with a passing fault.
@@ -68,6 +70,46 @@ func TestWorkflowCancelsAgain(t *testing.T) {
 				t.Errorf("%+v, %v, not %s", last, err, want)
 			}
 		})
+	}
+}
+
+// calls is a way to the processors that counts the calls.
+type calls struct {
+	processor.Port
+	n atomic.Int32
+}
+
+func (c *calls) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	c.n.Add(1)
+	return c.Port.Send(ctx, op)
+}
+
+func (c *calls) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	c.n.Add(1)
+	return c.Port.Lookup(ctx, name, key)
+}
+
+// TestWorkflowWaitEnds: a node ends after it has recorded a workflow's cancel. As long as the
+// caller has time, the void is looked up and sent; after that the outcome is unknown, without a
+// call (D19).
+func TestWorkflowWaitEnds(t *testing.T) {
+	t.Parallel()
+	r := newCluster(t)
+	port := &calls{Port: r.Sim}
+	s := r.Service(port)
+	id := r.Pay(s, commandstest.ApprovedCard).ID
+	r.Dies("payment.void_requested", commandstest.CrashAfter, func(n *commandstest.Node) error {
+		_, err := n.RunWorkflowOperation(n.Ctx, r.By, id, workflow.Action{Type: workflow.Cancel}, "key")
+		return err
+	})
+	before := port.n.Load()
+	none, made, err := payments.OutcomeOfKey(s.Payments, background, r.By, id, "key", due.In(r.Store.Now(), 0))
+	if err != nil || !made || none.Known || port.n.Load() != before {
+		t.Errorf("without time: %+v, %t, %v, after %d calls", none, made, err, port.n.Load()-before)
+	}
+	found, made, err := payments.OutcomeOfKey(s.Payments, background, r.By, id, "key", due.In(r.Store.Now(), time.Hour))
+	if err != nil || !made || !found.Succeeded || port.n.Load() == before {
+		t.Errorf("with time: %+v, %t, %v", found, made, err)
 	}
 }
 

@@ -1,0 +1,4 @@
+package payments
+
+// OutcomeOfKey is Payments.outcomeOfKey.
+var OutcomeOfKey = (*Payments).outcomeOfKey
