@@ -27,11 +27,12 @@ func (s State) IsLateSuccess(revision uint64, a processor.Answer) bool {
 	}
 }
 
-// adjustedAfter reports whether a later adjustment has replaced the adjustment at a revision. An
-// overtaken adjustment replaces none: the processor made it earlier.
+// adjustedAfter reports whether a later adjustment has replaced the adjustment at a revision. One
+// without an outcome has not: if it fails, the earlier one gives the total. Nor has an overtaken
+// one: the processor made it earlier.
 func (s State) adjustedAfter(revision uint64) bool {
 	return s.some(func(op *Operation) bool {
-		return op.Kind == processor.Adjust && op.Revision > revision && op.State.counts() && !op.Overtaken
+		return op.Kind == processor.Adjust && op.Revision > revision && op.State == StateSucceeded && !op.Overtaken
 	})
 }
 

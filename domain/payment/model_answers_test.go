@@ -159,7 +159,7 @@ func (b *book) late(i *item) bool {
 		return i.given && i.stage == "over" && b.sale.stage == "acts" && b.alive(processor.Complete) == 0
 	case processor.Adjust:
 		for _, other := range b.items {
-			if other.kind == processor.Adjust && other.revision > i.revision && !other.before && (other.live() || other.stage == "yes") {
+			if other.kind == processor.Adjust && other.revision > i.revision && !other.before && other.stage == "yes" {
 				return false
 			}
 		}
