@@ -26,9 +26,9 @@ type BulkFailure struct{ ID, Text string }
 // Total returns the number of the operations.
 func (b Bulk) Total() int { return b.Done + len(b.Repeated) + len(b.Failed) + len(b.Left) }
 
-// bulkTime is the time after which a form's answer begins no further operation. A browser shows an
-// answer in the meantime, and the user sends the rest.
-const bulkTime = 10 * time.Second
+// BulkTime is the time after which the answer to a form begins no further operation, and its page
+// looks at no further one. A browser shows an answer in the meantime, and the user sends the rest.
+const BulkTime = 10 * time.Second
 
 // BulkMost is the greatest number of operations of a form.
 const BulkMost = 100
@@ -36,7 +36,7 @@ const BulkMost = 100
 // Bulk carries out the operations with ids, in order. key is the form's. do gets each id and its
 // idempotency key; its error is that of Visit.Send.
 func (v *Visit) Bulk(key string, ids []string, do func(id, key string) error) (out Bulk) {
-	until := v.Now().Add(bulkTime)
+	until := v.Now().Add(BulkTime)
 	for i, id := range ids {
 		if i > 0 && v.Now().After(until) || v.Ctx.Err() != nil {
 			out.Left = append(out.Left, ids[i:]...)

@@ -58,7 +58,8 @@ func (b bulkRefund) page() frame.Page {
 }
 
 // askBulk counts the payments that fit the filters of the list, with the amounts that are left to
-// refund. Nothing is refunded.
+// refund. Nothing is refunded. The page says that more payments fit if the time ends before all are
+// counted.
 func askBulk(v *frame.Visit) error {
 	out := bulkRefund{Form: frame.Form{Values: v.Request.URL.Query(), Key: v.NewKey()}}
 	q := query(&out.Form)
@@ -75,8 +76,12 @@ func askBulk(v *frame.Visit) error {
 			return err
 		}
 	}
-	sums := map[domain.Currency]domain.Amount{}
-	for _, p := range found {
+	sums, until := map[domain.Currency]domain.Amount{}, v.Now().Add(frame.BulkTime)
+	for i, p := range found {
+		if i > 0 && v.Now().After(until) {
+			out.More = true
+			break
+		}
 		item, reason, err := refundable(v, p.ID)
 		switch {
 		case err != nil:
