@@ -59,7 +59,7 @@ func (a *API) asUser(ctx context.Context, by frame.Identity, r frame.Request) fr
 
 // authenticateUser makes the signed-in user the caller, with the scopes of the user's role.
 func (c *call) authenticateUser() {
-	c.Merchant, c.Actor = c.user.Merchant, users.Actor(c.user.User.ID)
+	c.Merchant, c.Actor, c.UserSession = c.user.Merchant, users.Actor(c.user.User.ID), c.user.Session
 	if shown, known := c.api.Reader.Account(c.Merchant.ID); known && shown.Revision > c.Merchant.Revision { // an earlier call of the page changed it
 		c.Merchant = shown
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -170,23 +171,34 @@ func TestRevokedDuringLookUp(t *testing.T) {
 	}
 }
 
-// TestRemovedDuringLookUp: a user who is removed while the host of a URL is looked up makes no
-// endpoint any more (D20).
-func TestRemovedDuringLookUp(t *testing.T) {
+// TestEndedDuringLookUp: a user who is removed, or gets a lower role, or whose session is ended,
+// while the host of a URL is looked up makes no endpoint any more (D20).
+func TestEndedDuringLookUp(t *testing.T) {
 	t.Parallel()
 	var look lookUp
 	s := siteOf(t, newRig(t, look.config))
-	other := s.as(account.RoleAdmin)
-	state := s.accountNow()
-	id := state.Users[len(state.Users)-1].ID
-	var events uint64
-	look.set(func() {
-		s.want(s.manage("DELETE", "/users/"+string(id), ""), 200, "")
-		events = s.events()
-	})
-	other.submit("/dashboard/endpoints/new", "url", "https://shop.example/hook", "which", "all")
-	if made := s.events() - events; events == 0 || other.now.status != http.StatusUnauthorized || made != 0 {
-		t.Errorf("an endpoint of a removed user: %d, and %d events of %d: %s", other.now.status, made, events, text(other.now.text))
+	for i, end := range []func(user string){
+		func(user string) { s.want(s.manage("DELETE", user, ""), 200, "") },
+		func(user string) { s.want(s.manage("PATCH", user, `{"role":"auditor"}`), 200, "") },
+		func(user string) { s.want(s.manage("PATCH", user, `{"resetPassword":true}`), 200, "") },
+		func(string) {
+			s.signIn()
+			s.submit("/dashboard/sessions", "session", string(s.accountNow().UserSessions[0].ID))
+		},
+	} {
+		email := strconv.Itoa(i) + "@example.com"
+		made := s.want(s.manage("POST", "/users", `{"email":"`+email+`","role":"admin"}`), 200, "")
+		other := s.browserOf()
+		other.signInAs(email, made.text1("password"))
+		var events uint64
+		look.set(func() {
+			end("/users/" + made.text1("id"))
+			events = s.events()
+		})
+		other.submit("/dashboard/endpoints/new", "url", "https://shop.example/hook", "which", "all")
+		if made := s.events() - events; events == 0 || other.now.status != http.StatusUnauthorized || made != 0 {
+			t.Errorf("%s: an endpoint after the end: %d, and %d events of %d: %s", email, other.now.status, made, events, text(other.now.text))
+		}
 	}
 }
 

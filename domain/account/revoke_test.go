@@ -30,23 +30,32 @@ func TestRevokeAPIKey(t *testing.T) {
 	}
 }
 
-// TestCheckActor: a revoked key and a removed user are refused, and other callers are not looked
-// for.
+// TestCheckActor: a revoked key, a removed user and a session that has ended are refused, and other
+// callers are not looked for.
 func TestCheckActor(t *testing.T) {
 	s := account.Evolve(account.State{}, created())
 	s = account.Evolve(s, account.UserAdded{At: at, User: account.User{ID: "ada", Name: "ada@shop.example"}})
-	for _, actor := range []string{"api_key:key-1", "cli:init", "user:ada"} {
-		if err := s.CheckActor(actor); err != nil {
-			t.Errorf("%s: %v", actor, err)
+	s = account.Evolve(s, account.UserSignedIn{At: at, User: "ada", Session: "tab", ExpiresAt: at.Add(time.Hour)})
+	for _, by := range [][2]string{{"api_key:key-1"}, {"cli:init"}, {"user:ada"}, {"user:ada", "tab"}} {
+		if err := s.CheckActor(by[0], domain.UserSessionID(by[1]), at); err != nil {
+			t.Errorf("%s: %v", by, err)
 		}
 	}
-	if err := account.Evolve(s, account.APIKeyRevoked{At: at, ID: "key-1"}).CheckActor("api_key:key-1"); domain.ReasonOf(err) != domain.ReasonUnauthorized {
-		t.Errorf("a revoked key: %v", err)
-	}
-	if err := account.Evolve(s, account.UserRemoved{At: at, User: "ada"}).CheckActor("user:ada"); domain.ReasonOf(err) != domain.ReasonUnauthorized {
-		t.Errorf("a removed user: %v", err)
-	}
-	if err := s.CheckActor("user:key-1"); domain.ReasonOf(err) != domain.ReasonUnauthorized {
-		t.Errorf("a user with the id of a key: %v", err)
+	for name, c := range map[string]struct {
+		event          account.Event
+		actor, session string
+		at             time.Time
+	}{
+		"a revoked key":                    {account.APIKeyRevoked{At: at, ID: "key-1"}, "api_key:key-1", "", at},
+		"a removed user":                   {account.UserRemoved{At: at, User: "ada"}, "user:ada", "tab", at},
+		"a user with the id of a key":      {account.UserLocked{At: at}, "user:key-1", "", at},
+		"a session that was ended":         {account.UserSignedOut{At: at, User: "ada", Session: "tab"}, "user:ada", "tab", at},
+		"a session before another role":    {account.UserRoleChanged{At: at, User: "ada", Role: account.RoleAuditor}, "user:ada", "tab", at},
+		"a session whose time is over":     {account.UserLocked{At: at}, "user:ada", "tab", at.Add(time.Hour)},
+		"a session that is another user's": {account.UserAdded{At: at, User: account.User{ID: "bob"}}, "user:bob", "tab", at},
+	} {
+		if err := account.Evolve(s, c.event).CheckActor(c.actor, domain.UserSessionID(c.session), c.at); domain.ReasonOf(err) != domain.ReasonUnauthorized {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

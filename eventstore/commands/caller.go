@@ -15,6 +15,8 @@ type Caller struct {
 	RequestID string // X-Request-Id: the events' correlation id
 	Origin    string // the client's address, of the management's calls only (D20)
 	Seen      uint64 // revision of the payment that the caller decided about; an operation on another revision is refused. 0: any
+
+	UserSession domain.UserSessionID // of a dashboard user's request; "": none. If it has ended, nothing of the account is changed
 }
 
 // Execute is the method Execute or ExecuteNew of a repository.

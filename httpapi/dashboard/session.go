@@ -35,7 +35,7 @@ func (d *Dashboard) identify(w http.ResponseWriter, r *http.Request) (users.Curr
 
 func identity(r *http.Request, current users.Current) frame.Identity {
 	from := originOf(r)
-	return frame.Identity{Merchant: current.Account, User: current.User, Client: from.From, RequestID: from.RequestID}
+	return frame.Identity{Merchant: current.Account, User: current.User, Session: current.Session.ID, Client: from.From, RequestID: from.RequestID}
 }
 
 func originOf(r *http.Request) users.Origin {

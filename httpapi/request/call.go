@@ -29,19 +29,20 @@ type Call struct {
 	Merchant     account.State
 	Key          account.APIKey // of a call by API key
 	Actor        string
-	Origin       string             // the client's address, of a call under /management only (D20)
-	Session      domain.SessionID   // of a call by client token
-	Action       clienttoken.Action // of a call by an action's client token
-	CursorKey    []byte             // signs cursors
-	From         *listing.Place     // of a list with Cursors: where the page begins; nil: at its start
-	AnswerHeader http.Header        // of the answer
-	Seen         uint64             // revision of the payment that a form of the dashboard showed; 0: any
-	Revision     uint64             // of the payment in the answer of GetPayment
+	Origin       string               // the client's address, of a call under /management only (D20)
+	Session      domain.SessionID     // of a call by client token
+	UserSession  domain.UserSessionID // of a call of a dashboard user
+	Action       clienttoken.Action   // of a call by an action's client token
+	CursorKey    []byte               // signs cursors
+	From         *listing.Place       // of a list with Cursors: where the page begins; nil: at its start
+	AnswerHeader http.Header          // of the answer
+	Seen         uint64               // revision of the payment that a form of the dashboard showed; 0: any
+	Revision     uint64               // of the payment in the answer of GetPayment
 }
 
 // Caller returns the origin of the call's commands.
 func (c *Call) Caller() commands.Caller {
-	return commands.Caller{Account: c.Merchant.ID, Actor: c.Actor, RequestID: c.ID, Origin: c.Origin, Seen: c.Seen}
+	return commands.Caller{Account: c.Merchant.ID, Actor: c.Actor, RequestID: c.ID, Origin: c.Origin, Seen: c.Seen, UserSession: c.UserSession}
 }
 
 // Rule adds violations that openapi.yaml cannot express. It checks the body; in a call without a

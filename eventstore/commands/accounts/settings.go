@@ -58,21 +58,22 @@ func (s *Accounts) change(ctx context.Context, by commands.Caller, decide func(a
 	return state, err
 }
 
-// checkActor returns an error if the caller's API key was revoked, or the user removed, while the
-// request ran. It is for events of other aggregates than the account.
+// checkActor returns an error if the caller's API key was revoked, or the user removed, or the
+// user's session ended, while the request ran. It is for events of other aggregates than the
+// account.
 func (s *Accounts) checkActor(ctx context.Context, by commands.Caller) error {
 	tip, err := s.Log.Accounts.Load(ctx, by.Account, by.Account, eventstore.Latest)
 	if err != nil {
 		return err
 	}
-	return tip.State.CheckActor(by.Actor)
+	return tip.State.CheckActor(by.Actor, by.UserSession, s.Store.Now())
 }
 
 // changeShown is change for a result that is shown once: the caller gets it even if a node has not
 // confirmed the event (elsewhere).
 func (s *Accounts) changeShown(ctx context.Context, by commands.Caller, decide func(account.State, time.Time) (account.Event, error)) (now account.State, elsewhere, err error) {
 	tip, err := commands.Request(ctx, s.Base, by, s.Log.Accounts.Execute, by.Account, func(state account.State, at time.Time) (account.Event, error) {
-		if err := state.CheckActor(by.Actor); err != nil {
+		if err := state.CheckActor(by.Actor, by.UserSession, at); err != nil {
 			return nil, err
 		}
 		return decide(state, at)

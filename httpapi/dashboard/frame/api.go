@@ -17,6 +17,7 @@ import (
 type Identity struct {
 	Merchant  account.State
 	User      account.User
+	Session   domain.UserSessionID
 	RequestID string     // X-Request-Id of the browser's request
 	Client    netip.Addr // of the browser
 }
