@@ -105,8 +105,8 @@ func Remembered[S any, E domain.Event](s Store, a *Aggregate[S, E], key Key) (Ti
 // an older schema wrote r.
 func StateAt[S any, E domain.Event](ctx context.Context, s Store, a *Aggregate[S, E], r *Recorded) (S, error) {
 	state, err := s.StateUntyped(ctx, a.Core, r)
-	at, _ := state.(S)
-	return at, err
+	after, _ := state.(S)
+	return after, err
 }
 
 // AsOf returns the state that an aggregate had at a time, by the times of its events. The same log

@@ -34,7 +34,7 @@ type webhooks struct {
 
 	notifier *notifier.Notifier
 	index    *deliveries.Index
-	log      *notifier.DeliveryLog
+	log      *notifier.AttemptLog
 	engine   *workflows.Engine // the engine of the workflows, which the events of webhooks start
 }
 
@@ -50,7 +50,7 @@ func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, 
 	must(r.t, err)
 	w.index, err = deliveries.Open(ctx, filepath.Join(r.dir, "views"), logger)
 	must(r.t, err)
-	w.log, err = notifier.OpenDeliveryLog(ctx, notifier.DeliveryLogConfig{
+	w.log, err = notifier.OpenAttemptLog(ctx, notifier.AttemptLogConfig{
 		Notifier: w.notifier, Index: w.index, Now: r.now, ReplayRate: w.rate, Retention: w.keep,
 	})
 	must(r.t, err)

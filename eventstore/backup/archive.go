@@ -30,9 +30,9 @@ func (c copied) Inspect(context.Context, archive.Damaged) error { return c.Check
 
 // Groups reads the groups of a shard, and checks that they reach the end in the manifest.
 func (c copied) Groups(ctx context.Context, shard int, from uint64, damaged archive.Damaged, handle func(stream string, g *format.Group) error) error {
-	end, last, hash, at := c.Newest().end(shard), uint64(0), "", streams.Name(shard, 1)
+	end, last, hash, stream := c.Newest().end(shard), uint64(0), "", streams.Name(shard, 1)
 	for _, name := range streams.Segments(shard, c.Newest().Streams) {
-		at = name
+		stream = name
 		err := c.read(ctx, name, func(r stored.Message) error {
 			g, err := format.ParseGroupAt(shard, r.Seq, bytes.Clone(r.Body))
 			if err != nil {
@@ -48,7 +48,7 @@ func (c copied) Groups(ctx context.Context, shard int, from uint64, damaged arch
 		}
 	}
 	if last != end.Sequence || hash != end.Hash {
-		return damaged(at, last, fmt.Sprintf("the back-up ends here, and its manifest names group %d as the end", end.Sequence))
+		return damaged(stream, last, fmt.Sprintf("the back-up ends here, and its manifest names group %d as the end", end.Sequence))
 	}
 	return nil
 }

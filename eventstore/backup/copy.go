@@ -113,7 +113,7 @@ func (r *run) copyShard(ctx context.Context, shard int) error {
 // copyPart copies the new messages of one stream into one file. The first file of a stream always
 // exists: it has the stream's configuration.
 func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
-	known := len(r.chain.Files(p.stream)) > 0 || slices.ContainsFunc(r.manifest.Files, func(f File) bool { return f.Stream == p.stream })
+	begun := len(r.chain.Files(p.stream)) > 0 || slices.ContainsFunc(r.manifest.Files, func(f File) bool { return f.Stream == p.stream })
 	var w *writer
 	defer func() {
 		if err != nil && w != nil {
@@ -134,7 +134,7 @@ func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
 		}
 		return err
 	}
-	if !known {
+	if !begun {
 		if err := open(); err != nil {
 			return err
 		}

@@ -151,10 +151,10 @@ func KeysFile(dir string, c *Chain) (path string, number uint64, err error) {
 
 // leftover lists the complete files of messages that no manifest names.
 func (r *run) leftover() error {
-	known := map[string]bool{}
+	named := map[string]bool{}
 	for _, m := range r.chain.Manifests {
 		for _, f := range m.Files {
-			known[f.Name] = true
+			named[f.Name] = true
 		}
 	}
 	r.left = map[string]Header{}
@@ -164,7 +164,7 @@ func (r *run) leftover() error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if known[name] {
+		if named[name] {
 			continue
 		}
 		path := filepath.Join(r.Out, name)

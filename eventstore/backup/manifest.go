@@ -108,17 +108,17 @@ func readManifest(path string) (*Manifest, error) {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
 	damaged := func(reason string) error { return fmt.Errorf("%w: %s: %s", ErrDamaged, path, reason) }
-	at := bytes.LastIndex(text, []byte("\n"+digestLine)) + 1
-	if at == 0 {
+	digestAt := bytes.LastIndex(text, []byte("\n"+digestLine)) + 1
+	if digestAt == 0 {
 		return nil, damaged("the manifest is cut off")
 	}
-	sum := sha256.Sum256(text[:at])
+	sum := sha256.Sum256(text[:digestAt])
 	digest := hex.EncodeToString(sum[:])
-	if string(text[at:]) != digestLine+digest+"\n" {
+	if string(text[digestAt:]) != digestLine+digest+"\n" {
 		return nil, damaged("the manifest has changed since it was written: its checksum is wrong")
 	}
 	m := &Manifest{digest: digest}
-	if err := exactjson.Unmarshal(text[:at], m); err != nil {
+	if err := exactjson.Unmarshal(text[:digestAt], m); err != nil {
 		return nil, damaged(err.Error())
 	}
 	if m.Format != manifestFormat {

@@ -31,8 +31,8 @@ func OutlineOf(path, stream string) (o Outline, err error) {
 
 func outline(w *window, path, stream string) (o Outline, err error) {
 	last := int64(0) // where the message Last is
-	for at := int64(0); at < w.size; {
-		b, err := w.get(at, headLen)
+	for offset := int64(0); offset < w.size; {
+		b, err := w.get(offset, headLen)
 		if err != nil {
 			return o, fmt.Errorf("blocks: %s: %w", path, err)
 		}
@@ -42,20 +42,20 @@ func outline(w *window, path, stream string) (o Outline, err error) {
 		h := readHead(b)
 		switch {
 		case h.suspicious != "":
-			o.Wrong = fmt.Sprintf("%s, offset %d: %s", path, at, h.suspicious)
+			o.Wrong = fmt.Sprintf("%s, offset %d: %s", path, offset, h.suspicious)
 			return o, nil
-		case at+int64(h.length) > w.size:
+		case offset+int64(h.length) > w.size:
 			return tornAfter(o, last, w, path, stream)
 		case h.tombstone: // the server passes over it
 		case o.Last != 0 && h.seq != o.Last+1:
-			o.Wrong = fmt.Sprintf("%s, offset %d: sequence %d comes after %d", path, at, h.seq, o.Last)
+			o.Wrong = fmt.Sprintf("%s, offset %d: sequence %d comes after %d", path, offset, h.seq, o.Last)
 			return o, nil
 		case o.Last == 0:
-			o.First, o.Last, last = h.seq, h.seq, at
+			o.First, o.Last, last = h.seq, h.seq, offset
 		default:
-			o.Last, last = h.seq, at
+			o.Last, last = h.seq, offset
 		}
-		at += int64(h.length)
+		offset += int64(h.length)
 	}
 	return o, nil
 }
@@ -67,7 +67,7 @@ func tornAfter(o Outline, last int64, w *window, path, stream string) (Outline, 
 		return o, nil
 	}
 	n, _ := number(filepath.Base(path))
-	_, bad, err := newReader(newWindow(w.src, w.size, nil), stream, n, &Options{}).at(last)
+	_, bad, err := newReader(newWindow(w.src, w.size, nil), stream, n, &Options{}).decode(last)
 	if err != nil || bad == nil {
 		return o, err
 	}

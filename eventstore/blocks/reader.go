@@ -56,7 +56,7 @@ func (r *reader) run() error {
 
 // step reads the record at r.offset. done reports that no valid record follows.
 func (r *reader) step() (done bool, err error) {
-	length, bad, err := r.at(r.offset)
+	length, bad, err := r.decode(r.offset)
 	switch {
 	case err != nil:
 		return false, err
@@ -85,8 +85,8 @@ func (r *reader) step() (done bool, err error) {
 	return true, nil
 }
 
-// at decodes the record at an offset into r.record and returns its length.
-func (r *reader) at(offset int64) (length int, bad *flaw, err error) {
+// decode decodes the record at an offset into r.record and returns its length.
+func (r *reader) decode(offset int64) (length int, bad *flaw, err error) {
 	b, err := r.w.get(offset, headLen)
 	if err != nil {
 		return 0, nil, err
@@ -225,6 +225,6 @@ func (r *reader) candidate(offset int64) (bool, error) {
 	if r.budget -= int64(h.length); r.budget < 0 {
 		return false, errGaveUp
 	}
-	_, bad, err := r.at(offset)
+	_, bad, err := r.decode(offset)
 	return bad == nil && err == nil, err
 }

@@ -58,16 +58,16 @@ func (c *Cache[K, V]) PutSince(key K, v V, generation int) {
 }
 
 func (c *Cache[K, V]) keep(key K, v V) {
-	known, newer := c.newer[key]
+	old, newer := c.newer[key]
 	older := false
 	if !newer {
-		known, older = c.older[key]
+		old, older = c.older[key]
 	}
-	if (newer || older) && c.before != nil && c.before(v, known) {
+	if (newer || older) && c.before != nil && c.before(v, old) {
 		return
 	}
 	if newer {
-		c.size -= c.sizeOf(known)
+		c.size -= c.sizeOf(old)
 	}
 	c.size += c.sizeOf(v)
 	c.newer[key] = v

@@ -61,8 +61,9 @@ type Config struct {
 // Log is the checkpoints of a log. All methods may be called from many goroutines.
 type Log struct {
 	Config
-	marks  *cache.Cache[uint64, checkpoint.Checkpoint] // by number, with their counts, last groups and places only; a checkpoint never changes
-	edgeAt atomic.Uint64                               // size of the newest checkpoint of this process that contains its edge
+	// By number, with their counts, last groups and places only; a checkpoint never changes.
+	marks  *cache.Cache[uint64, checkpoint.Checkpoint]
+	edgeAt atomic.Uint64 // size of the newest checkpoint of this process that contains its edge
 
 	bounds
 }
@@ -80,11 +81,11 @@ func (l *Log) Last(ctx context.Context) (checkpoint.Checkpoint, error) {
 	if _, _, damage := l.Shard.Newest(); err != nil && damage == nil {
 		return checkpoint.Checkpoint{}, err
 	}
-	return l.known()
+	return l.newest()
 }
 
-// known is Last for the checkpoints that this process has.
-func (l *Log) known() (checkpoint.Checkpoint, error) {
+// newest is Last for the checkpoints that this process has.
+func (l *Log) newest() (checkpoint.Checkpoint, error) {
 	r, err := l.Shard.Tip(checkpoint.Key)
 	switch {
 	case err != nil:

@@ -48,16 +48,16 @@ func (o Order) Position(ctx context.Context, r *format.Recorded) (uint64, bool, 
 		return 0, false, nil
 	}
 	before, err := o.search(ctx, func(c checkpoint.Checkpoint) bool { return c.EventsOf(r.Shard) < r.Number })
-	var at checkpoint.Checkpoint // covers the event
+	var covering checkpoint.Checkpoint // covers the event
 	if err == nil {
-		at, err = o.log.Mark(ctx, before.Number+1)
+		covering, err = o.log.Mark(ctx, before.Number+1)
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("eventstore: position of %s revision %d: %w", r.Key, r.Revision, err)
 	}
 	position := before.Size + r.Number - before.EventsOf(r.Shard)
 	for shard := range r.Shard {
-		position += at.EventsOf(shard) - before.EventsOf(shard)
+		position += covering.EventsOf(shard) - before.EventsOf(shard)
 	}
 	return position, true, nil
 }

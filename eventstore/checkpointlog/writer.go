@@ -122,7 +122,8 @@ func (w *Writer) Run(ctx context.Context) error {
 			}
 			if err != nil && ctx.Err() == nil {
 				level := zerolog.WarnLevel
-				if errors.Is(err, fault.ErrConflict) && !errors.Is(err, fault.ErrNoMajority) { // another node was faster, and this process does not have its checkpoint yet
+				// Another node was faster, and this process does not have its checkpoint yet.
+				if errors.Is(err, fault.ErrConflict) && !errors.Is(err, fault.ErrNoMajority) {
 					level = zerolog.DebugLevel
 				}
 				w.log.Log.WithLevel(level).Err(err).Msg("checkpoint not written; trying again")
@@ -146,7 +147,7 @@ func (w *Writer) addPending(e *format.Recorded) {
 func (w *Writer) othersWrote(ctx context.Context) bool {
 	w.log.deciding.Lock()
 	defer w.log.deciding.Unlock()
-	newest, err := w.log.known()
+	newest, err := w.log.newest()
 	if err == nil && newest.Number > w.newest.Number {
 		newest, err = w.log.withEdge(ctx, w.newest, newest)
 	}

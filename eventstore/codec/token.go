@@ -26,7 +26,9 @@ const (
 // Token is one stored value, without the elements of a list or a map.
 type Token struct {
 	Kind Kind
-	N    uint64 // of Bool 0 or 1; of Int the int64's bits; of Uint the value; of Float the float64's bits; of List and Map the number of elements
+	// Of Bool 0 or 1; of Int the int64's bits; of Uint the value; of Float the float64's bits; of
+	// List and Map the number of elements.
+	N    uint64
 	Data []byte // of Text and Bytes: a part of the log's bytes, not a copy
 	At   time.Time
 }

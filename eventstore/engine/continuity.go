@@ -32,7 +32,8 @@ func (h *shard) check(g *format.Group) error {
 				return err
 			}
 		}
-		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments.oldest().first || format.GroupOf(r.PrevSeq) <= h.beyond.floor(h.kind, h.segments.floor)) // its predecessor was dropped
+		// Its predecessor was dropped.
+		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments.oldest().first || format.GroupOf(r.PrevSeq) <= h.beyond.floor(h.kind, h.segments.floor))
 		if err := continues(r, tip); err != nil && !cut {
 			return err
 		}

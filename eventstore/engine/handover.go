@@ -31,10 +31,12 @@ type exchange struct {
 	refused   []*entry               // of handed, in conflict with the log up to entry.through
 	stored    []*entry               // of handed, in the group that is being applied
 	readers   []*entry               // readers of this node whose request is at the owner
-	visits    []*entry               // readers of this node that the owner left without an answer: they wait for an empty group of this node
-	closing   time.Time              // the owner was last requested to close the segment
-	awaited   uint64                 // this group is fetched soon, unless the tail brings it; 0: none
-	relay     ownership.Relay        // the way to an owner that does not answer
+	// Readers of this node that the owner left without an answer: they wait for an empty group of
+	// this node.
+	visits  []*entry
+	closing time.Time       // the owner was last requested to close the segment
+	awaited uint64          // this group is fetched soon, unless the tail brings it; 0: none
+	relay   ownership.Relay // the way to an owner that does not answer
 
 	held      map[format.Hash]*entry // drafts of other nodes in this process
 	reading   []*entry               // readers of any node: they wait for the end of the group in flight

@@ -331,7 +331,8 @@ func (h *shard) returnHanded(drafts []*entry) (others []*entry) {
 		time.AfterFunc(resolvePause, func() {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			again = slices.DeleteFunc(again, func(d *entry) bool { return d.ended || h.exchange.handed[d.r.Hash] != d }) // the log has it, or nobody waits
+			// The log has it, or nobody waits.
+			again = slices.DeleteFunc(again, func(d *entry) bool { return d.ended || h.exchange.handed[d.r.Hash] != d })
 			h.queue.putBack(again)
 			h.sendNext()
 		})

@@ -100,7 +100,7 @@ func (c *scrub) run(ctx context.Context) {
 func (c *scrub) pass(ctx context.Context, resume bool) error {
 	began := c.s.Now().Unix()
 	c.groups, c.through = map[int]format.Link{}, map[int]format.Head{}
-	known := c.known() // before the folder is listed: segments are begun meanwhile
+	before := c.streams() // before the folder is listed: segments are begun meanwhile
 	names, err := folder.Streams(c.s.disk.Dir)
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %w", err)
@@ -108,7 +108,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	for _, h := range c.s.all() {
 		c.through[h.n], _ = h.end()
 	}
-	bad := c.present(names, known)
+	bad := c.present(names, before)
 	if bad != nil && c.found != nil {
 		return bad
 	}
@@ -153,8 +153,8 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	return errors.Join(bad, c.remember(scrubPlace{}))
 }
 
-// known returns the streams that this process knows, each with a sequence of it.
-func (c *scrub) known() map[string]uint64 {
+// streams returns the streams that this process knows, each with a sequence of it.
+func (c *scrub) streams() map[string]uint64 {
 	all := map[string]uint64{}
 	for _, h := range c.s.all() {
 		h.mu.Lock()
@@ -171,8 +171,8 @@ func (c *scrub) known() map[string]uint64 {
 
 // present checks that there is a folder of each stream that this process knew before.
 // It returns the damage of all that are gone.
-func (c *scrub) present(names []string, known map[string]uint64) (gone error) {
-	for name, seq := range known {
+func (c *scrub) present(names []string, before map[string]uint64) (gone error) {
+	for name, seq := range before {
 		shard, _, ours := streams.Parse(name)
 		if slices.Contains(names, name) || ours && c.s.byNumber(shard).dropped(seq) {
 			continue

@@ -17,10 +17,12 @@ import (
 )
 
 const (
-	appendTimeout       = 15 * time.Second       // of a group with all its publishes; a draft may have waited as long before
-	resolvePause        = 50 * time.Millisecond  // between two looks at a group with an unknown outcome
-	maxBody             = minPayload - 64<<10    // bytes of the largest event: its group must fit into a message
-	soleDepth           = 2                      // groups of a shard that a sole writer has under way; the node of a cluster has one, as another node may append between two
+	appendTimeout = 15 * time.Second      // of a group with all its publishes; a draft may have waited as long before
+	resolvePause  = 50 * time.Millisecond // between two looks at a group with an unknown outcome
+	maxBody       = minPayload - 64<<10   // bytes of the largest event: its group must fit into a message
+	// Groups of a shard that a sole writer has under way; the node of a cluster has one, as another
+	// node may append between two.
+	soleDepth           = 2
 	witnessEvery        = 100 * time.Millisecond // between two groups of a shard with a witness: the newest group of the next shard
 	defaultPipelineFrom = 32                     // events that must wait before a second group is sent: fewer are faster in one group
 )

@@ -97,7 +97,8 @@ type Store struct {
 	shards   int
 	replicas int
 	readOnly bool
-	sole     bool                                        // the server is embedded, and no other process appends; else the log is on an external cluster
+	// The server is embedded, and no other process appends; else the log is on an external cluster.
+	sole     bool
 	readers  func(string) int                            // of WriteFor; nil: this build's
 	mark     atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
 	lease    atomic.Pointer[func() error]                // of this node (nodes.Registry.Valid); nil: none
@@ -244,7 +245,9 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if s.readOnly {
 		return nil
 	}
-	if s.sole { // the first checkpoint of every start from this log ends here: a back-up of the stopped folder gives the same positions (D22.10)
+	// The first checkpoint of every start from this log ends here: a back-up of the stopped folder
+	// gives the same positions (D22.10).
+	if s.sole {
 		s.checkpoints.Bound(s.ends(&backup.Cut{}))
 		s.scrub.s = s
 		s.loops.Go(func() { s.scrub.run(s.life) })

@@ -77,11 +77,11 @@ func (f *front) admit(conn net.Conn) bool {
 // addressOf returns the address of a client; for IPv6 its network of 64 bits, because one client
 // may use the whole network.
 func addressOf(conn net.Conn) netip.Addr {
-	at, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	remote, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
 		return netip.Addr{}
 	}
-	address := at.Addr().Unmap().WithZone("")
+	address := remote.Addr().Unmap().WithZone("")
 	if address.Is6() {
 		if network, err := address.Prefix(64); err == nil {
 			return network.Addr()

@@ -181,7 +181,8 @@ func (s *Server) open() error {
 	start := &serverLog{damaged: s.Suspect}
 	ns.SetLoggerV2(start, false, false, false)
 	ns.Start()
-	if start.failed.Load() || !ns.JetStreamEnabled() || !ns.ReadyForConnections(startTimeout) { // the server could not open its streams: otherwise it is ready at once
+	// The server could not open its streams: otherwise it is ready at once.
+	if start.failed.Load() || !ns.JetStreamEnabled() || !ns.ReadyForConnections(startTimeout) {
 		s.stop()
 		return fmt.Errorf("%w %s", errFolder, s.config.Dir)
 	}
@@ -280,7 +281,8 @@ func (s *Server) connect(ns native, options ...nats.Option) (*nats.Conn, error) 
 	}
 	options = append(options, nats.InProcessServer(ns), nats.UserJWTAndSeed(token, string(seed)), nats.NoReconnect(), nats.Name("payledger"),
 		nats.Timeout(startTimeout), nats.NoCallbacksAfterClientClose(),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // the gate drops requests, and without a handler the library writes to stderr
+		// The gate drops requests, and without a handler the library writes to stderr.
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	conn, err := jetapi.Connect("", options...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFailed, err)

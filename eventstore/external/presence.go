@@ -33,7 +33,8 @@ type Presence struct {
 
 // Announce shows this init to others until Close.
 func Announce(a Access) (*Presence, error) {
-	return announce(a, "payledger init", initSubject, func(_ *Presence, m *nats.Msg) { _ = m.Respond(nil) }) // the subscription alone is the sign
+	// The subscription alone is the sign.
+	return announce(a, "payledger init", initSubject, func(_ *Presence, m *nats.Msg) { _ = m.Respond(nil) })
 }
 
 func announce(a Access, name, subject string, answer func(*Presence, *nats.Msg)) (*Presence, error) {

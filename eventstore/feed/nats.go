@@ -26,11 +26,11 @@ func (s overNATS) page(ctx context.Context, after uint64, emit func([]byte) erro
 			if err != nil {
 				return err
 			}
-			at, err := m.Metadata()
+			metadata, err := m.Metadata()
 			if err != nil {
 				return broken(err)
 			}
-			pending = at.NumPending
+			pending = metadata.NumPending
 			if err := emit(m.Data()); err != nil {
 				return err
 			}

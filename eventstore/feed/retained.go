@@ -28,16 +28,16 @@ type retained struct {
 // check returns an error if messages before m were dropped. Sequences have gaps: other accounts
 // have messages, too.
 func (r *retained) check(ctx context.Context, m jetstream.Msg) error {
-	at, err := m.Metadata()
+	metadata, err := m.Metadata()
 	if err != nil {
 		return broken(err)
 	}
-	if at.Sequence.Stream > r.last+1 && r.mayHaveDropped() {
+	if metadata.Sequence.Stream > r.last+1 && r.mayHaveDropped() {
 		if err := r.ask(ctx); err != nil {
 			return err
 		}
 	}
-	r.last, r.lastAt = at.Sequence.Stream, at.Timestamp
+	r.last, r.lastAt = metadata.Sequence.Stream, metadata.Timestamp
 	return nil
 }
 

@@ -251,14 +251,14 @@ func (p *lineParser) key(name string) Key {
 func (p *lineParser) address(name string) uint64 {
 	sequence, frame, more := strings.Cut(p.text(name), ".")
 	group, err := strconv.ParseUint(sequence, 10, 64-frameBits)
-	at := uint64(0)
+	number := uint64(0)
 	if err == nil && more {
-		at, err = strconv.ParseUint(frame, 10, frameBits)
+		number, err = strconv.ParseUint(frame, 10, frameBits)
 	}
 	if err != nil || more != (group > 0) {
 		p.fail(name, "is not an address")
 	}
-	return At(group, int(at))
+	return At(group, int(number))
 }
 
 func (p *lineParser) hash(name string, to *Hash) {

@@ -70,13 +70,13 @@ func (c *Client) Patience() time.Duration { return cmp.Or(c.ReadTimeout, ReadTim
 func (c *Client) Direct(ctx context.Context, reader int, stream string, seq uint64) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.directTimeout())
 	defer cancel()
-	at := strconv.FormatUint(seq, 10)
-	m, err := c.reader(reader).RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream, []byte(`{"seq":`+at+`}`))
+	sequence := strconv.FormatUint(seq, 10)
+	m, err := c.reader(reader).RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream, []byte(`{"seq":`+sequence+`}`))
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: read: %w", err)
 	}
 	switch status := m.Header.Get("Status"); {
-	case status == "404" || status == "" && m.Header.Get("Nats-Sequence") != at:
+	case status == "404" || status == "" && m.Header.Get("Nats-Sequence") != sequence:
 		return nil, fault.ErrNotFound
 	case status != "":
 		return nil, fmt.Errorf("eventstore: read: status %s %s", status, m.Header.Get("Description"))

@@ -25,8 +25,10 @@ var errUncounted = errors.New("not every node that appended has said how far it 
 
 // counted are the nodes that Ends no longer has to ask.
 type counted struct {
-	ended map[string]uint64 // this node has all of their events; the sequences of their ends, because a node that was ended joins again under its id
-	at    time.Duration     // as of the newest success; 0: none since the last join
+	// This node has all of their events; the sequences of their ends, because a node that was ended
+	// joins again under its id.
+	ended map[string]uint64
+	at    time.Duration // as of the newest success; 0: none since the last join
 }
 
 // answers are the newest ends of all nodes, and the nodes that did not tell theirs.

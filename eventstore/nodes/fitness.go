@@ -15,20 +15,20 @@ const maxHurries = 64
 var errBehind = errors.New("it has not applied an event that another node waits for")
 
 func (r *Registry) owe(data []byte) {
-	var at []uint64
-	if err := json.Unmarshal(data, &at); err != nil || len(at) != len(r.Applied()) {
+	var position []uint64
+	if err := json.Unmarshal(data, &position); err != nil || len(position) != len(r.Applied()) {
 		r.Logger.Warn().Err(err).Msg("a position of another node is unreadable")
 		return
 	}
 	now := r.Clock()
 	r.mu.Lock()
-	known := slices.ContainsFunc(r.owed, func(d debt) bool { return slices.Equal(d.position, at) })
+	known := slices.ContainsFunc(r.owed, func(d debt) bool { return slices.Equal(d.position, position) })
 	if !known && len(r.owed) < maxHurries { // the other node repeats its request
-		r.owed = append(r.owed, debt{at, now})
+		r.owed = append(r.owed, debt{position, now})
 	}
 	r.mu.Unlock()
 	select {
-	case r.hurries <- at:
+	case r.hurries <- position:
 	default: // the next beat reports the position
 	}
 }
@@ -39,9 +39,9 @@ func (r *Registry) hurryUp(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case at := <-r.hurries:
+		case position := <-r.hurries:
 			wait, cancel := context.WithTimeout(ctx, r.Beat) // later beats report the position without a request
-			if r.WaitFor(wait, at) == nil {
+			if r.WaitFor(wait, position) == nil {
 				due.Signal(r.kick)
 			}
 			cancel()

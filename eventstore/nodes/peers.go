@@ -97,12 +97,12 @@ func (r *Registry) refresh(ctx context.Context) error {
 		p.missing = !found
 	}
 	for id, record := range all {
-		switch known := r.peers[id]; {
+		switch before := r.peers[id]; {
 		case record.State == Ended:
 			r.ended = append(r.ended, record)
-			r.work.lose(known)
+			r.work.lose(before)
 			delete(r.peers, id)
-		case known == nil || known.seq < record.seq:
+		case before == nil || before.seq < record.seq:
 			r.peers[id] = &peer{Record: record, since: now}
 		}
 	}

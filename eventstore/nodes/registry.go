@@ -145,7 +145,8 @@ func Open(ctx context.Context, c Config) (*Registry, error) {
 	r := &Registry{Config: c, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), rounded: make(chan struct{}), asking: make(chan struct{}, 1), answers: answers{silent: map[string]uint64{}}, hurries: make(chan []uint64, maxHurries)}
 	r.life, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	making, cancel := context.WithTimeout(ctx, r.Silence)
-	err := r.surely(making, func() error { return r.makeStream(making) }) // several nodes that start at once make it, and one sees it later than another
+	// Several nodes that start at once make it, and one sees it later than another.
+	err := r.surely(making, func() error { return r.makeStream(making) })
 	cancel()
 	if err == nil {
 		err = r.hear(hurrySubject, func(m *nats.Msg) { r.owe(m.Data) })

@@ -10,20 +10,20 @@ import (
 // Places are, for each shard, the address of the last event that something is done with. Create
 // them with NewPlaces.
 type Places struct {
-	mu    sync.Mutex
-	at    []uint64
-	count int // events since restart
+	mu        sync.Mutex
+	addresses []uint64
+	count     int // events since restart
 }
 
 // NewPlaces returns places at addresses.
-func NewPlaces(at []uint64) *Places { return &Places{at: slices.Clone(at)} }
+func NewPlaces(addresses []uint64) *Places { return &Places{addresses: slices.Clone(addresses)} }
 
 // Advance moves the places past events.
 func (p *Places) Advance(events []*eventstore.Recorded) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range events {
-		p.at[r.Shard] = max(p.at[r.Shard], r.Seq)
+		p.addresses[r.Shard] = max(p.addresses[r.Shard], r.Seq)
 	}
 	p.count += len(events)
 }
@@ -32,8 +32,8 @@ func (p *Places) Advance(events []*eventstore.Recorded) {
 func (p *Places) Raise(to []uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for shard := range min(len(p.at), len(to)) {
-		p.at[shard] = max(p.at[shard], to[shard])
+	for shard := range min(len(p.addresses), len(to)) {
+		p.addresses[shard] = max(p.addresses[shard], to[shard])
 	}
 }
 
@@ -41,7 +41,7 @@ func (p *Places) Raise(to []uint64) {
 func (p *Places) At() []uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.at)
+	return slices.Clone(p.addresses)
 }
 
 func (p *Places) restart() {

@@ -206,13 +206,13 @@ func (m *Proof) Write(ctx context.Context, to io.Writer) error {
 		if len(rest) == 0 {
 			return proof.Event{}, io.EOF
 		}
-		at := rest[0]
+		event := rest[0]
 		rest = rest[1:]
-		r, err := m.store.ReadAs(ctx, at.shard, at.address, at.hash, before)
+		r, err := m.store.ReadAs(ctx, event.shard, event.address, event.hash, before)
 		if err != nil {
 			return proof.Event{}, fmt.Errorf("prover: %w", err)
 		}
-		before = at.hash
-		return proof.Event{Revision: at.revision, Position: at.position, Hash: at.hash.String(), Raw: r.Raw(), Path: proof.PathOf(at.path)}, nil
+		before = event.hash
+		return proof.Event{Revision: event.revision, Position: event.position, Hash: event.hash.String(), Raw: r.Raw(), Path: proof.PathOf(event.path)}, nil
 	})
 }

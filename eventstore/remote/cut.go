@@ -177,7 +177,8 @@ func (l *Log) tryMoment(ctx context.Context) (c Cut, err error) {
 		if e.closed {
 			return c, errors.Join(errClosed, errMoved, l.list(ctx))
 		}
-		if e.head.Link != ends[0][shard].head.Link && !streams.KindOf(shard).Covers { // a later end of the checkpoints has all that is named
+		// A later end of the checkpoints has all that is named.
+		if e.head.Link != ends[0][shard].head.Link && !streams.KindOf(shard).Covers {
 			return c, errMoved
 		}
 		c.Heads[shard] = e.head
@@ -274,23 +275,23 @@ func (l *Log) Segments(shard int) []string {
 // confirm returns nil if no group came after the end that was read: it appends an empty group there
 // (doc.go). A moment needs no confirmed end of the checkpoints: covered compares the checkpoint
 // that was read with the ends of all other shards.
-func (l *Log) confirm(ctx context.Context, shard int, at end) error {
+func (l *Log) confirm(ctx context.Context, shard int, last end) error {
 	if streams.KindOf(shard).Covers {
 		return nil
 	}
 	g := &format.Group{
-		Kind: format.KindEmpty, Shard: shard, Log: at.log, Seq: at.head.Seq + 1, Before: at.head.Hash,
-		Events: at.head.Events, Aggregates: at.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},
+		Kind: format.KindEmpty, Shard: shard, Log: last.log, Seq: last.head.Seq + 1, Before: last.head.Hash,
+		Events: last.head.Events, Aggregates: last.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},
 	}
-	header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(at.head.Seq, 10)}}
+	header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(last.head.Seq, 10)}}
 	handover.Header(header, format.Writer{Visitor: true})
-	of, number, _ := streams.Parse(at.stream)
+	of, number, _ := streams.Parse(last.stream)
 	ack, err := l.api.Publish(ctx, &nats.Msg{Subject: streams.Subject(of, number), Data: g.Encode(), Header: header})
 	switch {
 	case err == nil && ack.Error == nil:
 		return nil
 	case err == nil && ack.Error.Definite(l.api.Replicas):
-		return fmt.Errorf("%w: an empty group in %s: %w", fault.ErrRefused, at.stream, ack.Error)
+		return fmt.Errorf("%w: an empty group in %s: %w", fault.ErrRefused, last.stream, ack.Error)
 	case err == nil && ack.Error.Taken():
 		return errMoved
 	default: // the outcome is unknown

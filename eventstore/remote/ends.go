@@ -51,21 +51,21 @@ func (l *Log) Ends(ctx context.Context) (c Cut, err error) {
 
 // newestCheckpoint returns the end of the checkpoints, and the newest one. A damaged one is the
 // zero value: the readers report it.
-func (l *Log) newestCheckpoint(ctx context.Context) (at end, c checkpoint.Checkpoint, err error) {
+func (l *Log) newestCheckpoint(ctx context.Context) (last end, c checkpoint.Checkpoint, err error) {
 	for since := time.Now(); ; {
-		if at, err = l.readableEnd(ctx, streams.CheckpointShard); err == nil {
-			c, err = l.checkpointBefore(ctx, at.head)
+		if last, err = l.readableEnd(ctx, streams.CheckpointShard); err == nil {
+			c, err = l.checkpointBefore(ctx, last.head)
 		}
 		place := (*fault.Place)(nil)
 		damage := errors.As(err, &place)
 		switch {
 		case !damage && !errors.Is(err, errSilent), !damage && time.Since(since) >= l.missing:
-			return at, c, err
+			return last, c, err
 		case time.Since(since) >= l.missing:
-			return at, checkpoint.Checkpoint{}, nil
+			return last, checkpoint.Checkpoint{}, nil
 		}
 		if err := errors.Join(due.Rest(ctx, missingPause, nil), l.list(ctx)); err != nil {
-			return at, c, err
+			return last, c, err
 		}
 	}
 }

@@ -37,13 +37,13 @@ type comparison struct {
 	part    bool   // only the newest block is read: earlier records are not compared
 	began   bool   // see has had its first record
 
-	dying map[uint64]bool
-	chunk []entry
-	done  uint64          // everything up to it was compared
-	extra map[uint64]bool // destroyed records that are in a file
-	dead  map[uint64]bool // records with a tombstone
-	fault error           // the first
-	at    uint64          // its sequence
+	dying   map[uint64]bool
+	chunk   []entry
+	done    uint64          // everything up to it was compared
+	extra   map[uint64]bool // destroyed records that are in a file
+	dead    map[uint64]bool // records with a tombstone
+	fault   error           // the first
+	faultAt uint64          // its sequence
 }
 
 // compare returns the comparison of a segment, or nil if there is no index of it. That of a dropped
@@ -74,7 +74,7 @@ func compare(view tipstore.View, stream string) (*comparison, error) {
 
 func (c *comparison) failed(seq uint64, format string, args ...any) {
 	if c.fault == nil {
-		c.fault, c.at = fmt.Errorf(format, args...), seq
+		c.fault, c.faultAt = fmt.Errorf(format, args...), seq
 	}
 }
 
@@ -130,8 +130,8 @@ func (c *comparison) compare(through uint64) error {
 	return unreadable(err)
 }
 
-// end compares the rest. Then fault and at are the first difference. The error is that of the tip
-// store.
+// end compares the rest. Then fault and faultAt are the first difference. The error is that of the
+// tip store.
 func (c *comparison) end() error {
 	if c.through > c.done && (!c.part || c.began) {
 		if err := c.compare(c.through); err != nil {
@@ -190,10 +190,10 @@ func ReadSegment(dir, name string, tips *tipstore.Store, acked uint64, r folder.
 	}
 	meanwhile := false
 	if !errors.Is(c.fault, errDestroyed) {
-		meanwhile, err = ending(tips, name, c.at)
+		meanwhile, err = ending(tips, name, c.faultAt)
 	}
 	if err == nil && !meanwhile {
-		found.Faults = append(found.Faults, folder.Fault{Seq: c.at, Reason: c.fault.Error()})
+		found.Faults = append(found.Faults, folder.Fault{Seq: c.faultAt, Reason: c.fault.Error()})
 	}
 	return found, err
 }

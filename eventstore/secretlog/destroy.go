@@ -107,7 +107,8 @@ func (b *Stream) Purge(ctx context.Context, group string, through uint64) error 
 	if err := b.index.refresh(ctx); err != nil {
 		return fmt.Errorf("eventstore: secrets: %w", err)
 	}
-	if err := b.finishSome(ctx, func(name string) bool { return strings.HasPrefix(name, group+".") }); err != nil { // the purge also deletes surplus values, which a destruction must name first
+	// The purge also deletes surplus values, which a destruction must name first.
+	if err := b.finishSome(ctx, func(name string) bool { return strings.HasPrefix(name, group+".") }); err != nil {
 		return err
 	}
 	all, err := b.index.under(nameKey(group + "."))

@@ -94,15 +94,15 @@ func (x *index) begin(r record, change map[string][]byte) error {
 
 // counts reports whether a value counts, given the value of its name, and adds the changes to the
 // replaced one. The caller holds the lock.
-func (x *index) counts(r record, known entry, change map[string][]byte) (bool, error) {
+func (x *index) counts(r record, entered entry, change map[string][]byte) (bool, error) {
 	switch {
-	case known.seq == r.seq: // it is entered again
+	case entered.seq == r.seq: // it is entered again
 		return true, nil
 	case r.generation != x.generationAt(r.seq):
 		return false, nil
 	case r.kind != kindResealed:
-		return !known.stands(), nil
-	case known.seq > r.seq: // a replica lacked it, and a later one replaced it
+		return !entered.stands(), nil
+	case entered.seq > r.seq: // a replica lacked it, and a later one replaced it
 		return false, nil
 	case r.replaced <= x.floor.through && r.seq > x.floor.seq: // every value there was replaced or destroyed before the drop
 		return false, nil
@@ -119,7 +119,7 @@ func (x *index) counts(r record, known entry, change map[string][]byte) (bool, e
 		return false, err
 	}
 	change[key] = []byte{1}
-	for _, seq := range slices.Compact([]uint64{r.replaced, known.seq}) {
+	for _, seq := range slices.Compact([]uint64{r.replaced, entered.seq}) {
 		old, err := x.value(x.recordKey(seq))
 		if err != nil {
 			return false, err

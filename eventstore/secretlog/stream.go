@@ -28,8 +28,10 @@ const (
 
 // Config has the parts of a Stream.
 type Config struct {
-	API      *jetapi.Client
-	Sole     bool   // the server is embedded, and no other process writes to the log; else it is a cluster, whose log was made with this stream
+	API *jetapi.Client
+	// The server is embedded, and no other process writes to the log; else it is a cluster, whose
+	// log was made with this stream.
+	Sole     bool
 	ReadOnly bool   // nothing is written
 	Bytes    uint64 // size from which the stream continues in a new segment; 0 takes 64 MiB
 	Witness  *Witness
@@ -258,7 +260,8 @@ func (b *Stream) entered(ctx context.Context, seq uint64) error {
 func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64, err error) {
 	b.gate.RLock()
 	defer b.gate.RUnlock()
-	if now, _ := b.Generation(); r.isValue() && r.generation < now { // it would not count, and its bytes would stay in the logs of the servers
+	// It would not count, and its bytes would stay in the logs of the servers.
+	if now, _ := b.Generation(); r.isValue() && r.generation < now {
 		return 0, ErrGeneration
 	}
 	b.mu.Lock()

@@ -87,7 +87,9 @@ func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 		if now.mark == key.mark {
 			return remember(v, &v.boxes, ref.name(), box, nil)
 		}
-		if err := v.Destroy(ctx, ref.name()); err != nil { // another node ended the epoch meanwhile, as this process stood still: repeat under the new key
+		// Another node ended the epoch meanwhile, as this process stood still: repeat under the new
+		// key.
+		if err := v.Destroy(ctx, ref.name()); err != nil {
 			return err
 		}
 	}

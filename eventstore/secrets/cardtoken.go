@@ -44,7 +44,7 @@ func (t CardToken) of(other CardToken) bool {
 
 // CardToken returns the token of a vaulted card at a processor's merchant account; "" if there is
 // none.
-func (v *Store) CardToken(ctx context.Context, ref CardRef, at processor.Name, merchant string) (string, error) {
+func (v *Store) CardToken(ctx context.Context, ref CardRef, of processor.Name, merchant string) (string, error) {
 	name := ref.tokensName()
 	if _, here := v.boxes.get(name, v.now()); !here { // most cards have none
 		there, err := v.bytes.Stands(string(name))
@@ -54,7 +54,7 @@ func (v *Store) CardToken(ctx context.Context, ref CardRef, at processor.Name, m
 	}
 	all, err := v.cardTokens(ctx, name)
 	for _, t := range all {
-		if t.of(CardToken{Processor: at, MerchantID: merchant}) {
+		if t.of(CardToken{Processor: of, MerchantID: merchant}) {
 			return t.Token, err
 		}
 	}
@@ -100,13 +100,13 @@ func (v *Store) KeepCardToken(ctx context.Context, ref CardRef, owner domain.Sec
 }
 
 // ForgetCardToken destroys the token of a vaulted card at a processor's merchant account.
-func (v *Store) ForgetCardToken(ctx context.Context, ref CardRef, owner domain.SecretID, at processor.Name, merchant string) error {
+func (v *Store) ForgetCardToken(ctx context.Context, ref CardRef, owner domain.SecretID, of processor.Name, merchant string) error {
 	there, err := v.bytes.Stands(string(ref.tokensName()))
 	if err != nil || !there {
 		return err
 	}
 	return v.changeCardTokens(ctx, ref, owner, func(all []CardToken) []CardToken {
-		return slices.DeleteFunc(slices.Clone(all), CardToken{Processor: at, MerchantID: merchant}.of)
+		return slices.DeleteFunc(slices.Clone(all), CardToken{Processor: of, MerchantID: merchant}.of)
 	})
 }
 

@@ -119,7 +119,8 @@ func (v *Store) createKept(ctx context.Context, name, owner domain.SecretID, pla
 	if err != nil {
 		return 0, fmt.Errorf("secrets: card: %w", err)
 	}
-	if err := v.Create(ctx, name, append([]byte{sealedMark}, stored...)); !errors.Is(err, eventstore.ErrConflict) { // another process copied the card
+	// Another process copied the card.
+	if err := v.Create(ctx, name, append([]byte{sealedMark}, stored...)); !errors.Is(err, eventstore.ErrConflict) {
 		return number, err
 	}
 	return number, nil

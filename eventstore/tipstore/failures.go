@@ -30,7 +30,7 @@ func (s *Store) markIfCorrupt(err error) error {
 type damages struct {
 	some atomic.Bool
 	mu   sync.Mutex
-	at   map[span]error
+	errs map[span]error
 }
 
 // span is a key, or a range of keys.
@@ -38,13 +38,13 @@ type span struct{ from, before string }
 
 const maxDamages = 1024 // look-ups; then all are forgotten, and met again
 
-func (d *damages) known(from, before []byte) error {
+func (d *damages) find(from, before []byte) error {
 	if !d.some.Load() {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.at[span{string(from), string(before)}]
+	return d.errs[span{string(from), string(before)}]
 }
 
 // met returns the error of a look-up, and notes it if it is damage.
@@ -55,10 +55,10 @@ func (s *Store) met(from, before []byte, err error) error {
 	d := &s.damages
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.at == nil || len(d.at) == maxDamages {
-		d.at = map[span]error{}
+	if d.errs == nil || len(d.errs) == maxDamages {
+		d.errs = map[span]error{}
 	}
-	d.at[span{string(from), string(before)}] = err
+	d.errs[span{string(from), string(before)}] = err
 	d.some.Store(true)
 	return err
 }
@@ -70,7 +70,7 @@ func (d *damages) written(key []byte) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.at, span{from: string(key)})
+	delete(d.errs, span{from: string(key)})
 }
 
 // Condemn marks the store as damaged: the next Open returns ErrDamaged.

@@ -119,7 +119,8 @@ func (s *Store) open(files func() (DB, error)) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), Denied(err): // the files may be good
+		// The files may be good.
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), Denied(err):
 			return fmt.Errorf("tipstore: %w", err)
 		}
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -151,7 +152,7 @@ func (s *Store) Get(key []byte) ([]byte, error) {
 }
 
 func (s *Store) get(from Getter, key []byte) ([]byte, error) {
-	if err := s.damages.known(key, nil); err != nil {
+	if err := s.damages.find(key, nil); err != nil {
 		return nil, err
 	}
 	value, closer, err := from.Get(key)
@@ -172,7 +173,7 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 		return nil, ErrClosed
 	}
 	defer s.leave()
-	if err := s.damages.known(key, nil); err != nil {
+	if err := s.damages.find(key, nil); err != nil {
 		return nil, err
 	}
 	found, err := s.db.Search()
@@ -274,7 +275,7 @@ func (v View) Range(from, before []byte, handle func(key, value []byte) error) (
 	if v.s == nil {
 		return ErrClosed
 	}
-	if err := v.s.damages.known(from, before); err != nil {
+	if err := v.s.damages.find(from, before); err != nil {
 		return err
 	}
 	all, err := v.view.Range(from, before)

@@ -233,7 +233,7 @@ func (c *chain) follow(before *aggregate, r *format.Recorded) (*aggregate, error
 			return nil, err
 		}
 	}
-	kind := known[r.Aggregate]
+	kind := cores[r.Aggregate]
 	if kind == nil {
 		return next, c.report(of(c.stream, r, "this version of payledger does not know the aggregate %q", r.Aggregate))
 	}
@@ -374,7 +374,7 @@ func (c *chain) compareTip(key format.Key, a *aggregate, must bool) (same bool, 
 
 func (c *chain) faultOf(key format.Key, a *aggregate) func(difference string, args ...any) error {
 	return func(difference string, args ...any) error {
-		return c.report(at(a.stream, key, format.GroupOf(a.seq), a.revision, difference, args...))
+		return c.report(faultAt(a.stream, key, format.GroupOf(a.seq), a.revision, difference, args...))
 	}
 }
 

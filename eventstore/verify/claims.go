@@ -30,7 +30,7 @@ func claimOf(key format.Key, state any) (claim, bool) {
 	case s.Exists() && s.Method.Token != "" && !s.Method.Vaulted:
 		token := eventstore.Instruments.Key(key.Account, string(s.Method.Token))
 		names := func(r *format.Recorded) bool {
-			state, err := known[eventstore.Instruments.Name].DecodeState(r)
+			state, err := cores[eventstore.Instruments.Name].DecodeState(r)
 			owner, is := state.(instrument.State)
 			return err != nil || r.Schema != eventstore.Instruments.Schema || is && owner.UsedBy == s.ID
 		}
@@ -59,7 +59,7 @@ func (c *chain) claims(ctx context.Context, key format.Key, a *aggregate) error 
 			return c.faultOf(key, a)("%s%s", claimed.fault, cause(err))
 		}
 	case !c.Archive.HasTips() && c.Only == "":
-		return c.scratch.putClaim(claimed, at(a.stream, key, format.GroupOf(a.seq), a.revision, "%s", claimed.fault))
+		return c.scratch.putClaim(claimed, faultAt(a.stream, key, format.GroupOf(a.seq), a.revision, "%s", claimed.fault))
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (r *run) lateOwners(ctx context.Context) error {
 }
 
 func factOfEvent(e *format.Recorded) (fact, bool) {
-	kind := known[e.Aggregate]
+	kind := cores[e.Aggregate]
 	if kind == nil {
 		return fact{}, false
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Recorded returns the recorded state of an event.
-func Recorded(r *format.Recorded) (any, error) { return known[r.Aggregate].DecodeState(r) }
+func Recorded(r *format.Recorded) (any, error) { return cores[r.Aggregate].DecodeState(r) }
 
 // MatchedTips lists the tips in runs of a number of tips, and merges a number of runs at once. It
 // returns the number of tips, the number of events that are in the list, and the largest number of

@@ -36,7 +36,7 @@ func (f Fault) String() string {
 	return text + f.Difference
 }
 
-func at(stream string, key format.Key, seq, revision uint64, difference string, args ...any) Fault {
+func faultAt(stream string, key format.Key, seq, revision uint64, difference string, args ...any) Fault {
 	return Fault{
 		Stream: stream, Sequence: seq, Aggregate: key.Aggregate, ID: key.ID, Revision: revision,
 		Difference: fmt.Sprintf(difference, args...),
@@ -44,5 +44,5 @@ func at(stream string, key format.Key, seq, revision uint64, difference string, 
 }
 
 func of(stream string, r *format.Recorded, difference string, args ...any) Fault {
-	return at(stream, r.Key, format.GroupOf(r.Seq), r.Revision, difference, args...)
+	return faultAt(stream, r.Key, format.GroupOf(r.Seq), r.Revision, difference, args...)
 }

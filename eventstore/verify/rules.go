@@ -13,8 +13,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// known has the rules of each kind of aggregate, by its name.
-var known = map[string]*format.Core{}
+// cores has the rules of each kind of aggregate, by its name.
+var cores = map[string]*format.Core{}
 
 func init() {
 	for _, c := range eventstore.Cores() {
@@ -23,7 +23,7 @@ func init() {
 }
 
 // Register adds the rules of an aggregate.
-func Register(c *format.Core) { known[c.Name] = c }
+func Register(c *format.Core) { cores[c.Name] = c }
 
 // apply returns the state after r, given the state before (nil before the first event), and the
 // body that r must have; the body is nil for an event of an older schema, whose recorded state has

@@ -117,7 +117,7 @@ func parseScratch(key format.Key, b []byte) (*aggregate, error) {
 	a.schema, a.hash, a.before = int(schema), format.Hash(b[40:72]), format.Hash(b[72:104])
 	end := fixed + int(b[fixed-1])
 	a.stream = string(b[fixed:end])
-	if kind := known[key.Aggregate]; kind != nil && len(b) > end {
+	if kind := cores[key.Aggregate]; kind != nil && len(b) > end {
 		var err error
 		if a.state, err = kind.Decode(b[end:]); err != nil {
 			return nil, fmt.Errorf("verify: %s: %w", key, err)

@@ -195,8 +195,8 @@ func (r *run) named(stream string) bool {
 func (r *run) anyDamaged(is func(stream string) bool) bool {
 	r.one.Lock()
 	defer r.one.Unlock()
-	for at := range r.files {
-		if is(at.stream) {
+	for where := range r.files {
+		if is(where.stream) {
 			return true
 		}
 	}
@@ -312,12 +312,12 @@ func (c *chain) read(ctx context.Context) (err error) {
 
 // damaged reports a fault of a file, once for each place: several readers may find it.
 func (r *run) damaged(stream string, seq uint64, reason string) error {
-	at := place{stream, seq}
+	where := place{stream, seq}
 	r.one.Lock()
-	known := r.files[at]
-	r.files[at] = true
+	reported := r.files[where]
+	r.files[where] = true
 	r.one.Unlock()
-	if known && stream != "" {
+	if reported && stream != "" {
 		return nil
 	}
 	return r.report(Fault{Stream: stream, Sequence: seq, Difference: reason})

@@ -98,7 +98,7 @@ func (d *Durations) ViewsLag(lag time.Duration, request string) {
 }
 
 // DeliveriesLag counts the lag of a record in the index of deliveries
-// (notifier.DeliveryLogConfig.Lagged).
+// (notifier.AttemptLogConfig.Lagged).
 func (d *Durations) DeliveriesLag(lag time.Duration) {
 	observe(d.lags.WithLabelValues("deliveries"), lag, "")
 }

@@ -32,7 +32,8 @@ func (s *Accounts) CreateAPIKey(ctx context.Context, by commands.Caller, made ac
 		return account.APIKey{}, "", err
 	}
 	made.ID, made.Hash = key.ID, key.Hash
-	_, _, err = s.changeShown(ctx, by, func(state account.State, at time.Time) (account.Event, error) { // a new key may work a moment later elsewhere
+	// A new key may work a moment later elsewhere.
+	_, _, err = s.changeShown(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		made.CreatedAt = at
 		return account.DecideCreateAPIKey(state, account.CreateAPIKey{At: at, Key: made})
 	})

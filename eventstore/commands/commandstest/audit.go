@@ -130,7 +130,8 @@ func balance(p payment.State, lines []protocol.Line) sums {
 			b.released = true
 		}
 	}
-	if held := p.Authorization(); held != nil && held.State == payment.StateFailed && fenced(*held) { // the newest try never reached its processor
+	// The newest try never reached its processor.
+	if held := p.Authorization(); held != nil && held.State == payment.StateFailed && fenced(*held) {
 		newest = processor.Failed
 	}
 	b.status = b.add(newest)

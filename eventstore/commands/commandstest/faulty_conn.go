@@ -91,8 +91,8 @@ func (l *link) Write(p []byte) (int, error) {
 		l.lose()
 		return 0, ErrGone
 	}
-	at := Sent(p, f.effect)
-	if at < 0 || f.refuses() || !f.triggers(f.effect) {
+	offset := Sent(p, f.effect)
+	if offset < 0 || f.refuses() || !f.triggers(f.effect) {
 		return l.Conn.Write(p)
 	}
 	switch f.Mode {
@@ -100,7 +100,7 @@ func (l *link) Write(p []byte) (int, error) {
 		l.lose()
 		return 0, ErrGone
 	case LostAfter, CrashAfter:
-		l.lost.Await(p, at)
+		l.lost.Await(p, offset)
 	case Twice:
 		defer close(f.Hit)
 		if n, err := l.Conn.Write(p); err != nil {

@@ -27,14 +27,14 @@ func SentBeside(p []byte, name string) int {
 var requests = []byte(strings.TrimSuffix(handover.DraftsSubject(""), ".*"))
 
 func sent(p []byte, subjects string, is func(*eventstore.Recorded) bool) int {
-	for at := 0; at < len(p); {
-		line, rest, found := bytes.Cut(p[at:], []byte("\r\n"))
+	for offset := 0; offset < len(p); {
+		line, rest, found := bytes.Cut(p[offset:], []byte("\r\n"))
 		if !found {
 			return -1
 		}
 		words := bytes.Fields(line)
 		if len(words) < 4 || string(words[0]) != "HPUB" {
-			at += len(line) + 2
+			offset += len(line) + 2
 			continue
 		}
 		head, err := strconv.Atoi(string(words[len(words)-2]))
@@ -43,9 +43,9 @@ func sent(p []byte, subjects string, is func(*eventstore.Recorded) bool) int {
 			return -1
 		}
 		if (bytes.HasPrefix(words[1], []byte(subjects)) || bytes.HasPrefix(words[1], requests)) && holds(rest[head:size], is) {
-			return at
+			return offset
 		}
-		at += len(line) + 2 + size + 2
+		offset += len(line) + 2 + size + 2
 	}
 	return -1
 }
@@ -75,10 +75,10 @@ type Answer struct {
 }
 
 // Await begins to wait for the answer to the message whose line begins at a place in p.
-func (a *Answer) Await(p []byte, at int) {
+func (a *Answer) Await(p []byte, offset int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	line, _, _ := bytes.Cut(p[at:], []byte("\r\n"))
+	line, _, _ := bytes.Cut(p[offset:], []byte("\r\n"))
 	a.to, a.last = append(bytes.Clone(bytes.Fields(line)[2]), ' '), nil // HPUB, the subject, where the answer goes
 }
 

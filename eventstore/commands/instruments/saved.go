@@ -158,11 +158,11 @@ func (s *Instruments) before(ctx context.Context, inst instrument.State, cards [
 		if domain.Shard(string(card.Token), s.Store.Shards()) != shard {
 			continue
 		}
-		_, at, err := s.recorded(ctx, inst.Account, card.Token)
+		_, address, err := s.recorded(ctx, inst.Account, card.Token)
 		if err != nil {
 			return nil, err
 		}
-		if at < own {
+		if address < own {
 			before = append(before, card)
 		}
 	}

@@ -63,11 +63,11 @@ func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instr
 			}
 			// The request is of an earlier call: its processor may have left the route, or have
 			// another place in it.
-			at := slices.IndexFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor })
-			if at >= 0 {
-				targets = slices.Delete(targets, at, at+1)
+			index := slices.IndexFunc(targets, func(t instrument.Verification) bool { return t.Processor == asked.Processor })
+			if index >= 0 {
+				targets = slices.Delete(targets, index, index+1)
 			}
-			if 0 <= at && at < next {
+			if 0 <= index && index < next {
 				next--
 			}
 		default:

@@ -63,25 +63,25 @@ func (s *Notifications) SweepDisputesAt(ctx context.Context, name processor.Name
 	if s.Disputes == nil {
 		return nil
 	}
-	at := s.sweeps[name]
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	if err := s.sweep(ctx, name, at); err != nil {
+	progress := s.sweeps[name]
+	progress.mu.Lock()
+	defer progress.mu.Unlock()
+	if err := s.sweep(ctx, name, progress); err != nil {
 		return fmt.Errorf("disputes at %s: %w", name, err)
 	}
 	return nil
 }
 
-func (s *Notifications) sweep(ctx context.Context, name processor.Name, at *sweep) error {
-	if err := s.loadCursor(ctx, name, at); err != nil {
+func (s *Notifications) sweep(ctx context.Context, name processor.Name, progress *sweep) error {
+	if err := s.loadCursor(ctx, name, progress); err != nil {
 		return err
 	}
 	for range sweepPages {
 		ask, cancel := context.WithTimeout(ctx, sweepTimeout)
-		page, err := s.Disputes.NotificationsSince(ask, name, at.since, at.cursor)
+		page, err := s.Disputes.NotificationsSince(ask, name, progress.since, progress.cursor)
 		cancel()
 		if err != nil {
-			at.restart(s.Store.Now()) // the processor may have dropped the cursor
+			progress.restart(s.Store.Now()) // the processor may have dropped the cursor
 			return err
 		}
 		if page.Unreadable > 0 {
@@ -92,19 +92,19 @@ func (s *Notifications) sweep(ctx context.Context, name processor.Name, at *swee
 				return err // the page is read again
 			}
 			if n.Dispute != nil {
-				at.saw(n.Dispute.At, s.Store.Now())
+				progress.saw(n.Dispute.At, s.Store.Now())
 			}
 		}
-		at.cursor = page.Next
+		progress.cursor = page.Next
 		if !page.More {
 			break
 		}
 	}
-	return s.recordCursor(ctx, name, at.through)
+	return s.recordCursor(ctx, name, progress.through)
 }
 
-func (s *Notifications) loadCursor(ctx context.Context, name processor.Name, at *sweep) error {
-	if at.loaded {
+func (s *Notifications) loadCursor(ctx context.Context, name processor.Name, progress *sweep) error {
+	if progress.loaded {
 		return nil
 	}
 	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(name), eventstore.Applied)
@@ -112,8 +112,8 @@ func (s *Notifications) loadCursor(ctx context.Context, name processor.Name, at 
 		return err
 	}
 	now := s.Store.Now()
-	at.loaded, at.through = true, tip.State.SweptBy(now)
-	at.restart(now)
+	progress.loaded, progress.through = true, tip.State.SweptBy(now)
+	progress.restart(now)
 	return nil
 }
 

@@ -85,8 +85,8 @@ func (s *Payments) withoutCardToken(ctx context.Context, p payment.State, answer
 // paidToken returns the token with which the newest authorization was requested, if it is still
 // known. The processor's token comes before the token of the customer's form.
 func (s *Payments) paidToken(ctx context.Context, p payment.State) (string, error) {
-	at := p.Authorization().Target
-	token, err := s.Secrets.CardToken(ctx, cardOf(p), at.Processor, at.MerchantID)
+	target := p.Authorization().Target
+	token, err := s.Secrets.CardToken(ctx, cardOf(p), target.Processor, target.MerchantID)
 	if token != "" || p.Method.Processor == "" {
 		return token, err
 	}

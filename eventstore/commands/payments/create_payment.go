@@ -181,7 +181,8 @@ func cannotPay(why string) *domain.Error {
 // of the token that may have ended unpaid.
 func (s *Payments) addEarlierPayment(ctx context.Context, account domain.AccountID, c *creation, err error) error {
 	refused, is := errors.AsType[*domain.Error](err)
-	noWay := errors.Is(err, payment.ErrNoProcessor) || errors.Is(err, payment.ErrElsewhere) // it was refused before the token and the session were looked at
+	// It was refused before the token and the session were looked at.
+	noWay := errors.Is(err, payment.ErrNoProcessor) || errors.Is(err, payment.ErrElsewhere)
 	if !is || refused.Reason != domain.ReasonPayment || refused.Payment != "" || refused.Recovery != "" && !noWay {
 		return err
 	}

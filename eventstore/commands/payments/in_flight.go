@@ -99,7 +99,7 @@ type inFlightOperations struct {
 
 func newInFlightOperations() inFlightOperations {
 	return inFlightOperations{
-		byKey: map[domain.OperationKey]*operationInFlight{}, scheduled: newSchedule(), logFailures: logFailures{at: map[logPlace]domain.OperationKey{}},
+		byKey: map[domain.OperationKey]*operationInFlight{}, scheduled: newSchedule(), logFailures: logFailures{tried: map[logPlace]domain.OperationKey{}},
 	}
 }
 
@@ -303,16 +303,16 @@ const (
 // send calls no processor and sets f.logFailed.
 func (s *Payments) try(ctx context.Context, f *operationInFlight, send bool) tried {
 	op, _ := f.tip.State.Operation(f.revision)
-	at := logPlace{f.tip.Recorded.Shard, op.Target.Processor}
+	place := logPlace{f.tip.Recorded.Shard, op.Target.Processor}
 	if !send {
 		f.logFailed = s.Store.Accepts(f.tip.Recorded.Key) != nil ||
-			!s.inFlight.hasCallers(f) && !s.inFlight.logFailures.startTry(at, f.key)
+			!s.inFlight.hasCallers(f) && !s.inFlight.logFailures.startTry(place, f.key)
 		if f.logFailed {
 			return noAnswer
 		}
 	}
 	f.logFailed = false
-	defer func() { s.inFlight.logFailures.finishTry(at, f.key, f.logFailed) }()
+	defer func() { s.inFlight.logFailures.finishTry(place, f.key, f.logFailed) }()
 	attempt, cancel := context.WithTimeout(ctx, s.callTimeout(f))
 	answer, known := s.callProcessor(attempt, f, send)
 	cancel()

@@ -49,32 +49,32 @@ type logPlace struct {
 // a pair's operations without waiting callers one at a time is tried: a failure can take many
 // seconds, and the tries of all would take all goroutines of a processor.
 type logFailures struct {
-	mu sync.Mutex
-	at map[logPlace]domain.OperationKey // the operation that is tried now; "": none
+	mu    sync.Mutex
+	tried map[logPlace]domain.OperationKey // the operation that is tried now; "": none
 }
 
 // startTry reports whether an operation may be tried now. After the try the caller must call
 // finishTry.
-func (l *logFailures) startTry(at logPlace, key domain.OperationKey) bool {
+func (l *logFailures) startTry(place logPlace, key domain.OperationKey) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	trying, failed := l.at[at]
+	trying, failed := l.tried[place]
 	if failed && trying != "" {
 		return false
 	}
 	if failed {
-		l.at[at] = key
+		l.tried[place] = key
 	}
 	return true
 }
 
-func (l *logFailures) finishTry(at logPlace, key domain.OperationKey, failed bool) {
+func (l *logFailures) finishTry(place logPlace, key domain.OperationKey, failed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case !failed:
-		delete(l.at, at)
-	case l.at[at] == key || l.at[at] == "":
-		l.at[at] = ""
+		delete(l.tried, place)
+	case l.tried[place] == key || l.tried[place] == "":
+		l.tried[place] = ""
 	}
 }

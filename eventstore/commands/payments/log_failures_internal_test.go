@@ -49,7 +49,7 @@ func TestWaitsApart(t *testing.T) {
 // TestLogFailures: where the log failed, one operation at a time is tried until a try succeeds.
 // Other shards and processors do not wait.
 func TestLogFailures(t *testing.T) {
-	l := logFailures{at: map[logPlace]domain.OperationKey{}}
+	l := logFailures{tried: map[logPlace]domain.OperationKey{}}
 	here := logPlace{1, processor.Adyen}
 	if !l.startTry(here, "a.1") || !l.startTry(here, "b.1") {
 		t.Fatal("operations wait although nothing failed")
@@ -72,7 +72,7 @@ func TestLogFailures(t *testing.T) {
 		t.Error("the place is not given on")
 	}
 	l.finishTry(here, "a.1", false)
-	if !l.startTry(here, "b.1") || !l.startTry(here, "c.1") || len(l.at) > 0 {
+	if !l.startTry(here, "b.1") || !l.startTry(here, "c.1") || len(l.tried) > 0 {
 		t.Error("operations wait although the log takes events")
 	}
 }

@@ -29,7 +29,7 @@ type accountHistory struct {
 	batch   uint64 // the last batch for which update ran
 	changes []change
 	state   workflow.State
-	at      uint64 // sequence of the change after which state was; 0: no state
+	seq     uint64 // sequence of the change after which state was; 0: no state
 }
 
 // change is an event that changed an account's workflows.
@@ -95,7 +95,7 @@ func (b *definitionHistory) update(ctx context.Context, known *accountHistory, k
 	if tip.Recorded.Seq <= newest {
 		return nil
 	}
-	known.state, known.at = tip.State, tip.Recorded.Seq
+	known.state, known.seq = tip.State, tip.Recorded.Seq
 	came := []change{changeOf(tip.Recorded)}
 	for newest > 0 && came[len(came)-1].previous > newest {
 		last := came[len(came)-1]
@@ -111,7 +111,7 @@ func (b *definitionHistory) update(ctx context.Context, known *accountHistory, k
 }
 
 func (b *definitionHistory) stateAt(ctx context.Context, known *accountHistory, key eventstore.Key, c change) (workflow.State, error) {
-	if known.at == c.seq {
+	if known.seq == c.seq {
 		return known.state, nil
 	}
 	r, err := b.read(ctx, key, c.seq, c.revision)
@@ -120,7 +120,7 @@ func (b *definitionHistory) stateAt(ctx context.Context, known *accountHistory, 
 	}
 	state, err := eventstore.StateAt(ctx, b.store, eventstore.Workflows, r)
 	if err == nil {
-		known.state, known.at = state, c.seq
+		known.state, known.seq = state, c.seq
 	}
 	return state, err
 }

@@ -83,8 +83,8 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := stored.At()
-	if err := c.Store.CheckReader(ctx, readerName, at); err != nil {
+	addresses := stored.At()
+	if err := c.Store.CheckReader(ctx, readerName, addresses); err != nil {
 		return nil, err
 	}
 	if c.Lost == nil {
@@ -95,7 +95,7 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 		conditions: cache.New[compiledKey](maxCompiled, func(compiled) int { return 1 }, nil),
 		swept:      map[domain.WorkflowID]sweepPlace{}, patience: unreadable,
 	}
-	e.reader = e.fanout.Reader(readerName, at)
+	e.reader = e.fanout.Reader(readerName, addresses)
 	e.others = turns.NewQueue(e.started, e.startPossible, e.position.Advance)
 	e.active.start()
 	return e, nil

@@ -75,11 +75,11 @@ func (s *schema) object(t reflect.Type) *object {
 	return o
 }
 
-func (s *schema) addFields(o *object, t reflect.Type, at []int) {
+func (s *schema) addFields(o *object, t reflect.Type, parents []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		index := append(append([]int{}, at...), i)
+		index := append(append([]int{}, parents...), i)
 		switch {
 		case !f.IsExported() || name == "-":
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:

@@ -20,7 +20,7 @@ type weight struct {
 	functions map[string]*decls.FunctionDecl
 	variables int // type variables so far
 	sum       int
-	at        ast.Expr // where the sum passed maxWeight; nil: nowhere
+	passed    ast.Expr // where the sum passed maxWeight; nil: nowhere
 }
 
 // heavy returns the fault of an expression that is too much work to check, nil for others.
@@ -28,11 +28,11 @@ func (c *Compiler) heavy(of *cel.Ast) *Fault {
 	a := of.NativeRep()
 	w := &weight{functions: c.functions}
 	ast.PostOrderVisit(a.Expr(), ast.NewExprVisitor(w.add))
-	if w.at == nil {
+	if w.passed == nil {
 		return nil
 	}
-	at := a.SourceInfo().GetStartLocation(w.at.ID())
-	return &Fault{max(1, at.Line()), max(0, at.Column()) + 1, tooHeavy}
+	location := a.SourceInfo().GetStartLocation(w.passed.ID())
+	return &Fault{max(1, location.Line()), max(0, location.Column()) + 1, tooHeavy}
 }
 
 // look counts looks at types.
@@ -58,8 +58,8 @@ func (w *weight) add(e ast.Expr) {
 		w.look(1)
 	default:
 	}
-	if w.at == nil && w.sum > maxWeight {
-		w.at = e
+	if w.passed == nil && w.sum > maxWeight {
+		w.passed = e
 	}
 }
 
