@@ -265,8 +265,8 @@
 //
 //	<origin>\n<size>\n<root in base64>\nshards <last group of shard 0> <of shard 1> …\nevents <number in shard 0> …\n
 //
-// The origin is the name of the key: payledger/<id of the log> in hexadecimal, or the text chosen at
-// the first start. Early ledgers have the origin payledger, and no origin in their messages.
+// The origin is the name of the key: payledger/<id of the log> in hexadecimal, or the text chosen
+// at the first start. Early ledgers have the origin payledger, and no origin in their messages.
 //
 // # Secrets
 //

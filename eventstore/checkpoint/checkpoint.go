@@ -115,26 +115,27 @@ func Search(through uint64, get func(number uint64) (Checkpoint, error), before 
 }
 
 // Locate returns the record of a checkpoint, which stands between two groups of a stream. group
-// reads a group; first is the first one to read. Groups without a checkpoint stand in between, but each group
-// counts the records before it, and has one record at most. So a checkpoint stands not before the
-// place that an earlier one's would give it without such groups, nor behind that of a later one.
+// reads a group; first is the first one to read. Groups without a checkpoint stand in between, but
+// each group counts the records before it, and has one record at most. So a checkpoint stands not
+// before the place that an earlier one's would give it without such groups, nor behind that of a
+// later one.
 func Locate(stream string, number, first, low, high uint64, group func(seq uint64) (*format.Group, error)) (*format.Recorded, error) {
-	at := first
+	seq := first
 	for low <= high {
-		g, err := group(at)
+		g, err := group(seq)
 		if err != nil {
 			return nil, err
 		}
 		through := g.Events + uint64(len(g.Frames))
 		switch {
 		case through < number:
-			low = at + number - through
+			low = seq + number - through
 		case g.Events >= number:
-			high = at - 1 - (g.Events - number)
+			high = seq - 1 - (g.Events - number)
 		default:
 			return g.Frames[number-1-g.Events], nil
 		}
-		at = low + (high-low)/2
+		seq = low + (high-low)/2
 	}
 	return nil, fault.Damage(stream, low, errors.New("the counts of the groups do not fit each other"))
 }
