@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"payledger/eventstore/commands/users"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
+	"payledger/httpapi/dashboard/frame"
 	"payledger/notifier"
 	"payledger/projections/deliveries"
 	"payledger/projections/history"
@@ -255,7 +257,7 @@ func TestTimelineNamesEndpoints(t *testing.T) {
 	const kind = "PAYMENT.STATUS with the status Authorized"
 	s.shows(200, kind+" to <i>Shop</i> of the North : Succeeded", kind+" to "+r.inbox.url+"/good : Succeeded", kind+" to "+r.inbox.url+"/bad : Exhausted",
 		kind+" to a deleted endpoint ( "+gone+" ): Succeeded", "accepted by <i>Shop</i> of the North", "accepted by a deleted endpoint")
-	s.lacks("<i>Shop", "/dashboard/endpoints/"+gone)
+	s.lacks("<i>Shop", "/dashboard/endpoints/"+gone, "no endpoint was subscribed")
 	for _, id := range []string{plain, failing, described} {
 		s.open("/dashboard/payments/" + payment)
 		if !strings.Contains(s.now.text, `href="/dashboard/endpoints/`+id+`"`) {
@@ -263,6 +265,34 @@ func TestTimelineNamesEndpoints(t *testing.T) {
 		}
 		s.open("/dashboard/endpoints/" + id)
 		s.shows(200)
+	}
+}
+
+// TestTimelineNamesMissingWebhooks: an event whose webhook no endpoint was subscribed to says so,
+// on the timeline and in the API.
+func TestTimelineNamesMissingWebhooks(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	s, r := newHookSite(t)
+	early := r.sold(goodCard, someSession)
+	r.endpoint(`{"url":"` + r.inbox.url + `/shop","eventTypes":["PAYMENT.STATUS"]}`)
+	payment := r.sold(goodCard, someSession)
+	r.want(r.post("/payments/"+payment+"/capture", ""), 200, "")
+	r.want(r.post("/payments/"+payment+"/refund", `{"amount":420}`), 200, "")
+	r.settled("outcome=SUCCEEDED&eventType=PAYMENT.STATUS", 2)
+	s.open("/dashboard/payments/" + payment)
+	s.shows(200, "Webhook PAYMENT.REFUND: not sent, because no endpoint was subscribed to it")
+	s.lacks("with the status Settled: not sent")
+	s.open("/dashboard/deliveries?from=" + url.QueryEscape(frame.When(r.now().Add(-time.Hour))) + "&to=" + url.QueryEscape(frame.When(r.now())))
+	s.shows(200, "PAYMENT.STATUS Settled")
+	s.open("/dashboard/payments/" + early)
+	s.shows(200, "Webhook PAYMENT.STATUS with the status Authorized: not sent, because no endpoint was subscribed to it")
+	for id, want := range map[string]string{early: `"noEndpoint":["PAYMENT.STATUS"]`, payment: `"noEndpoint":["PAYMENT.REFUND"]`} {
+		if a := r.want(r.get("/payments/"+id+"/events?expand=webhooks"), 200, ""); strings.Count(a.text, "noEndpoint") != 1 || !strings.Contains(a.text, want) {
+			t.Errorf("%s", a.text)
+		}
 	}
 }
 

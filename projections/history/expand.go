@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/webhook"
 	"payledger/eventstore"
 )
 
@@ -25,10 +26,13 @@ var Expansions = []string{ExpandWebhooks, ExpandProcessor, ExpandRouting, Expand
 
 // Beside are the requested parts of an entry. A part that does not apply to the event is absent.
 type Beside struct {
-	Webhooks  []Webhook `json:"webhooks,omitempty"`  // that the event caused
-	Processor []Call    `json:"processor,omitempty"` // calls that the event requested or answered
-	Routing   *Route    `json:"routing,omitempty"`   // if the event chose a processor
-	Workflow  *Cause    `json:"workflow,omitempty"`  // if a workflow's action led to the event
+	Webhooks []Webhook `json:"webhooks,omitempty"` // that the event caused
+	// NoEndpoint has the kinds of webhooks that the event would have caused: no endpoint was
+	// subscribed to them.
+	NoEndpoint []webhook.Kind `json:"noEndpoint,omitempty"`
+	Processor  []Call         `json:"processor,omitempty"` // calls that the event requested or answered
+	Routing    *Route         `json:"routing,omitempty"`   // if the event chose a processor
+	Workflow   *Cause         `json:"workflow,omitempty"`  // if a workflow's action led to the event
 }
 
 // Call is a call of a processor.
@@ -108,7 +112,7 @@ func (r *replay) beside(ctx context.Context, e *eventstore.Recorded, fact paymen
 		}
 	}
 	if slices.Contains(r.expand, ExpandWebhooks) && r.Deliveries != nil {
-		b.Webhooks, err = r.webhooks(ctx, e)
+		err = r.webhooks(ctx, e, &b)
 	}
 	return b, err
 }

@@ -59,34 +59,51 @@ func (e *Entry) HideAnswers() {
 	}
 }
 
-func (r *replay) webhooks(ctx context.Context, e *eventstore.Recorded) (all []Webhook, err error) {
+// webhooks adds the webhooks of an event, and the kinds that no endpoint was subscribed to.
+func (r *replay) webhooks(ctx context.Context, e *eventstore.Recorded, to *Beside) error {
 	row, err := causes.Candidates(e)
 	if err != nil || len(row) == 0 {
-		return nil, err
+		return err
 	}
 	if err := r.actors.readAccount(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	for _, c := range row {
-		dropped := r.Deliveries.MayBeDropped(e)
-		if dropped {
-			if dropped, err = causes.Holds(ctx, r.Store, e, c.When, r.Store.Read); err != nil {
-				return nil, fmt.Errorf("history: webhooks of event %d: %w", e.Revision, err)
-			}
-		}
-		for _, id := range r.actors.endpoints() {
-			sent, found, err := r.Deliveries.Find(ctx, e, id, c.Kind)
-			switch {
-			case err != nil:
-				return nil, fmt.Errorf("history: webhooks of event %d: %w", e.Revision, err)
-			case found:
-				all = append(all, webhookOf(sent))
-			case dropped && r.actors.wanted(id, c.Kind, e.Time):
-				all = append(all, Webhook{EndpointID: id, EventType: c.Kind, Dropped: true})
-			}
+		if err := r.webhook(ctx, e, c, to); err != nil {
+			return fmt.Errorf("history: webhooks of event %d: %w", e.Revision, err)
 		}
 	}
-	return all, nil
+	return nil
+}
+
+func (r *replay) webhook(ctx context.Context, e *eventstore.Recorded, c webhook.Candidate, to *Beside) error {
+	var sent, wanting []Webhook
+	for _, id := range r.actors.endpoints() {
+		d, found, err := r.Deliveries.Find(ctx, e, id, c.Kind)
+		switch {
+		case err != nil:
+			return err
+		case found:
+			sent = append(sent, webhookOf(d))
+		case r.actors.wanted(id, c.Kind, e.Time):
+			wanting = append(wanting, Webhook{EndpointID: id, EventType: c.Kind, Dropped: true})
+		}
+	}
+	to.Webhooks = append(to.Webhooks, sent...)
+	dropped, none := len(wanting) > 0 && r.Deliveries.MayBeDropped(e), len(sent)+len(wanting) == 0
+	if !dropped && !none {
+		return nil
+	}
+	holds, err := causes.Holds(ctx, r.Store, e, c.When, r.Store.Read)
+	switch {
+	case err != nil || !holds:
+		return err
+	case dropped:
+		to.Webhooks = append(to.Webhooks, wanting...)
+	default:
+		to.NoEndpoint = append(to.NoEndpoint, c.Kind)
+	}
+	return nil
 }
 
 func webhookOf(d deliveries.Detail) Webhook {

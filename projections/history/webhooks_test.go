@@ -2,6 +2,9 @@ package history
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/projections/deliveries"
 )
 
@@ -21,30 +25,61 @@ func (droppedAll) Find(context.Context, *eventstore.Recorded, domain.EndpointID,
 }
 func (d droppedAll) MayBeDropped(*eventstore.Recorded) bool { return d.may }
 
-// TestDroppedWebhooks: a webhook without a record is shown as dropped if its event caused the
-// webhook, an endpoint subscribed to it at that time, and records of that time were dropped.
-func TestDroppedWebhooks(t *testing.T) {
-	store, vault := ledger(t)
-	at := func(second int, e account.Event) {
-		t.Helper()
+func hook(id domain.EndpointID, kinds ...string) account.EndpointCreated {
+	return account.EndpointCreated{Endpoint: account.Endpoint{ID: id, Enabled: true, EventTypes: kinds}}
+}
+
+// changes appends events of the account, by their seconds in the minute 09:26.
+func changes(t *testing.T, store *engine.Store, events map[int]account.Event) {
+	t.Helper()
+	for _, second := range slices.Sorted(maps.Keys(events)) {
 		meta := eventstore.Meta{
 			EventID: "22222222-0000-4000-8000-00000000000" + string(rune('0'+second%10)), CommandID: "c", CorrelationID: "r", Actor: "cli:init",
 			At: time.Date(2026, 3, 14, 9, 26, second, 0, time.UTC),
 		}
 		_, err := eventstore.Execute(context.Background(), store, eventstore.Accounts, eventstore.Accounts.Key(owner, string(owner)), meta,
-			func(account.State) (account.Event, error) { return e, nil })
+			func(account.State) (account.Event, error) { return events[second], nil })
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	hook := func(id domain.EndpointID, kinds ...string) account.EndpointCreated {
-		return account.EndpointCreated{Endpoint: account.Endpoint{ID: id, Enabled: true, EventTypes: kinds}}
+}
+
+// TestNoEndpoint: an event has the kinds of its webhooks to which no enabled endpoint was
+// subscribed at that time. A webhook that waits for its planning is none of them, and neither is
+// one that the event did not cause: a second capture does not change the status.
+func TestNoEndpoint(t *testing.T) {
+	store, vault := ledger(t)
+	off := hook("off")
+	off.Endpoint.Enabled = false
+	changes(t, store, map[int]account.Event{50: account.Created{ID: owner}, 51: off, 52: hook("failures", "PAYMENT.REFUND.FAILED"), 57: hook("late", "PAYMENT.REFUND")})
+	lead(t, store, id, create, answer(1, processor.Succeeded), capture(1000), answer(3, processor.Succeeded), refund(300), answer(5, processor.Succeeded),
+		capture(100), answer(7, processor.Succeeded))
+	for _, may := range []bool{false, true} {
+		h := Reader{Store: store, Secrets: vault, Deliveries: droppedAll{may}}
+		entries, _, err := h.part(owner, id, Part{Expand: []string{ExpandWebhooks}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, e := range entries {
+			for _, kind := range e.NoEndpoint {
+				got += fmt.Sprint(" ", e.Revision, " ", kind)
+			}
+		}
+		if want := " 2 PAYMENT.STATUS 4 PAYMENT.STATUS"; got != want {
+			t.Errorf("dropped %t: %s; want %s", may, got, want)
+		}
 	}
-	at(50, account.Created{ID: owner})
-	at(51, hook("all"))
-	at(52, hook("refunds", "PAYMENT.REFUND"))
-	at(55, account.EndpointDeleted{ID: "all"})
-	at(56, hook("late"))
+}
+
+// TestDroppedWebhooks: a webhook without a record is shown as dropped if its event caused the
+// webhook, an endpoint subscribed to it at that time, and records of that time were dropped.
+func TestDroppedWebhooks(t *testing.T) {
+	store, vault := ledger(t)
+	changes(t, store, map[int]account.Event{
+		50: account.Created{ID: owner}, 51: hook("all"), 52: hook("refunds", "PAYMENT.REFUND"), 55: account.EndpointDeleted{ID: "all"}, 56: hook("late"),
+	})
 	// The authorization is at 54, the capture's answer at 56, the refund's at 58.
 	lead(t, store, id, create, answer(1, processor.Succeeded), capture(1250), answer(3, processor.Succeeded), refund(300), answer(5, processor.Succeeded))
 	for _, may := range []bool{false, true} {

@@ -51,6 +51,9 @@ func besideLines(b history.Beside, currency domain.Currency) (lines []string) {
 	for _, w := range b.Webhooks {
 		lines = append(lines, webhookLines(w)...)
 	}
+	for _, kind := range b.NoEndpoint {
+		lines = append(lines, fmt.Sprintf("webhook %s: no endpoint was subscribed to it", kind))
+	}
 	return lines
 }
 

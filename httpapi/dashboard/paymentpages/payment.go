@@ -61,9 +61,10 @@ type entry struct {
 		ID, Processor, Kind, Outcome, Refusal string
 		ReceivedAt                            time.Time
 	}
-	Webhooks  []hook
-	Processor []processorCall
-	Workflow  *struct {
+	Webhooks   []hook
+	NoEndpoint []string // event types of webhooks that no endpoint was subscribed to
+	Processor  []processorCall
+	Workflow   *struct {
 		ID, Name string
 		Version  int64
 	}
