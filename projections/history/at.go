@@ -39,10 +39,19 @@ func ParseAt(text string) (At, error) {
 	return At{}, fmt.Errorf("%q is neither a revision from 1 nor a time such as 2026-03-14T09:00:00Z", text)
 }
 
-// ParseSecond is ParseAt for people, to whom times are shown cut to seconds: a time without a
-// fraction is the end of its second, and includes all events that are shown with it.
+// shown are the layouts in which the command line and the dashboard show times, in UTC.
+var shown = []string{time.DateTime, "2 Jan 2006 15:04:05 UTC"}
+
+// ParseSecond is ParseAt for people, who may also paste a time as it was shown. Times are shown cut
+// to seconds: a time without a fraction is the end of its second, and includes all events that are
+// shown with it.
 func ParseSecond(text string) (At, error) {
 	at, err := ParseAt(text)
+	for _, layout := range shown {
+		if t, other := time.Parse(layout, text); err != nil && other == nil {
+			at, err = At{Time: &t}, nil
+		}
+	}
 	if err == nil && at.Time != nil && !strings.ContainsAny(text, ".,") {
 		at.Time = new(at.Time.Add(time.Second - 1))
 	}

@@ -100,7 +100,7 @@ func createKey(v *frame.Visit, form frame.Form) error {
 	out := keysView{Form: form}
 	body := map[string]any{"name": form.Text("name"), "scopes": append([]string{}, form.Values["scopes"]...)}
 	if day := form.Text("expiresAt"); day != "" {
-		expires, err := time.Parse(time.DateOnly, day)
+		expires, err := frame.ParseDay(day)
 		if err != nil {
 			out.Fault("expiresAt", "Write the day as in 2027-03-14.")
 		}

@@ -109,7 +109,7 @@ func (f *Form) Days(set func(field, at string)) {
 		if text == "" {
 			continue
 		}
-		day, err := time.Parse(time.DateOnly, text)
+		day, err := ParseDay(text)
 		if err != nil {
 			f.Fault(bound.field, "Write the day as in 2026-03-14.")
 			continue

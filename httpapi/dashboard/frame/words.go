@@ -20,7 +20,7 @@ func (f *Frame) words() template.FuncMap {
 	return template.FuncMap{
 		"money":   Money,
 		"when":    When,
-		"day":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
+		"day":     func(t time.Time) string { return t.UTC().Format(ShownDay) },
 		"ago":     func(t time.Time) string { return Ago(f.Now().Sub(t)) },
 		"left":    func(t time.Time) string { return Ago(t.Sub(f.Now())) },
 		"past":    func(t time.Time) bool { return t.Before(f.Now()) },
@@ -66,12 +66,30 @@ func Sum(sum *big.Int, c domain.Currency) string {
 	return sum.String() + " minor units of " + string(c)
 }
 
+// ShownDay and ShownTime are the layouts in which pages show days and times, which are in UTC.
+// Fields for days and times take them, too.
+const (
+	ShownDay  = "2 Jan 2006"
+	ShownTime = "2 Jan 2006 15:04:05 UTC"
+)
+
 // When writes a time to the second, in UTC, and says so.
 func When(t time.Time) string {
 	if t.IsZero() {
 		return "–"
 	}
-	return t.UTC().Format("2 Jan 2006 15:04:05") + " UTC"
+	return t.UTC().Format(ShownTime)
+}
+
+// ParseDay reads a day in UTC that a person typed, or pasted as a page shows it; of a time it takes
+// the day.
+func ParseDay(text string) (day time.Time, err error) {
+	for _, layout := range []string{time.DateOnly, ShownDay, ShownTime} {
+		if day, err = time.Parse(layout, text); err == nil {
+			return day.Truncate(24 * time.Hour), nil
+		}
+	}
+	return day, err
 }
 
 // Ago writes a duration in its largest unit: "3 minutes".

@@ -161,7 +161,7 @@ func (o *statisticsView) period(v *frame.Visit) {
 	if o.Range == customRange {
 		days, fault := customDays(v.Value("from"), v.Value("to"), today)
 		if o.From, o.To = days.first, days.last; fault == "" {
-			o.Words = o.From.Format("2 Jan 2006") + " to " + o.To.Format("2 Jan 2006")
+			o.Words = o.From.Format(frame.ShownDay) + " to " + o.To.Format(frame.ShownDay)
 			return
 		}
 		o.Faults["from"] = fault
@@ -173,9 +173,9 @@ func (o *statisticsView) period(v *frame.Visit) {
 	}
 	days := ranges[i].span(today)
 	o.From, o.To = days.first, days.last
-	o.Words = o.From.Format("2 Jan 2006") + " to " + o.To.Format("2 Jan 2006")
+	o.Words = o.From.Format(frame.ShownDay) + " to " + o.To.Format(frame.ShownDay)
 	if o.From.Equal(o.To) {
-		o.Words = o.From.Format("2 Jan 2006")
+		o.Words = o.From.Format(frame.ShownDay)
 	}
 }
 
@@ -185,10 +185,10 @@ type span struct{ first, last time.Time }
 // customDays reads a period; without a last day it ends today. fault is for the person who wrote
 // it.
 func customDays(first, last string, today time.Time) (days span, fault string) {
-	from, wrong := time.Parse(time.DateOnly, first)
+	from, wrong := frame.ParseDay(first)
 	to := today
 	if wrong == nil && last != "" {
-		to, wrong = time.Parse(time.DateOnly, last)
+		to, wrong = frame.ParseDay(last)
 	}
 	switch {
 	case wrong != nil:

@@ -115,8 +115,8 @@ func (v *view) markLater(until *time.Time) {
 }
 
 // times are the layouts of a time in the address and of the field for it, whose letters may be
-// lower case (D22.8). A time without an offset is in UTC.
-var times = []string{time.RFC3339, fieldTime, fieldMinute, time.DateTime, "2006-01-02 15:04"}
+// lower case (D22.8), and that of a time on a page. A time without an offset is in UTC.
+var times = []string{time.RFC3339, fieldTime, fieldMinute, time.DateTime, "2006-01-02 15:04", frame.ShownTime}
 
 const (
 	fieldTime   = "2006-01-02T15:04:05"

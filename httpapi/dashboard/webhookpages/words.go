@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"payledger/domain/webhook"
+	"payledger/httpapi/dashboard/frame"
 )
 
 // eventType is a kind of webhook with its meaning (§6.2).
@@ -70,7 +71,7 @@ const localTime = "2006-01-02T15:04"
 var granules = []struct {
 	layout string
 	long   time.Duration
-}{{localTime, time.Minute}, {"2006-01-02T15:04:05", time.Second}, {time.DateOnly, 24 * time.Hour}, {time.RFC3339, time.Microsecond}}
+}{{localTime, time.Minute}, {"2006-01-02T15:04:05", time.Second}, {time.DateOnly, 24 * time.Hour}, {time.RFC3339, time.Microsecond}, {frame.ShownTime, time.Second}}
 
 // moment reads a time in UTC that a person typed. end takes the last moment of the minute, second
 // or day, so that a period includes it.

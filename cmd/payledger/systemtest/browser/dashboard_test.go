@@ -61,6 +61,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("download", o.testDownload)
 	t.Run("brand", o.testBrand)
 	t.Run("travel", o.testTravel)
+	t.Run("paste", o.testPaste)
 	t.Run("read only", o.testReadOnly)
 	t.Run("room", o.testRoom)
 	t.Run("long words", o.testLongWords)

@@ -1,5 +1,5 @@
 // The dashboard works without this script. It adds: keys, rows that open on a click, sorting of a page's rows, refresh of the page's live part with a pause, filters and
-// sliders that apply at once, fields that are checked while they are edited, buttons that copy, saved views, and a message instead of a lost form when the connection is gone.
+// sliders that apply at once, fields that are checked while they are edited, times that can be pasted, buttons that copy, saved views, and a message instead of a lost form when the connection is gone.
 
 const policy = window.trustedTypes
   ? trustedTypes.createPolicy('dashboard', { createHTML: (text) => text }) // only for pages of this service, which escape all text
@@ -212,6 +212,25 @@ if (zoneToggle && zone && zone !== 'UTC') {
   })
   label()
 } else local = false
+
+// A time that was copied from a page, in the form and the time zone in which it is shown there, is pasted into a field for a day or a time,
+// which is in UTC.
+document.addEventListener('paste', (e) => {
+  const field = e.target.closest && e.target.closest('input[type="date"], input[type="datetime-local"]')
+  const at = field && pasted(e.clipboardData.getData('text').trim())
+  if (!at) return
+  e.preventDefault()
+  field.value = at.toISOString().slice(0, field.type === 'date' ? 10 : field.step === '1' ? 19 : 16)
+  field.dispatchEvent(new Event('change', { bubbles: true }))
+})
+
+// pasted reads "14 Mar 2026 09:26:53 UTC", the same in the local time zone, and "2026-03-14T09:26:53Z". Without a zone a time is in UTC.
+function pasted(text) {
+  const [, day, month, year, time = '00:00:00', named = 'UTC'] = /^(\d{1,2}) ([A-Z][a-z]{2})[a-z]? (\d{4})(?: (\d\d:\d\d:\d\d)(?: (\S+))?)?$/.exec(text) || []
+  const [, date, clock = '00:00', offset = 'Z'] = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text) || []
+  const at = new Date(day ? `${day} ${month} ${year} ${time}${named === 'UTC' ? ' UTC' : ''}` : `${date}T${clock}${offset}`)
+  return Number.isNaN(at.getTime()) ? null : at
+}
 
 // Columns with data-sort sort the rows of the page, by the data-value or the text of their cells. The order stays over refreshes.
 let sorted = null // {column, way}
