@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestPaymentPath: a session, a card, a payment, read back and replayed (§4, D4, D5, D6, D12).
@@ -59,10 +60,12 @@ func TestPaymentPath(t *testing.T) {
 	if len(first) != 1 {
 		t.Errorf("history at 1: %v", first)
 	}
-	for _, at := range []string{"3", "0001-01-01T00:00:00Z", "2020-01-01t00:00:00z"} {
-		r.want(r.do(request{method: "GET", path: "/payments/" + id + "/events?at=" + at}), 404, "EntityNotFound")
+	for at, says := range map[string]string{"3": "no such revision", "0001-01-01T00:00:00Z": "did not exist", "2020-01-01t00:00:00z": "did not exist", "9999-01-01t00:00:00z": "is in the future"} {
+		if a := r.want(r.do(request{method: "GET", path: "/payments/" + id + "/events?at=" + at}), 404, "EntityNotFound"); !strings.Contains(a.text, says) {
+			t.Errorf("at %s: %s", at, a.text)
+		}
 	}
-	r.want(r.get("/payments/"+id+"/events?at=9999-01-01t00:00:00z"), 200, "")
+	r.want(r.get("/payments/"+id+"/events?at="+r.now().UTC().Add(30*time.Second).Format("2006-01-02t15:04:05z")), 200, "")
 	bad := r.want(r.do(request{method: "GET", path: "/payments/" + id + "/events?at=soon&order=desc"}), 422, "RequestValidationError")
 	if !slices.Equal(bad.faults(), []string{"QueryString $.at must be a revision from 1, or a time such as 2026-03-14T09:00:00Z", "QueryString $.order is not a known parameter"}) {
 		t.Errorf("faults %q", bad.faults())

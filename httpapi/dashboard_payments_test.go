@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/json"
 	"html"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -409,7 +410,13 @@ func TestEarlierMoment(t *testing.T) {
 	s.open(page + "?unit=second&at=" + of.Data[0].Time.UTC().Add(-time.Minute).Format("2006-01-02T15:04"))
 	s.shows(404, "There was no payment yet")
 	s.open(page + "?at=2099-01-01T14:05")
-	s.shows(200, "Refund Download")
+	s.shows(404, "“2099-01-01T14:05” is in the future: the payment has no state of then yet.", "Back to the payment", "At a time (UTC)")
+	s.open(page + "?at=" + url.QueryEscape(frame.When(last)))
+	s.shows(200, "€24.20 Settled €4.20 refunded")
+	s.open(page + "?at=" + url.QueryEscape(frame.When(last.Add(-time.Hour))))
+	s.shows(404, "There was no payment yet")
+	s.open("/dashboard/payments?from=" + url.QueryEscape(frame.When(last)) + "&to=" + url.QueryEscape(last.Format(frame.ShownDay)))
+	s.shows(200, "€24.20")
 	s.open(page + "?at=yesterday")
 	s.shows(404, "Write the time as in 2026-03-14T09:30:00, in UTC.")
 }

@@ -185,7 +185,7 @@ func newLateNode(t *testing.T, config engine.Config, made accounts.Credentials) 
 	t.Cleanup(func() { r.service.Close(); n.stop(); must(t, r.views.Close()) })
 	must(t, r.views.CaughtUp(ctx))
 	api, err := httpapi.New(httpapi.Config{
-		Commands: r.service, Reader: r.views, History: &history.Reader{Store: r.store, Secrets: vault},
+		Commands: r.service, Reader: r.views, History: &history.Reader{Store: r.store, Secrets: vault, Now: r.now},
 		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: account.Sandbox, Random: rand.Reader,
 		Now: r.now, Logger: zerolog.Nop(),
 		Ready:    func(context.Context) error { return nil },

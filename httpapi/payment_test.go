@@ -294,7 +294,7 @@ func TestReads(t *testing.T) {
 		events int // 0: EntityNotFound, -1: not valid
 	}{
 		{"", 2}, {"1", 1}, {"2", 2}, {"3", 0}, {"18446744073709551615", 0}, {goodCard, 0},
-		{last, 2}, {strings.TrimSuffix(last, "Z"), 2}, {berlin, 2}, {made.text1("date"), 1}, {"2020-01-01T00:00:00Z", 0}, {"2999-01-01T00:00:00Z", 2},
+		{last, 2}, {strings.TrimSuffix(last, "Z"), 2}, {berlin, 2}, {made.text1("date"), 1}, {"2020-01-01T00:00:00Z", 0}, {"2999-01-01T00:00:00Z", 0},
 		{"0", -1}, {"-1", -1}, {"1.0", -1}, {"soon", -1}, {"2020-01-01", -1}, {strings.Repeat("1", 41), -1},
 	} {
 		a := r.get("/payments/" + id + "/events?at=" + url.QueryEscape(c.at))

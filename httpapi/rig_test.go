@@ -185,7 +185,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	must(t, r.views.CaughtUp(ctx))
 	r.config = httpapi.Config{
 		Proofs:   prover.New(prover.Config{Store: r.store}), // no checkpoint is written
-		Commands: r.service, Reader: r.views, Reconciler: reconcile.Reconciler{Store: r.store, Books: r.sim}, History: &history.Reader{Store: r.store, Secrets: vault},
+		Commands: r.service, Reader: r.views, Reconciler: reconcile.Reconciler{Store: r.store, Books: r.sim}, History: &history.Reader{Store: r.store, Secrets: vault, Now: r.now},
 		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: environment, Random: rand.Reader,
 		Now: r.now, Logger: logger,
 		Notifications: func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
@@ -210,7 +210,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	}
 	if hooks != nil {
 		r.config.Deliveries, r.config.Workflows = hooks.log, hooks.engine
-		r.config.History = &history.Reader{Store: r.store, Secrets: vault, Deliveries: notifier.NewDeliveryReader(r.store)}
+		r.config.History = &history.Reader{Store: r.store, Secrets: vault, Now: r.now, Deliveries: notifier.NewDeliveryReader(r.store)}
 	}
 	r.serve(change...)
 	return r

@@ -156,13 +156,23 @@ func (h *Handlers) GetManagedPaymentEvents(c *request.Call) (any, error) {
 			}
 			return err
 		})
-		if errors.Is(err, history.ErrNotThere) {
-			refusal := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment has no such revision, or did not exist at that time.")
-			refusal.Recovery = "Without at, the answer has every revision and its time."
-			err = refusal
-		}
-		return next, err
+		return next, momentError(err)
 	}), nil
+}
+
+// momentError returns the refusal of a moment that the payment does not have; any other error as it
+// is.
+func momentError(err error) error {
+	text := "The payment has no such revision, or did not exist at that time."
+	switch {
+	case errors.Is(err, history.ErrFuture):
+		text = "The time is in the future: the payment has no state of then yet."
+	case !errors.Is(err, history.ErrNotThere):
+		return err
+	}
+	refusal := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "%s", text)
+	refusal.Recovery = "Without at, the answer has every revision and its time."
+	return refusal
 }
 
 type paymentList struct {

@@ -12,6 +12,19 @@ import (
 // ErrNotThere means that the payment has no such revision, or did not exist at that time.
 var ErrNotThere = errors.New("the payment has no such revision")
 
+// ErrFuture means that the time is still to come.
+var ErrFuture = errors.New("the time is in the future")
+
+// ahead is how far a time may be after the service's clock: the clock that it is from may differ,
+// and a time without a fraction is the end of its second.
+const ahead = time.Minute
+
+// InFuture reports whether a payment has no state at a time yet. newest is the time of its newest
+// event, which a clock that is ahead may have recorded.
+func InFuture(at, newest, now time.Time) bool {
+	return at.After(newest) && at.After(now.Add(ahead))
+}
+
 // At is the end of a replay: a revision, or the last event at or before a time. The zero value is
 // the newest event.
 type At struct {
@@ -71,7 +84,7 @@ func (at At) String() string {
 }
 
 // end returns the last revision of a replay of events with these times.
-func (at At) end(times []time.Time) (uint64, error) {
+func (at At) end(times []time.Time, now func() time.Time) (uint64, error) {
 	switch {
 	case at.Revision > uint64(len(times)):
 		return 0, fmt.Errorf("%w: %d; the newest is %d", ErrNotThere, at.Revision, len(times))
@@ -79,6 +92,8 @@ func (at At) end(times []time.Time) (uint64, error) {
 		return at.Revision, nil
 	case at.Time == nil:
 		return uint64(len(times)), nil
+	case InFuture(*at.Time, slices.MaxFunc(times, time.Time.Compare), now()):
+		return 0, fmt.Errorf("%w: %s; without a time the newest event is the end", ErrFuture, at.Time.UTC().Format(time.RFC3339))
 	}
 	for n := len(times); n > 0; n-- { // from the end: with two nodes' clocks, times may go back
 		if !times[n-1].After(*at.Time) {

@@ -44,7 +44,7 @@ func TestTimesThatGoBack(t *testing.T) {
 		if last != nil {
 			want = last.Revision
 		}
-		if got, err := (At{Time: &at}).end(times); got != want || errors.Is(err, ErrNotThere) != (want == 0) {
+		if got, err := (At{Time: &at}).end(times, time.Now); got != want || errors.Is(err, ErrNotThere) != (want == 0) {
 			t.Errorf("at second %d the replay ends with revision %d, and LastAt is %d: %v", s, got, want, err)
 		}
 	}

@@ -44,6 +44,7 @@ type Entry struct {
 type Reader struct {
 	Store   ordered.Store
 	Secrets *secrets.Store
+	Now     func() time.Time // after which a payment has no state yet
 	// First6Digits reports whether an account opted in to first6Digits (§2.2); nil: no account did.
 	First6Digits func(context.Context, domain.AccountID) (bool, error)
 	// NextLookup returns the time at which a running server sends its next query about an operation
@@ -69,7 +70,7 @@ var ErrFull = errors.New("history: the part is full")
 // emit ends the replay. next is the revision after which more entries follow; 0: there are no more.
 // For a payment that is unknown or of another account, and for the claim of an idempotency key
 // (D9), the error is the domain's PaymentError. ErrNotThere: the payment has no revision for At.
-// Both errors come before the first entry.
+// ErrFuture: the time of At is in the future. These errors come before the first entry.
 func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part Part, emit func(Entry) error) (next uint64, err error) {
 	tip, err := eventstore.Load(ctx, h.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.Latest)
 	if err != nil {
@@ -82,7 +83,7 @@ func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domai
 	if err != nil {
 		return 0, fmt.Errorf("history: %w", err)
 	}
-	end, err := part.At.end(t.times)
+	end, err := part.At.end(t.times, h.Now)
 	if err != nil {
 		return 0, err
 	}

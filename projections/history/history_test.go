@@ -166,11 +166,11 @@ func TestParseSecond(t *testing.T) {
 func TestAt(t *testing.T) {
 	store, vault := ledger(t)
 	times := played(t, store, nil)
-	h := Reader{Store: store, Secrets: vault}
+	h := Reader{Store: store, Secrets: vault, Now: func() time.Time { return times[3].Add(-time.Hour) }} // the clock of the events was ahead
 	for text, want := range map[string]int{
 		"": 4, "1": 1, "4": 4, "5": 0, "0": 0,
 		"2026-03-14T09:26:52Z": 0, "2026-03-14T09:26:53": 1, times[1].Format(time.RFC3339Nano): 2,
-		"2026-03-14T10:28:30+01:00": 3, "2030-01-01T00:00:00Z": 4,
+		"2026-03-14T10:28:30+01:00": 3, times[3].Format(time.RFC3339Nano): 4,
 		"2026-03-14t09:26:53z": 1, "2026-03-14t09:26:53": 1, "0001-01-01T00:00:00Z": 0, "0000-01-01t00:00:00z": 0,
 	} {
 		at, err := ParseAt(text)
@@ -180,6 +180,13 @@ func TestAt(t *testing.T) {
 		}
 		if len(entries) != want || (err != nil) != (want == 0) || (err != nil && !errors.Is(err, ErrNotThere)) {
 			t.Errorf("at %q: %d entries, %v; want %d", text, len(entries), err, want)
+		}
+	}
+	for second, future := range map[int]bool{60: false, 61: true} {
+		h.Now = func() time.Time { return times[3] }
+		at := times[3].Add(time.Duration(second) * time.Second)
+		if entries, err := h.all(owner, id, At{Time: &at}); errors.Is(err, ErrFuture) != future || len(entries) == 4 == future {
+			t.Errorf("%d seconds after now: %d entries, %v", second, len(entries), err)
 		}
 	}
 	if _, err := ParseAt("yesterday"); err == nil || errors.Is(err, ErrNotThere) {

@@ -29,7 +29,7 @@ func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
 		Commands: a.Commands, Reader: a.reader(), Timed: a.durations.Request,
 		History: &history.Reader{
-			Store: a.Ledger.Store, Secrets: a.Ledger.Secrets, First6Digits: a.first6DigitsNow, NextLookup: a.Recoverer.NextLookup,
+			Store: a.Ledger.Store, Secrets: a.Ledger.Secrets, Now: a.clock, First6Digits: a.first6DigitsNow, NextLookup: a.Recoverer.NextLookup,
 			Deliveries: notifier.NewDeliveryReader(a.Ledger.Store),
 		},
 		Events: eventjson.NewFeed(a.Ledger.Store), Closing: a.closing,

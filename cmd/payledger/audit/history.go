@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"time"
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
@@ -115,7 +116,7 @@ func (c *History) readFolder(ctx context.Context, at history.At, emit func(json.
 		part.Expand = history.Expansions
 	}
 	return ledger.Read(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger) error {
-		replay := history.Reader{Store: l.Store, Secrets: l.Secrets, Deliveries: notifier.NewDeliveryReader(l.Store)}
+		replay := history.Reader{Store: l.Store, Secrets: l.Secrets, Now: time.Now, Deliveries: notifier.NewDeliveryReader(l.Store)}
 		return l.OfAccount(ctx, c.Account, func(account domain.AccountID) error {
 			_, err := replay.Payment(ctx, account, domain.PaymentID(c.Payment), part, func(e history.Entry) error {
 				text, err := json.Marshal(e)

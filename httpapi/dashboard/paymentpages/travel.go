@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/projections/history"
 )
 
 // moment is what everybody knew after one event, until the next one.
@@ -152,7 +153,7 @@ func momentOf(v *frame.Visit) string {
 	return at
 }
 
-// atTime chooses the moment of a time. One in the future is now.
+// atTime chooses the moment of a time.
 func (v *view) atTime(text string, now time.Time) error {
 	at, err := parseTime(text)
 	first := v.earliest()
@@ -161,6 +162,8 @@ func (v *view) atTime(text string, now time.Time) error {
 		return &frame.Failure{Status: 404, ID: "NotFound", Text: "“" + text + "” is no revision and no time.", Advice: "Write the time as in 2026-03-14T09:30:00, in UTC."}
 	case at.Before(first):
 		return &frame.Failure{Status: 404, ID: "NotFound", Text: "There was no payment yet: it was made " + frame.When(first) + ".", Advice: "Choose a later time."}
+	case history.InFuture(at, v.Entries[len(v.Entries)-1].Time, now):
+		return &frame.Failure{Status: 404, ID: "NotFound", Text: "“" + text + "” is in the future: the payment has no state of then yet.", Advice: "Choose an earlier time, or go back to the payment as it is now."}
 	case !at.Before(now):
 		return nil
 	}

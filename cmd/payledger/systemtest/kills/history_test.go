@@ -57,11 +57,19 @@ $`, paid.ID))
 	if status, _, stderr := apptest.Invoke(t, append([]string{"history", paid.ID, "--at", "3"}, source...)...); status != command.ExitFailure || !strings.Contains(stderr, "no such revision") {
 		t.Errorf("history --at 3 exits %d and says %q", status, stderr)
 	}
+	future := func() {
+		t.Helper()
+		if status, _, stderr := apptest.Invoke(t, append([]string{"history", paid.ID, "--at", "1 Jan 2099 00:00:00 UTC"}, source...)...); status != command.ExitFailure || !strings.Contains(stderr, "is in the future") {
+			t.Errorf("history at a future time exits %d and says %q", status, stderr)
+		}
+	}
+	future()
 	if first := history("--at", "1"); strings.Contains(first, "payment.authorized") || !strings.Contains(first, "\n1 event up to 1. Last hash: ") {
 		t.Errorf("history --at 1 prints\n%s", first)
 	}
 	p.Stop()
 	source = []string{"--data", dir}
+	future()
 	for i, stopped := range []string{history(), history("--json"), history("--raw", "--diff", "--full")} {
 		if stopped != running[i] {
 			t.Errorf("the stopped folder tells another history:\n%s\n%s", stopped, running[i])
