@@ -229,7 +229,7 @@ async function check(proof, keyText, progress) {
   if (newest[4] !== String(proof.events.length) || newest[5] !== hex(last)) {
     throw new Error("Events are missing at the end: the ledger signed that event " + newest[4] + " is the newest one, and the file ends with event " + proof.events.length + ".");
   }
-  return tree;
+  return { ...tree, signer: key.name + "+" + key.digits };
 }
 
 const at = (id) => document.getElementById(id);
@@ -271,6 +271,7 @@ function show(good, verdict, reason, facts) {
   at("result").className = good ? "good" : "bad";
   at("verdict").textContent = verdict;
   at("reason").textContent = reason;
+  at("meaning").hidden = !good;
   at("facts").replaceChildren(...facts.flatMap(([name, value]) => [element("dt", name), element("dd", value)]));
 }
 
@@ -285,8 +286,8 @@ async function run() {
     proof = parse(await file.text());
     const tree = await check(proof, at("key").value, (n) => { held = n; });
     if (mine !== turn) return;
-    show(true, "This proof holds", "All " + held + " events stand unchanged in the log that the ledger signed, none is missing, and event " + held + " is the newest one there.",
-      [["Payment", proof.payment], ["Account", proof.account], ["Events in the log", String(tree.size)], ["Root of the log", tree.text]]);
+    show(true, "This proof holds", "All " + held + " events of the payment stand unchanged in the log that the ledger signed, none is missing, and event " + held + " is the newest one there.",
+      [["Payment", proof.payment], ["Account", proof.account], ["Checked against", "the checkpoint of the log’s first " + tree.size + " events"], ["Root of that log", tree.text], ["Signed with the key", tree.signer]]);
     list(proof.events, held, 0);
   } catch (error) {
     if (mine !== turn) return;
