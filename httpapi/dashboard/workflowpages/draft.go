@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"payledger/domain"
 	"payledger/domain/workflow"
 	"payledger/httpapi/dashboard/frame"
 )
@@ -111,6 +112,7 @@ func valuesOf(d definition) url.Values {
 	n, unit := inUnits(d.DelaySeconds)
 	out.Set("delaySeconds", strconv.FormatInt(n, 10))
 	out.Set("unit", unit)
+	out.Set(unitField, string(unitOf(d.Condition)))
 	for i, a := range d.Actions {
 		out.Set(fieldOf(i, "type"), a.Type)
 		fields := map[string]string{"reason": a.Reason, "orderId": a.OrderID, "url": a.URL, "final": "yes"}
@@ -118,7 +120,7 @@ func valuesOf(d definition) url.Values {
 			fields["share"] = percent(*a.Share)
 		}
 		if a.Amount != nil {
-			fields["amount"] = strconv.FormatInt(*a.Amount, 10)
+			fields["amount"] = inUnit(*a.Amount, unitOf(d.Condition))
 		}
 		if a.Final != nil && !*a.Final {
 			fields["final"] = "no"
@@ -153,7 +155,7 @@ func definitionOf(f *frame.Form) definition {
 		}
 	}
 	for i, l := range linesOf(f.Values) {
-		d.Actions = append(d.Actions, l.action(f, i))
+		d.Actions = append(d.Actions, l.action(f, i, unitOf(d.Condition)))
 	}
 	if len(d.Actions) == 0 {
 		f.Fault("actions", "Choose an action and press “Add”.")
@@ -161,7 +163,8 @@ func definitionOf(f *frame.Form) definition {
 	return d
 }
 
-func (l line) action(f *frame.Form, i int) action {
+// action reads an action, the i-th of the form. unit is that of the amounts.
+func (l line) action(f *frame.Form, i int, unit domain.Currency) action {
 	a := action{Type: l.Type, Reason: l.values["reason"], OrderID: l.values["orderId"], URL: l.values["url"]}
 	if text := l.values["share"]; text != "" {
 		share, good := shareOf(text)
@@ -171,11 +174,10 @@ func (l line) action(f *frame.Form, i int) action {
 		a.Share = &share
 	}
 	if text := l.values["amount"]; text != "" {
-		minor, good := frame.WholeNumber(text)
-		if !good || minor < 1 {
-			f.Fault(fieldOf(i, "amount"), "Write a whole number of minor units, as in 1050 for 10.50 EUR.")
+		amount, err := typedIn(text, unit)
+		if err != nil {
+			f.Fault(fieldOf(i, "amount"), err.Error())
 		}
-		amount := int64(minor)
 		a.Amount = &amount
 	}
 	if l.values["final"] == "no" {

@@ -27,6 +27,9 @@ type editorView struct {
 	Definition definition // of the form
 }
 
+// Unit is the currency in which amounts are typed; "": they are in minor units.
+func (o editorView) Unit() domain.Currency { return unitOf(o.Text("condition")) }
+
 type check struct {
 	Valid  bool
 	Faults []struct {
@@ -124,6 +127,7 @@ func (o editorView) editor(v *frame.Visit, status int) error {
 // write serves the buttons of the editor and of the page with the simulation.
 func write(v *frame.Visit, out editorView, sent frame.Form) error {
 	out.Form = sent
+	convert(out.Values)
 	out.Key = cmp.Or(out.Key, v.NewKey())
 	do := out.Text("do")
 	switch {

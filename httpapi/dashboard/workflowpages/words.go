@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/workflow"
 	"payledger/httpapi/dashboard/frame"
@@ -102,11 +103,22 @@ func inUnits(seconds int64) (int64, string) {
 	return seconds, "seconds"
 }
 
-// Text returns the effect of the action, for people.
-func (a action) Text() string {
+// Steps returns the effects of the actions, for people.
+func (d definition) Steps() (all []string) {
+	for _, a := range d.Actions {
+		all = append(all, a.text(unitOf(d.Condition)))
+	}
+	return all
+}
+
+// Text returns the effect of an action whose condition is not known.
+func (a action) Text() string { return a.text("") }
+
+// text returns the effect of the action, for people. unit is the currency of its payments; "": any.
+func (a action) text(unit domain.Currency) string {
 	switch a.Type {
 	case workflow.Capture:
-		text := "Capture " + a.howMuch("all that is left to capture")
+		text := "Capture " + a.howMuch(unit, "all that is left to capture")
 		if a.Final != nil && !*a.Final {
 			return text + ". Further captures may follow."
 		}
@@ -114,7 +126,7 @@ func (a action) Text() string {
 	case workflow.Cancel:
 		return "Cancel the payment: release the hold" + because(a.Reason) + "."
 	case workflow.Refund:
-		text := "Refund " + a.howMuch("all that can be refunded") + because(a.Reason)
+		text := "Refund " + a.howMuch(unit, "all that can be refunded") + because(a.Reason)
 		if a.OrderID != "" {
 			text += ", with your reference " + a.OrderID
 		}
@@ -126,8 +138,10 @@ func (a action) Text() string {
 	}
 }
 
-func (a action) howMuch(rest string) string {
+func (a action) howMuch(unit domain.Currency, rest string) string {
 	switch {
+	case a.Share == nil && a.Amount != nil && unit != "":
+		return frame.Money(domain.Amount(*a.Amount), unit)
 	case a.Share != nil:
 		return percent(*a.Share) + "% of the payment's amount"
 	case a.Amount != nil:
