@@ -219,6 +219,97 @@ func TestRoutingPages(t *testing.T) {
 	}
 }
 
+// TestRulePreview: the form of a rule shows how the changed rules would route the newest payments,
+// and saves nothing.
+func TestRulePreview(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	s := newSite(t)
+	s.signIn()
+	const add, list = "/dashboard/routing/rules/new", "/dashboard/routing/default"
+	s.open(add)
+	mark := s.value("mark")
+	s.submit(add, "mark", mark, "name", "dear", "minAmount", "10.00", "processor1", "STRIPE", "do", "preview")
+	s.shows(200, "Your newest payments, if you save this", "There is no payment yet.")
+	s.paid(goodCard, "")
+	s.sold(goodCard, `{"orderId":"o","currencyCode":"USD","amount":900,"order":{"countryCode":"DE"},"metadata":{"tier":2}}`)
+	before := s.events()
+	preview := func(path string, fields ...string) string {
+		t.Helper()
+		s.submit(path, append([]string{"mark", mark, "do", "preview"}, fields...)...)
+		s.shows(200, "Nothing is saved yet.")
+		return text(s.now.text)
+	}
+	preview(add, "name", "dear", "minAmount", "10.00", "processor1", "STRIPE", "processor2", "ADYEN")
+	s.shows(200, "The rule would decide 1 of these 2. For 1 of the 2, other processors would be tried", "STRIPE → , then ADYEN ( rule dear ) Changed", "( all enabled )", "VISA, DE", "$9.00")
+	if s.value("name") != "dear" || s.value("minAmount") != "10.00" {
+		t.Error("the input is lost")
+	}
+	preview(add, "name", "german", "countryCode", "DE", "metadata", "tier = 2", "processor1", "STRIPE")
+	s.shows(200, "The rule would decide 1 of these 2.")
+	preview(list, "processor1", "WORLDPAY")
+	s.shows(200, "The default list would decide 2 of these 2. For 2 of the 2", "WORLDPAY ( default list ) Changed")
+	preview(add, "name", "none", "currencyCode", "JPY", "processor1", "STRIPE")
+	s.shows(200, "The rule would decide 0 of these 2. For all of them, the same processors would be tried as now.")
+	s.submit(add, "mark", mark, "name", "euro", "currencyCode", "xxq", "processor1", "STRIPE", "do", "preview")
+	s.shows(422, "Must be an active ISO 4217 currency code")
+	s.submit(add, "mark", mark, "name", "", "processor1", "STRIPE", "do", "preview")
+	s.shows(422, "Give the rule a name.")
+	if n := s.events() - before; n != 0 {
+		t.Errorf("previews recorded %d events", n)
+	}
+}
+
+// TestAmountsOfWorkflows: an amount is typed and shown in the currency that the condition demands,
+// and else in minor units. It keeps its value if the condition changes.
+func TestAmountsOfWorkflows(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	r := newHookRig(t, webhooks{})
+	s := siteOf(t, r.rig)
+	s.signIn()
+	const at = "/dashboard/workflows/new"
+	const euro, yen = `payment.currencyCode == "EUR"`, `payment.currencyCode == "JPY"`
+	send := func(do, unit, condition, amount string) {
+		s.t.Helper()
+		s.submit(at, "key", s.value("key"), "name", "part", "trigger", "PAYMENT.STATUS AUTHORIZED", "condition", condition, "amountUnit", unit,
+			"actions[0].type", "capture", "actions[0].amount", amount, "actions[0].final", "yes", "do", do)
+	}
+	s.open(at)
+	send("check", "", "", "1050")
+	s.shows(200, "Or an amount, in minor units", "1050 is 10.50 EUR or 1,050 JPY")
+	send("check", "", euro, "1050")
+	s.shows(200, "Or an amount, in EUR", "lets only payments in EUR through")
+	if got := s.value(`actions\[0\].amount`) + s.value("amountUnit"); got != "10.50EUR" {
+		t.Errorf("1050 is %s", got)
+	}
+	send("check", "EUR", yen, "10.50")
+	if got := s.value(`actions\[0\].amount`) + s.value("amountUnit"); got != "1050JPY" {
+		t.Errorf("10.50 EUR is %s", got)
+	}
+	send("simulate", "EUR", euro, "10.505")
+	s.shows(422, "Write the amount in EUR, as in 12.05.")
+	send("simulate", "EUR", euro, "0")
+	s.shows(422, "Write an amount above 0.")
+	send("simulate", "", "", "10.50")
+	s.shows(422, "Write a whole number of minor units")
+	send("simulate", "EUR", euro, "1,010.50")
+	s.shows(200, "Before you save", "Capture €1,010.50.")
+	send("save-disabled", s.value("amountUnit"), euro, s.value(`actions\[0\].amount`))
+	s.shows(200, "The workflow is made.", "Capture €1,010.50.")
+	if a := r.want(r.manage("GET", "/workflows", ""), 200, ""); !strings.Contains(a.text, `"amount":101050`) {
+		t.Errorf("the API has %s", a.text)
+	}
+	s.open(path(s.now.at) + "/edit")
+	if got := s.value(`actions\[0\].amount`); got != "1010.50" {
+		t.Errorf("the editor has %s", got)
+	}
+}
+
 // TestLimitsOfRules: the limits of a rule are typed and shown in the unit of its currencies. The
 // API has them in minor units.
 func TestLimitsOfRules(t *testing.T) {

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -50,6 +51,18 @@ func TestRoutingPreview(t *testing.T) {
 		if got := fmt.Sprint(a.field("rules").([]any)[0].(map[string]any)["fails"]); got != fails {
 			t.Errorf("%s fails at %s, want %s", body, got, fails)
 		}
+	}
+	for body, want := range map[string]string{
+		`{"currencyCode":"EUR","amount":2500,"routing":{"rules":[{"name":"draft","when":{"minAmount":2500},"processors":["ADYEN","PAYPAL"]}]}}`: "RULE draft ADYEN without[PAYPAL]",
+		`{"currencyCode":"EUR","amount":2499,"routing":{"rules":[{"name":"draft","when":{"minAmount":2500},"processors":["ADYEN"]}]}}`:          "ALL <nil> ADYEN BRAINTREE CHECKOUT STRIPE WORLDPAY without[PAYPAL]",
+	} {
+		if got := preview(body); got != want {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+	}
+	twice := r.want(r.manage("POST", "/routing/preview", `{"currencyCode":"EUR","amount":1,"routing":{"rules":[{"name":"a","when":{"currencyCode":["XXQ"]},"processors":["ADYEN"]},{"name":"a","when":{},"processors":["ADYEN"]}]}}`), 422, "RequestValidationError")
+	if got := strings.Join(twice.faults(), "; "); !strings.Contains(got, "$.routing.rules[0].when.currencyCode[0] must be") || !strings.Contains(got, "$.routing.rules[1].name is the name of another rule") {
+		t.Errorf("%s", got)
 	}
 	if n := r.events() - before; n != 0 {
 		t.Errorf("previews recorded %d events", n)

@@ -2,6 +2,7 @@ package management
 
 import (
 	"encoding/json"
+	"strings"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -43,9 +44,14 @@ func renderRouting(r account.Routing) routingBody {
 func routingRules(v *validation.Violations, c *request.Call) {
 	var body routingBody
 	_ = json.Unmarshal(c.Body.Text, &body) // a field of another type is left out: the schema reports it
-	for _, f := range body.routing().Violations() {
-		if validation.Stands(c.Body.Tree, f.Path) && !v.Has(f.Path) {
-			v.Add(f.Path, f.Description)
+	body.check(v, c, "$")
+}
+
+// check adds the violations of rules that stand at a path of the body.
+func (b routingBody) check(v *validation.Violations, c *request.Call, at string) {
+	for _, f := range b.routing().Violations() {
+		if path := at + strings.TrimPrefix(f.Path, "$"); validation.Stands(c.Body.Tree, path) && !v.Has(path) {
+			v.Add(path, f.Description)
 		}
 	}
 }
@@ -56,6 +62,7 @@ type previewRequest struct {
 	Network  domain.Network  `json:"network"`
 	Country  string          `json:"countryCode"`
 	Metadata domain.Metadata `json:"metadata"`
+	Routing  *routingBody    `json:"routing"` // nil: the rules in force
 }
 
 const (
@@ -80,12 +87,16 @@ type previewRule struct {
 }
 
 // PreviewRouting serves POST /management/routing/preview: the processors that would be tried for a
-// payment, by the rules in force.
+// payment, by the rules in force or by those of the request.
 func (h *Handlers) PreviewRouting(c *request.Call, body previewRequest) (any, error) {
 	facts := account.RouteFacts{
 		Currency: body.Currency, Network: body.Network, Amount: body.Amount, CountryCode: body.Country, Metadata: request.Integers(body.Metadata),
 	}
-	rules := c.Merchant.Routing
+	merchant := c.Merchant
+	if body.Routing != nil {
+		merchant.Routing = body.Routing.routing()
+	}
+	rules := merchant.Routing
 	answer := previewAnswer{
 		DecidedBy: byNone, Processors: []account.Processor{}, Disabled: []processor.Name{},
 		Rules: request.Map(rules.Rules, func(r account.Rule) previewRule {
@@ -93,7 +104,7 @@ func (h *Handlers) PreviewRouting(c *request.Call, body previewRequest) (any, er
 			return previewRule{r.Name, fails == "", fails}
 		}),
 	}
-	for _, p := range c.Merchant.Route(facts) {
+	for _, p := range merchant.Route(facts) {
 		if h.Connection != nil && h.Connection(p.Name).State == processor.NoAddress {
 			answer.NoAddress = append(answer.NoAddress, p.Name)
 		} else {
@@ -107,7 +118,7 @@ func (h *Handlers) PreviewRouting(c *request.Call, body previewRequest) (any, er
 		answer.DecidedBy, list = byDefault, rules.Default
 	}
 	for _, name := range list {
-		if p, known := c.Merchant.Processor(name); !known || !p.Enabled {
+		if p, known := merchant.Processor(name); !known || !p.Enabled {
 			answer.Disabled = append(answer.Disabled, name)
 		}
 	}
@@ -119,4 +130,9 @@ func previewRules(v *validation.Violations, c *request.Call) {
 		v.Once("$.currencyCode", "must be an active ISO 4217 currency code")
 	}
 	v.Metadata(c.Body.Tree)
+	var body previewRequest
+	_ = json.Unmarshal(c.Body.Text, &body) // a field of another type is left out: the schema reports it
+	if body.Routing != nil {
+		body.Routing.check(v, c, "$.routing")
+	}
 }

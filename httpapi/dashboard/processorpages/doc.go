@@ -30,6 +30,7 @@ const (
 	apiProcessors = "/management/processors"
 	apiRouting    = "/management/routing"
 	apiPreview    = "/management/routing/preview"
+	apiPayments   = "/management/payments"
 )
 
 // Routes are the pages and forms.

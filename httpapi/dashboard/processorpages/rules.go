@@ -27,6 +27,7 @@ type ruleForm struct {
 	Networks []string
 	Names    []processor.Name
 	Choices  []choice // of processors, in order
+	Past     *past    // the preview of the change; nil: it was not asked for
 }
 
 type choice struct {
@@ -163,6 +164,9 @@ func saveRule(v *frame.Visit, out ruleForm, sent frame.Form) error {
 // save saves changed rules, or shows the form with the reasons. Faults of the API below path belong
 // to the form's fields.
 func (f ruleForm) save(v *frame.Visit, after routing, path string) error {
+	if f.Text("do") == "preview" && f.Sound() && !f.Review {
+		return f.preview(v, after, path)
+	}
 	status := f.Status()
 	if f.Sound() && !f.Review {
 		result, err := change(v, &f.Form, f.before, after)
@@ -181,6 +185,20 @@ func (f ruleForm) save(v *frame.Visit, after routing, path string) error {
 		}
 	}
 	return f.show(v, status)
+}
+
+// preview shows the form with what the changed rules would do with the newest payments. Nothing is
+// saved.
+func (f ruleForm) preview(v *frame.Visit, after routing, path string) (err error) {
+	f.Past, err = pastOf(v, after, func(p preview) bool {
+		return f.Default && p.DecidedBy == "DEFAULT" || !f.Default && p.DecidedBy == "RULE" && p.Rule == f.Text("name")
+	})
+	if err != nil {
+		if err := f.refused(err, "routing."+path); err != nil {
+			return err
+		}
+	}
+	return f.show(v, f.Status())
 }
 
 var ruleFields = []string{"name", "currencyCode", "countryCode", "network", "minAmount", "maxAmount", "metadata", "processors"}
