@@ -52,14 +52,17 @@ const mostUrgent = 5
 
 func home(v *frame.Visit) error {
 	out := view{Count: days}
-	if err := out.read(v); err != nil {
+	takers, err := readTakers(v)
+	if err != nil {
+		return err
+	}
+	if err := out.read(v, takers); err != nil {
 		return err
 	}
 	if err := out.webhooks(v); err != nil {
 		return err
 	}
-	var err error
-	if out.Stops, err = readStops(v); err != nil {
+	if out.Stops, err = readStops(v, takers); err != nil {
 		return err
 	}
 	if out.Disputes, out.MoreOpen, err = disputepages.Open(v, mostUrgent); err != nil {
@@ -69,7 +72,7 @@ func home(v *frame.Visit) error {
 }
 
 // read reads the figures: of today and yesterday by hour, and of the newest days.
-func (w *view) read(v *frame.Visit) (err error) {
+func (w *view) read(v *frame.Visit, t takers) (err error) {
 	today := v.Now().UTC().Truncate(24 * time.Hour)
 	if w.Today, err = readStatistics(v, today, today, true, ""); err != nil {
 		return err
@@ -91,7 +94,7 @@ func (w *view) read(v *frame.Visit) (err error) {
 	w.Daily = daily.payments(w.Days.ByStatus)
 	w.Daily.ID, w.Daily.Title = "days", fmt.Sprintf("Payments a day, %d days", days)
 	last := len(w.Days.ByDay) - 1
-	w.Processors = healths(&w.Days.ByDay[last], w.Days.ByDay[:last])
+	w.Processors = healths(&w.Days.ByDay[last], w.Days.ByDay[:last], t.takes)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"payledger/domain/processor"
 	"payledger/httpapi/dashboard/frame"
 )
 
@@ -16,7 +17,8 @@ type health struct {
 	Today     authorizations
 	Rate      *float64
 	Usual     *float64 // its rate on the days before
-	Tone      string   // bad, warn or good; "": too few authorizations
+	Tone      string   // bad, warn or good; "": too few authorizations, or it takes no payments
+	Off       bool     // it takes no payments of the account
 	Words     string
 	Why       string // the reason of a bad tone: "9 of 10 tries failed"
 }
@@ -30,8 +32,9 @@ const (
 	warnDrop   = 0.1
 )
 
-// healths returns the processors of today, the worst first. before are the days before today.
-func healths(today *bucket, before []bucket) (all []health) {
+// healths returns the processors of today, the worst first and those that take no payments last.
+// before are the days before today.
+func healths(today *bucket, before []bucket, takes func(processor.Name) bool) (all []health) {
 	usual := map[string]authorizations{}
 	for i := range before {
 		for _, of := range before[i].Processors {
@@ -39,13 +42,34 @@ func healths(today *bucket, before []bucket) (all []health) {
 		}
 	}
 	for _, of := range today.Processors {
-		all = append(all, healthOf(of.Processor, of.Authorizations, usual[of.Processor].share()))
+		h := healthOf(of.Processor, of.Authorizations, usual[of.Processor].share())
+		if !takes(processor.Name(of.Processor)) {
+			h.Tone, h.Words, h.Why, h.Off = "", "Takes no payments", "", true
+		}
+		all = append(all, h)
 	}
-	order := []string{"bad", "warn", "", "good"}
 	slices.SortStableFunc(all, func(a, b health) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Tone), slices.Index(order, b.Tone)), cmp.Compare(b.failed(), a.failed()), cmp.Compare(b.drop(), a.drop()))
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.failed(), a.failed()), cmp.Compare(b.drop(), a.drop()))
 	})
 	return all
+}
+
+// rank is the place among the processors: those with problems have the lowest.
+func (h health) rank() int {
+	switch {
+	case h.Off:
+		return 5
+	case h.Tone == "bad":
+		return 0
+	case h.Tone == "warn":
+		return 1
+	case h.Tone == "" && h.Today.Failed > 0:
+		return 2
+	case h.Tone == "good":
+		return 3
+	default:
+		return 4
+	}
 }
 
 func (h health) failed() float64 {
@@ -111,15 +135,16 @@ func (w *view) Answer() string {
 	return "Processors that fail today: " + join(why) + "."
 }
 
-// Failing returns the sentence about the processors that fail today; "" if none does.
-func Failing(v *frame.Visit) (string, error) {
+// Failing returns the sentence about the processors that fail today; "" if none does. takes reports
+// whether a processor takes payments.
+func Failing(v *frame.Visit, takes func(processor.Name) bool) (string, error) {
 	today := v.Now().UTC().Truncate(24 * time.Hour)
 	report, err := readStatistics(v, today.AddDate(0, 0, 1-days), today, false, "")
 	if err != nil {
 		return "", err
 	}
 	last := len(report.ByDay) - 1
-	w := view{Processors: healths(&report.ByDay[last], report.ByDay[:last])}
+	w := view{Processors: healths(&report.ByDay[last], report.ByDay[:last], takes)}
 	if !w.Fails() {
 		return "", nil
 	}

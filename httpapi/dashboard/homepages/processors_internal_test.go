@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"payledger/domain/processor"
 )
 
 // day returns a day with the outcomes of processors: approved, declined and failed.
@@ -22,6 +24,27 @@ func day(t *testing.T, of map[string][3]int) *bucket {
 	return b
 }
 
+func every(processor.Name) bool { return true }
+
+// TestProcessorsWithoutPayments: a processor that takes no payments is no problem, also if all its
+// tries of today failed: it is the last, and no sentence names it. One without a failed try, about
+// which too little is known, is not worse than those that work.
+func TestProcessorsWithoutPayments(t *testing.T) {
+	t.Parallel()
+	today := day(t, map[string][3]int{"ADYEN": {95, 5, 0}, "CHECKOUT": {1, 0, 0}, "PAYPAL": {2, 0, 1}, "STRIPE": {0, 0, 9}})
+	w := &view{Processors: healths(today, nil, func(name processor.Name) bool { return name != processor.Stripe })}
+	var got []string
+	for _, h := range w.Processors {
+		got = append(got, h.Processor+" "+h.Words)
+	}
+	if want := "PAYPAL Too few to tell, ADYEN Works, CHECKOUT Too few to tell, STRIPE Takes no payments"; strings.Join(got, ", ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if w.Fails() || w.Answer() != "No processor fails today." {
+		t.Error(w.Answer())
+	}
+}
+
 // TestHealths: the worst processor is first: one that fails, then one whose rate fell, then one of
 // which too little is known, then those that work.
 func TestHealths(t *testing.T) {
@@ -29,7 +52,7 @@ func TestHealths(t *testing.T) {
 	today := day(t, map[string][3]int{"ADYEN": {95, 5, 0}, "STRIPE": {40, 60, 0}, "WORLDPAY": {1, 0, 37}, "PAYPAL": {2, 0, 1}, "CHECKOUT": {90, 4, 6}, "BRAINTREE": {10, 10, 8}})
 	before := []bucket{*day(t, map[string][3]int{"ADYEN": {9, 1, 0}, "STRIPE": {8, 2, 0}}), *day(t, map[string][3]int{"ADYEN": {90, 10, 0}})}
 	var got []string
-	for _, h := range healths(today, before) {
+	for _, h := range healths(today, before, every) {
 		got = append(got, h.Processor+" "+h.Tone)
 	}
 	if want := "WORLDPAY bad, BRAINTREE bad, STRIPE bad, CHECKOUT warn, PAYPAL , ADYEN good"; strings.Join(got, ", ") != want {
@@ -42,7 +65,7 @@ func TestHealths(t *testing.T) {
 		"ADYEN fails today: 9 of 10 tries failed.":                           {"ADYEN": {1, 0, 9}, "STRIPE": {9, 0, 0}},
 		"Processors that fail today: WORLDPAY (7 of 10 tries failed), STRIPE (6 of 10 tries failed) and ADYEN (5 of 10 tries failed).": {"ADYEN": {5, 0, 5}, "STRIPE": {4, 0, 6}, "WORLDPAY": {3, 0, 7}},
 	} {
-		w := &view{Processors: healths(day(t, of), nil)}
+		w := &view{Processors: healths(day(t, of), nil, every)}
 		if got := w.Answer(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -52,7 +75,7 @@ func TestHealths(t *testing.T) {
 // TestWhyBad: a processor whose rate fell has both rates as the reason.
 func TestWhyBad(t *testing.T) {
 	t.Parallel()
-	w := &view{Processors: healths(day(t, map[string][3]int{"STRIPE": {40, 60, 0}}), []bucket{*day(t, map[string][3]int{"STRIPE": {8, 2, 0}})})}
+	w := &view{Processors: healths(day(t, map[string][3]int{"STRIPE": {40, 60, 0}}), []bucket{*day(t, map[string][3]int{"STRIPE": {8, 2, 0}})}, every)}
 	if got, want := w.Answer(), "STRIPE fails today: it approves 40.0 %, before it was 80.0 %."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

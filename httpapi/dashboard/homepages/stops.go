@@ -13,7 +13,12 @@ type stops struct {
 	Lists []account.RouteList
 }
 
-func readStops(v *frame.Visit) (s stops, err error) {
+// takers are the processors that take payments of the account.
+type takers map[processor.Name]bool
+
+func (t takers) takes(name processor.Name) bool { return t[name] }
+
+func readTakers(v *frame.Visit) (takers, error) {
 	var list struct {
 		Data []struct {
 			Name       processor.Name
@@ -22,19 +27,23 @@ func readStops(v *frame.Visit) (s stops, err error) {
 		}
 	}
 	if err := v.Get("/management/processors", nil, &list); err != nil {
-		return s, err
+		return nil, err
 	}
-	takes := map[processor.Name]bool{}
+	t := takers{}
 	for _, p := range list.Data {
 		if p.Enabled && p.Connection != processor.NoAddress {
-			takes[p.Name] = true
+			t[p.Name] = true
 		}
 	}
-	if s.None = len(takes) == 0; s.None {
+	return t, nil
+}
+
+func readStops(v *frame.Visit, t takers) (s stops, err error) {
+	if s.None = len(t) == 0; s.None {
 		return s, nil
 	}
 	var rules account.Routing
 	err = v.Get("/management/routing", nil, &rules)
-	s.Lists = rules.Stopped(func(name processor.Name) bool { return takes[name] })
+	s.Lists = rules.Stopped(t.takes)
 	return s, err
 }

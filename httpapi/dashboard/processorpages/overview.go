@@ -111,7 +111,7 @@ func (o overviewView) show(v *frame.Visit, status int) error {
 		stopped := slices.ContainsFunc(o.Stopped, func(l account.RouteList) bool { return l.Place == i+1 })
 		o.Rules = append(o.Rules, ruleRow{r, i + 1, stopped, conditionsOf(r.When), i == 0, i == len(rules.Rules)-1})
 	}
-	if o.Failing, err = homepages.Failing(v); err != nil {
+	if o.Failing, err = homepages.Failing(v, taking(list.Data, "")); err != nil {
 		return err
 	}
 	if o.Asked = v.Request.URL.Query().Has("currency"); o.Asked {
