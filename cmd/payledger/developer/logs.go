@@ -18,7 +18,7 @@ import (
 
 // Logs shows what the server logs of an account (I1).
 type Logs struct {
-	Tail LogsTail `cmd:"" help:"Print the account's requests as they come. In a cluster: those of the node that --url reaches."`
+	Tail LogsTail `cmd:"" help:"Print the account's requests as they come. In a cluster: those of the node that --url reaches; the dashboard's page API requests shows those of all nodes."`
 }
 
 // LogsTail prints requests as they come.
