@@ -99,7 +99,7 @@ func withKey(keys, key string) string {
 }
 
 // parted returns the operations with each answered change as two: the change, and the reading of
-// the payment for its answer, later. If the node that was asked learns late that the outcome is
+// the payment for its answer, later. If the node that answers learns late that the outcome is
 // recorded, a change made in between is in the answer.
 func parted(operations []porcupine.Operation) (parts []porcupine.Operation) {
 	for _, o := range operations {
