@@ -182,10 +182,9 @@ func (in *inspection) readStream(name string) error {
 		read = func() (folder.Found, error) { return folder.Read(in.dir, name, reading) }
 	}
 	found, err := read()
-	if part := found; reading.Newest && err == nil && (part.Torn != nil || readsAtStart(part.Time)) {
+	if reading.Newest && err == nil && (found.Torn != nil || readsAtStart(found.Time)) {
 		reading.Newest = false
 		found, err = read()
-		found.Faults = append(found.Faults, cutByStart(part, found)...)
 	}
 	switch {
 	case errors.Is(err, secretlog.ErrTips): // a start ignores it: it makes a damaged one again
@@ -206,18 +205,6 @@ func (in *inspection) readStream(name string) error {
 		}
 	}
 	return nil
-}
-
-// cutByStart returns the damage of a message that the server would cut off as a torn tail, although
-// its index has the message. If there is other damage, it returns nothing. part is the result for
-// the newest block alone, because the index names the last eight bytes of that block. The server
-// writes the index after the messages are on the disk: such a message was whole.
-func cutByStart(part, whole folder.Found) []folder.Fault {
-	if part.Torn == nil || len(whole.Faults) > 0 || whole.Last >= part.Last {
-		return nil
-	}
-	reason := fmt.Sprintf("it is torn here (%s), but its index has messages up to %d", part.Torn, part.Last)
-	return []folder.Fault{{Seq: whole.Last + 1, Reason: reason}}
 }
 
 // readsAtStart reports whether the server reads messages of a stream at its start, although it

@@ -349,3 +349,36 @@ func TestSubjectLength(t *testing.T) {
 		}
 	})
 }
+
+// TestBadFirstRecord: a bad first record of the newest block is named after the last message of the
+// block before, also if no earlier block is read.
+func TestBadFirstRecord(t *testing.T) {
+	s := stoppedStore(t, seeded(t, 22))
+	for stream, o := range map[string]blocks.Options{"PAST": past, "KEPT": {Deletes: true, Subject: "kept"}} {
+		all := files(t, s.dir, stream)
+		newest := all[len(all)-1]
+		first, err := blocks.FirstIn(newest.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := begins(t, newest.Path)[1]
+		for what, change1 := range map[string]func([]byte) []byte{
+			"the first one": flip(40 * 8), "the only one": func(b []byte) []byte { return flip(40 * 8)(b[:second]) },
+		} {
+			change(t, newest.Path, change1, func() {
+				for _, from := range []uint64{0, blocks.Newest} {
+					o.From = from
+					report := verify(t, s.dir, stream, o)
+					for _, f := range report.Faults {
+						if max(f.After+1, f.From) != first {
+							t.Errorf("%s, %s, from %d: want a fault at %d: %v", stream, what, from, first, f)
+						}
+					}
+					if len(report.Faults) == 0 {
+						t.Errorf("%s, %s, from %d: no fault", stream, what, from)
+					}
+				}
+			})
+		}
+	}
+}

@@ -56,7 +56,9 @@
 //   - Each record: its lengths, its checksum, its subject, the form of its header.
 //   - The order of sequences within and between blocks, also with deletes. Without deletes: every
 //     sequence from the first one of the stream to Options.Through, or to the last one that
-//     index.db names.
+//     index.db names. With deletes: that the stream reaches the last one that index.db names. The
+//     server keeps the last sequence in a record or a tombstone, and syncs both before it writes
+//     index.db.
 //   - meta.inf against meta.sum. A server that finds meta.inf bad leaves the stream out and starts.
 //   - Without deletes, a folder __new_msgs__ with a block: the next start would end a purge and
 //     delete all messages.

@@ -41,15 +41,19 @@ func Verify(dir, account, stream string, o Options) (Report, error) {
 	if err := v.blocks(); err != nil {
 		return Report{}, err
 	}
-	switch {
-	case !o.Deletes:
+	if err := v.lookBack(); err != nil {
+		return Report{}, err
+	}
+	if !o.Deletes {
 		v.expect(o.Through, "messages are missing at the end")
-		if indexed && o.Through == 0 {
-			v.expect(index.last, "index.db knows of messages that are missing at the end")
-		}
 		v.purged()
-	case indexed && o.From == Newest: // that block may hold only tombstones
+	}
+	switch {
+	case !indexed || o.Through != 0:
+	case o.Deletes && o.From == Newest: // that block may hold only tombstones
 		v.report.Last = max(v.report.Last, index.last)
+	default:
+		v.expect(index.last, "index.db knows of messages that are missing at the end")
 	}
 	v.finish()
 	return v.report, nil
@@ -244,6 +248,43 @@ func (v *verifier) note(r *stored.Message) {
 		v.report.First = r.Seq
 	}
 	v.report.Last = max(v.report.Last, r.Seq)
+}
+
+// lookBack finds the last message before the first block that was read, if that block begins with
+// a bad record: the block itself does not show the sequence of that record.
+func (v *verifier) lookBack() error {
+	if v.from == 0 || len(v.report.Blocks) == 0 {
+		return nil
+	}
+	read := &v.report.Blocks[0]
+	if len(read.Faults) == 0 || read.Faults[0].After != 0 {
+		return nil
+	}
+	last, err := v.lastBefore(read.Block)
+	for i := range read.Faults {
+		read.Faults[i].After = max(read.Faults[i].After, last)
+	}
+	v.report.Last = max(v.report.Last, last)
+	return err
+}
+
+// lastBefore returns the highest sequence of a good record in the blocks before one; 0 if there is
+// none, or the disk cannot return them.
+func (v *verifier) lastBefore(block int) (last uint64, err error) {
+	files, err := v.files(v.folder)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range slices.Backward(files) {
+		if f.Number >= block {
+			continue
+		}
+		result, err := ReadBlock(f.Path, v.report.Stream, Options{Deletes: true, Uncached: v.o.Uncached, Pace: v.o.Pace})
+		if result.Last > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return result.Last, err
+		}
+	}
+	return 0, nil
 }
 
 // expect notes a fault if the stream ends before a sequence.

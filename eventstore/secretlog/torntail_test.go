@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,32 +13,41 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/archive"
+	"payledger/eventstore/faulttest"
 )
 
 // TestTornNewestRecord: the newest record of SECRETS is damaged after an orderly stop, and the
-// server trusts its index, which has that record. The start is refused, and changes nothing, with
-// or without the tip store. A torn record that no index has is no damage.
+// server's index has that record. The start is refused, and changes nothing, with or without the
+// tip store, whether or not the server would trust the index. A torn record that no index has is no
+// damage.
 func TestTornNewestRecord(t *testing.T) {
 	t.Parallel()
 	damage := func(b []byte) []byte { b[len(b)-100] ^= 1; return b }
-	unwritten := func(b []byte) []byte { // it ends as the index has it
+	checksum := func(b []byte) []byte { b[len(b)-1] ^= 1; return b } // by which the server trusts its index
+	unwritten := func(b []byte) []byte {                             // it ends as the index has it
 		record := bytes.Clone(b)
 		record[4]++ // its sequence
 		return append(b, record...)
 	}
 	for name, c := range map[string]struct {
-		more    bool // than one record in the newest block
+		fill    func(*testing.T, string) string
 		change  func([]byte) []byte
 		refused bool
 	}{
-		"the only record of its block": {false, damage, true},
-		"one of several":               {true, damage, true},
-		"a record that was not stored": {false, unwritten, false},
+		"the only record of its block":                {fillOneBlock, damage, true},
+		"one of several":                              {fillMore, damage, true},
+		"its checksum":                                {fillMore, checksum, true},
+		"a record that was not stored":                {fillOneBlock, unwritten, false},
+		"of the only block":                           {fillLess, damage, true},
+		"its checksum, of the only block":             {fillLess, checksum, true},
+		"a record of the only block, not stored":      {fillLess, unwritten, false},
+		"the only block ends before it":               {fillLess, withoutLast, true},
+		"the newest of several blocks ends before it": {fillMore, withoutLast, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			newest := fillOneBlock(t, dir, c.more)
+			newest := c.fill(t, dir)
 			b, err := os.ReadFile(newest)
 			if err == nil {
 				err = os.WriteFile(newest, c.change(b), 0o600)
@@ -69,32 +79,57 @@ func TestTornNewestRecord(t *testing.T) {
 	}
 }
 
-// fillOneBlock fills a block of SECRETS, and writes one record to the next one, or two. It returns
-// the file of the newer block, of a stopped server.
-func fillOneBlock(t *testing.T, dir string, two bool) string {
+// withoutLast cuts a block before its last record.
+func withoutLast(b []byte) []byte {
+	at := faulttest.Records(b)
+	return b[:at[len(at)-2]]
+}
+
+// fillLess writes a few records to the only block of SECRETS, and returns its file.
+func fillLess(t *testing.T, dir string) string {
+	t.Helper()
+	return fill(t, dir, 1, func(records int, _ bool) bool { return records == 3 })
+}
+
+// fillOneBlock fills a block of SECRETS, and writes one record to the next one. It returns the file
+// of the newer block.
+func fillOneBlock(t *testing.T, dir string) string {
+	t.Helper()
+	return fill(t, dir, 2, func(_ int, there bool) bool { return there })
+}
+
+// fillMore is fillOneBlock with two records.
+func fillMore(t *testing.T, dir string) string {
+	t.Helper()
+	before := false
+	return fill(t, dir, 2, func(_ int, there bool) bool {
+		two := before && there
+		before = there
+		return two
+	})
+}
+
+// fill writes records to SECRETS until enough returns true, given their number and whether a block
+// is there. It stops the server, and returns the file of the block.
+func fill(t *testing.T, dir string, block int, enough func(records int, there bool) bool) string {
 	t.Helper()
 	k, err := keepWith(dir, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
-	newest := filepath.Join(dir, "jetstream", "LEDGER", "streams", "SECRETS_1", "msgs", "2.blk")
+	path := filepath.Join(dir, "jetstream", "LEDGER", "streams", "SECRETS_1", "msgs", fmt.Sprintf("%d.blk", block))
 	noise := make([]byte, 64<<10)
-	for i, more := 0, two; ; i++ {
+	for done, records := false, 0; !done; {
 		rand.Read(noise)
-		if err := k.secrets.Create(testContext(t), secretName(i), noise); err != nil {
+		if err := k.secrets.Create(testContext(t), secretName(records), noise); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(newest); err == nil && !more {
-			break
-		} else if err == nil {
-			more = false
-		}
+		records++
+		_, err := os.Stat(path)
+		done = enough(records, err == nil)
 	}
 	if err := k.close(); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(newest); err != nil || !two && info.Size() > 100<<10 {
-		t.Fatal("not one record", info, err)
-	}
-	return newest
+	return path
 }
