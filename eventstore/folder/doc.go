@@ -65,13 +65,16 @@
 // A look that takes too long fails, and goes on. If it finds damage, the next look at the block
 // returns that at once.
 //
-// An append makes the server read the newest block, if the block is not in memory. The guard looks
-// at it before the first group after ten seconds without one. A look before each group would take
-// longer than the group. If the block is damaged or cannot be read, the group is not sent.
+// An append makes the server read the newest block, if the block is not in memory (nats-server
+// filestore.go, setupWriteCache and loadMsgsWithLock): at a wrong length it cuts the block, and
+// appends behind the cut. The guard looks at the block before the first group after ten seconds
+// without one. A look before each group would take longer than the group. If the block is damaged
+// or cannot be read, the group is not sent. The same holds for a message of SECRETS (CheckNewest).
+// There a gap is no damage, so that look compares the checksums.
 //
 // The guard does not cover:
 //
-//   - SECRETS, where the server itself reads blocks to delete messages.
+//   - Reads and deletions in SECRETS: the server itself reads blocks to delete messages.
 //   - The newest block at an append within ten seconds of the one before: a garbage collection can
 //     drop a block from the server's memory earlier, if it was read. The system still has the
 //     bytes.

@@ -14,10 +14,9 @@ import (
 	"payledger/eventstore/blocks"
 )
 
-// Guard looks at blocks of streams without deletes before a running server reads them: damage can
-// mislead the server until it has no memory left, or until it cuts acknowledged messages off
-// (blocks.OutlineOf). A start does not read the blocks of closed segments, and the same damage
-// would do the same after each start.
+// Guard looks at blocks before a running server reads them: damage can mislead the server until it
+// has no memory left, or until it cuts acknowledged messages off (blocks.OutlineOf). A start does
+// not read the blocks of closed segments, and the same damage would do the same after each start.
 type Guard struct {
 	dir      string
 	patience time.Duration
@@ -80,6 +79,16 @@ var errLook = errors.New("folder: a block was not looked at")
 // disk. If that look finds damage, the next Check of the block returns it: a disk may take longer
 // than patience to report a bad sector.
 func (g *Guard) Check(ctx context.Context, span Span) (Damage, error) {
+	return g.check(ctx, span, func(s *guarded, look bool) judged {
+		if look {
+			return s.certain(func() judged { return s.judge(view{span, g.now(), true}) })
+		}
+		return s.judge(view{span, g.now(), false})
+	})
+}
+
+// check calls judge, first without a look at the files, and then with one.
+func (g *Guard) check(ctx context.Context, span Span, judge func(s *guarded, look bool) judged) (Damage, error) {
 	s := g.stream(span.Stream)
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
@@ -94,14 +103,14 @@ func (g *Guard) Check(ctx context.Context, span Span) (Damage, error) {
 		<-s.held
 		return damage, nil
 	}
-	if known := s.judge(view{span, g.now(), false}); known.err == nil && known.Reason == "" {
+	if known := judge(s, false); known.err == nil && known.Reason == "" {
 		<-s.held
 		return Damage{}, nil
 	}
 	looked := make(chan judged)
 	go func() {
 		defer func() { <-s.held }()
-		found := s.certain(span, g.now)
+		found := judge(s, true)
 		select {
 		case looked <- found:
 		case <-ctx.Done():

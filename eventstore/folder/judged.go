@@ -19,12 +19,13 @@ func (j judged) of(span Span) bool {
 const looks = 4
 
 // certain returns the damage that two looks in a row find: the server makes files meanwhile, and a
-// list of them may lack one. A block that the disk cannot return is damage at once: each look may
-// take many seconds. After damage no look counts for a later read, which would pass by it.
-func (s *guarded) certain(span Span, now func() time.Time) (found judged) {
+// list of them may lack one. look is one look. A block that the disk cannot return is damage at
+// once: each look may take many seconds. After damage no look counts for a later read, which would
+// pass by it.
+func (s *guarded) certain(look func() judged) (found judged) {
 	for range looks {
 		before := found.Damage
-		if found = s.judge(view{span, now(), true}); found.err != nil || found.Reason == "" {
+		if found = look(); found.err != nil || found.Reason == "" {
 			return judged{err: found.err}
 		}
 		if s.listed, s.blocks = (time.Time{}), nil; found.lost || found.Damage == before {

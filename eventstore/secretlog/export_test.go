@@ -3,12 +3,20 @@ package secretlog
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // OnStep makes the stream call f after each step of a destruction.
 func (b *Stream) OnStep(f func(step string)) { b.stepped = f }
+
+// Silence makes a look at the newest block due.
+func (b *Stream) Silence() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.looked = time.Time{}
+}
 
 // Steps are the steps of a destruction, in their order.
 var Steps = []string{stepRecorded, stepSynced, stepDestroyed}

@@ -11,6 +11,7 @@ import (
 
 	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
@@ -38,6 +39,7 @@ type Config struct {
 	Tips     *tipstore.Store // holds the index
 	Fixed    bool            // Tips is not written
 	Folder   string          // of the server's files; "" if this process does not have them
+	Guard    *folder.Guard   // of Folder; nil without it
 	Stream   func(name, subject string) jetstream.StreamConfig
 	Reader   int                        // number of the connection for look-ups
 	Fail     func(err error, stop bool) // marks the log as unhealthy; with stop, the process must stop
@@ -65,6 +67,8 @@ type Stream struct {
 	failed int       // number of messages that were sent and had no answer
 	before int       // failed at the time when the newest answered message was sent: earlier messages cannot be stored any more
 	silent time.Time // when the first message without an answer in a row was sent; zero: the newest one had an answer
+	looked time.Time // when the newest block was looked at, or the newest acknowledged message was sent; zero: a look is due
+	late   bool      // the newest look came too late
 }
 
 // Open finds or creates the stream, brings the index up to its end, and completes destructions that
@@ -264,10 +268,14 @@ func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64
 	if now, _ := b.Generation(); r.isValue() && r.generation < now {
 		return 0, ErrGeneration
 	}
+	g := b.segments.newest()
+	if err := b.mayAppend(ctx, g); err != nil {
+		return 0, err
+	}
 	b.mu.Lock()
 	failed := b.failed
 	b.mu.Unlock()
-	g := b.segments.newest()
+	sent := time.Now()
 	m := nats.NewMsg(g.subject(subject))
 	m.Data = r.body
 	ack, err := b.API.Publish(ctx, m)
@@ -280,30 +288,10 @@ func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64
 	case ack.Seq < g.first:
 		return 0, errors.New("answer to a publish names no sequence")
 	}
+	b.lookCounts(sent)
 	r.seq = ack.Seq
 	b.segments.grow(len(m.Data) + len(m.Subject))
 	return ack.Seq, b.index.enter(r)
-}
-
-// answered notes the result of a publish, given failed as of its beginning. If the disk of an
-// embedded server does not keep its writes any more, the process must stop. A publish that its
-// caller gave up says nothing about the server.
-func (b *Stream) answered(g segment, failed int, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err == nil {
-		b.before, b.silent = max(b.before, failed), time.Time{}
-		return
-	}
-	b.failed++
-	switch {
-	case !b.Sole, b.Life.Err() != nil, !jetapi.IsTimeout(err), errors.Is(err, context.Canceled):
-	case b.silent.IsZero():
-		b.silent = time.Now()
-	case time.Since(b.silent) > b.API.Patience():
-		b.Fail(fmt.Errorf("%s: no message after sequence %d is known to be on disk for %s: %w", g.stream, b.Witness.Acked(g.stream),
-			time.Since(b.silent).Round(time.Second), err), true)
-	}
 }
 
 // roll creates the next segment. If that fails, the next value tries again.
