@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/format"
 	"payledger/eventstore/streams"
+	"payledger/eventstore/tipstore"
 )
 
 // Private parts for the tests of this package. export_journal_test.go has those of groups and
@@ -115,6 +116,17 @@ func (s *Store) SetLease(lease func() error) { s.lease.Store(&lease) }
 
 // ScrubPaced makes one pass that goes on where an interrupted one was.
 func (s *Store) ScrubPaced(ctx context.Context, paced func(ctx context.Context, n int) error) error {
-	c := &scrub{s: s, paced: paced, only: format.NoShard}
+	c := &scrub{s: s, paced: paced, only: format.NoShard, tips: s.tips}
 	return c.pass(ctx, true)
+}
+
+// ScrubWith is Scrub with another tip store.
+func (s *Store) ScrubWith(ctx context.Context, tips *tipstore.Store) error {
+	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, only: format.NoShard, tips: tips}
+	return c.pass(ctx, false)
+}
+
+// ScrubListed compares a list of the streams in the folder with those that the store knew before.
+func (s *Store) ScrubListed(names []string, known map[string]uint64) error {
+	return (&scrub{s: s, only: format.NoShard, tips: s.tips}).present(names, known)
 }

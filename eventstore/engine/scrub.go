@@ -39,6 +39,7 @@ type scrub struct {
 	through map[int]format.Head
 	found   archive.Damaged // gets each damage; nil: the pass returns it
 	only    int             // a shard; format.NoShard: all streams
+	tips    *tipstore.Store // of the store
 }
 
 // ScrubAge returns how long ago the last whole pass of the scrub began; false: there was none yet.
@@ -64,7 +65,7 @@ func (s *Store) Scrub(ctx context.Context) error {
 // damage it returns it. only limits it to the streams of a shard; format.NoShard: it does
 // not.
 func (s *Store) scrubAll(ctx context.Context, only int, damaged archive.Damaged) error {
-	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, found: damaged, only: only}
+	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, found: damaged, only: only, tips: s.tips}
 	err := c.pass(ctx, false)
 	sick := s.sick.Load()
 	switch {
@@ -85,7 +86,7 @@ func (c *scrub) report(err error) error {
 }
 
 func (c *scrub) run(ctx context.Context) {
-	c.only = format.NoShard
+	c.only, c.tips = format.NoShard, c.s.tips
 	c.paced = func(ctx context.Context, n int) error {
 		return due.Rest(ctx, time.Duration(n)*time.Second/scrubBytes, nil)
 	}
@@ -173,13 +174,30 @@ func (c *scrub) streams() map[string]uint64 {
 // It returns the damage of all that are gone.
 func (c *scrub) present(names []string, before map[string]uint64) (gone error) {
 	for name, seq := range before {
-		shard, _, ours := streams.Parse(name)
-		if slices.Contains(names, name) || ours && c.s.byNumber(shard).dropped(seq) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		if dropped, err := c.dropped(name, seq); dropped || err != nil {
+			gone = errors.Join(gone, err)
 			continue
 		}
 		gone = errors.Join(gone, c.report(c.damaged(name, folder.Fault{Seq: seq, Reason: "the stream is gone"})))
 	}
 	return gone
+}
+
+// dropped reports whether a stream, which has a sequence, was dropped. Then its files are being
+// deleted, or are gone.
+func (c *scrub) dropped(name string, seq uint64) (bool, error) {
+	if streams.IsSecrets(name) {
+		dropped, err := secretlog.WasDropped(c.tips, name)
+		if err != nil {
+			return false, c.broken(name, err)
+		}
+		return dropped, nil
+	}
+	shard, _, ours := streams.Parse(name)
+	return ours && c.s.byNumber(shard).dropped(seq), nil
 }
 
 // scrubPlace is how far a pass is: streams are read in the order of their names.
@@ -225,7 +243,14 @@ func (c *scrub) lookAt(name string) func(folder.Reading) (folder.Found, error) {
 	if streams.IsSecrets(name) {
 		acked := c.s.secretWitness.Acked(name) // before the tips: they have all of it
 		return func(r folder.Reading) (folder.Found, error) {
-			return secretlog.ReadSegment(c.s.disk.Dir, name, c.s.tips, acked, r)
+			found, err := secretlog.ReadSegment(c.s.disk.Dir, name, c.tips, acked, r)
+			if err == nil && len(found.Faults) == 0 && found.Torn == nil {
+				return found, nil
+			}
+			if dropped, tipsErr := secretlog.WasDropped(c.tips, name); dropped || tipsErr != nil { // perhaps while it was read
+				return folder.Found{}, tipsErr
+			}
+			return found, err
 		}
 	}
 	shard, number, ours := streams.Parse(name)
@@ -324,7 +349,7 @@ func (h *shard) acknowledgedPart(number uint32) (segment, bool) {
 // resumeAt returns where an interrupted pass was; else the new pass itself.
 func (c *scrub) resumeAt(anew scrubPlace) scrubPlace {
 	var place scrubPlace
-	value, err := c.s.tips.Get([]byte(tiprow.Scrub))
+	value, err := c.tips.Get([]byte(tiprow.Scrub))
 	if err != nil || json.Unmarshal(value, &place) != nil || place.Done == "" {
 		return anew
 	}
@@ -336,6 +361,6 @@ func (c *scrub) remember(place scrubPlace) error {
 	if err != nil || c.s.tipsFixed {
 		return err
 	}
-	batch := c.s.tips.NewBatch()
+	batch := c.tips.NewBatch()
 	return errors.Join(batch.Set([]byte(tiprow.Scrub), value), batch.Commit())
 }

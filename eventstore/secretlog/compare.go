@@ -49,12 +49,8 @@ type comparison struct {
 // compare returns the comparison of a segment, or nil if there is no index of it. That of a dropped
 // segment is removed in several writes, and the segment later still.
 func compare(view tipstore.View, stream string) (*comparison, error) {
-	floor, err := view.Get([]byte(droppedKey()))
-	if err != nil && !errors.Is(err, tipstore.ErrNotFound) {
-		return nil, unreadable(err)
-	}
-	if streams.SecretNumber(stream) <= storedFloor(floor).dropped {
-		return nil, nil
+	if dropped, err := wasDropped(view.Get, stream); dropped || err != nil {
+		return nil, err
 	}
 	value, err := view.Get(witnessKey(stream))
 	if errors.Is(err, tipstore.ErrNotFound) {
@@ -153,6 +149,20 @@ func (c *comparison) end() error {
 		}
 	}
 	return nil
+}
+
+// WasDropped reports whether a segment was dropped, by the tip store. The server deletes its files
+// later. ErrTips means that the tip store could not be read.
+func WasDropped(tips *tipstore.Store, stream string) (bool, error) {
+	return wasDropped(tips.Get, stream)
+}
+
+func wasDropped(get func(key []byte) ([]byte, error), stream string) (bool, error) {
+	floor, err := get([]byte(droppedKey()))
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return false, nil
+	}
+	return streams.SecretNumber(stream) <= storedFloor(floor).dropped, unreadable(err)
 }
 
 // has reports whether a key is in the tip store.
