@@ -49,7 +49,8 @@
 //	    a caller took its draft back
 //	refused, and no copy of it is uncertain   ErrRefused; but these drafts return to the     giveUp
 //	                                          queue:
-//	  the stream of a cluster has no leader   all                                            returnLeaderless
+//	  a stream of a cluster has no leader, or all                                            returnUntaken
+//	    this node has no connection to it
 //	  otherwise                               those that another node may have               returnHanded
 //	refused, and an earlier copy is           as if it had no answer: the rows below         resolveFirst
 //	  uncertain
@@ -82,6 +83,8 @@
 //
 // The age of a group counts from the end of the look at its block. A look that takes longer than
 // ReadTimeout is none: the group is sent, and shows whether the disk answers.
+//
+// A publish is refused, too, if the client library did not take the group: nothing has left.
 //
 // A copy is silent if its publish timed out. It is uncertain if its answer was neither an
 // acknowledgement nor a definite refusal.

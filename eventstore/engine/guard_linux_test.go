@@ -170,3 +170,24 @@ func TestDamageOfALateLook(t *testing.T) {
 	l.restore()
 	l.end()
 }
+
+// TestSendWithoutAConnection: the connection is closed while the guard looks at the newest block
+// before a group is sent. Nothing of the group leaves, so the append is refused; its outcome is not
+// unknown.
+func TestSendWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	l := newSilent(t)
+	l.replace(pipe)
+	ended := make(chan error, 1)
+	go func() { ended <- l.append(testContext(t)) }()
+	disk := beingRead(t, l.block)
+	l.s.Conn().Close()
+	l.restore()
+	if err := disk.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, eventstore.ErrRefused) || errors.Is(err, eventstore.ErrUnknown) {
+		t.Errorf("an append: %v", err)
+	}
+	l.end()
+}

@@ -108,17 +108,17 @@ type need struct {
 
 // departure has when the next group may leave.
 type departure struct {
-	pace       pace.Pace // of the groups
-	gathering  bool      // the drafts in the queue leave soon: others join them until then
-	quiet      time.Time // after a refused empty group: no empty group before this time, unless readers wait
-	leaderless time.Time // the stream had no leader: no group before this time
+	pace      pace.Pace // of the groups
+	gathering bool      // the drafts in the queue leave soon: others join them until then
+	quiet     time.Time // after a refused empty group: no empty group before this time, unless readers wait
+	untaken   time.Time // the stream had no leader, or this process no connection: no group before this time
 }
 
 // isQuiet reports whether an empty group has just been refused.
 func (d *departure) isQuiet() bool { return time.Now().Before(d.quiet) }
 
-// isLeaderless reports whether the stream has just had no leader.
-func (d *departure) isLeaderless() bool { return time.Now().Before(d.leaderless) }
+// isUntaken reports whether nobody has taken the newest group, a moment ago.
+func (d *departure) isUntaken() bool { return time.Now().Before(d.untaken) }
 
 // enqueue puts a draft into the queue. The caller holds the lock.
 func (h *shard) enqueue(d *entry) { h.queue.add(d, h.kind.Overtaken) }

@@ -288,18 +288,19 @@ func (h *shard) giveUp(f *flight, kind, cause error) {
 		cause = f.err
 	}
 	if errors.Is(kind, fault.ErrRefused) && h.stopped == nil {
-		f.drafts = h.returnHanded(h.returnLeaderless(f.drafts, cause))
+		f.drafts = h.returnHanded(h.returnUntaken(f.drafts, cause))
 	}
 	endAll(f.drafts, fmt.Errorf("%w: %w", kind, cause))
 	h.returnReaders(f, resolvePause)
 	h.wantAcknowledgedLater(recheckPause)
 }
 
-// returnLeaderless returns the drafts of a refused group to the queue if the stream of a cluster
-// has no leader: nothing was stored, and the next leader comes soon. It returns the drafts that do
-// not wait, and those whose time is over. The caller holds the lock.
-func (h *shard) returnLeaderless(drafts []*entry, cause error) (others []*entry) {
-	if h.s.sole || !errors.Is(cause, nats.ErrNoResponders) {
+// returnUntaken returns the drafts of a refused group to the queue if the stream of a cluster has
+// no leader, or this process has no connection: nothing was stored, and the next leader or the next
+// connection comes soon. It returns the drafts that do not wait, and those whose time is over. The
+// caller holds the lock.
+func (h *shard) returnUntaken(drafts []*entry, cause error) (others []*entry) {
+	if leaderless := !h.s.sole && errors.Is(cause, nats.ErrNoResponders); !leaderless && !jetapi.IsReconnecting(cause) {
 		return drafts
 	}
 	var again []*entry
@@ -311,7 +312,7 @@ func (h *shard) returnLeaderless(drafts []*entry, cause error) (others []*entry)
 		}
 	}
 	h.queue.putBack(again)
-	h.departure.leaderless = time.Now().Add(resolvePause)
+	h.departure.untaken = time.Now().Add(resolvePause)
 	h.lookAfter(resolvePause)
 	return others
 }

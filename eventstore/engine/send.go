@@ -100,7 +100,7 @@ func (h *shard) makeGroup() *flight {
 	open := h.segments.open()
 	full := mine && !h.departure.isQuiet() && (open.bytes >= h.s.segmentBytes || h.segments.toClose()) && h.mayClose()
 	nothing := (!mine || len(h.queue.drafts) == 0 && !h.segments.toClose()) && !empty
-	blocked := h.beyond.resolving || h.beyond.building != nil || h.segments.rolling || h.s.opening || h.departure.isLeaderless() || h.s.hold.Active() && !h.kind.Covers
+	blocked := h.beyond.resolving || h.beyond.building != nil || h.segments.rolling || h.s.opening || h.departure.isUntaken() || h.s.hold.Active() && !h.kind.Covers
 	if nothing || blocked || len(h.beyond.sent) >= depth {
 		return nil
 	}
@@ -192,9 +192,14 @@ func (h *shard) drive(f *flight, abandon <-chan struct{}) bool {
 		format.RefreshEncoder()
 	}
 	reply := f.reply
-	if reply.Err != nil { // not sent: there is no connection
+	if reply.Err != nil {
+		result := unknown
+		if reply.Unsent {
+			result = refused
+		}
+		err := reply.Err
 		h.s.api.Done(reply)
-		h.noteOutcome(f, unknown, nats.ErrConnectionClosed)
+		h.noteOutcome(f, result, err)
 		return true
 	}
 	timer := time.After(jetapi.PublishTimeout)

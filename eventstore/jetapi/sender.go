@@ -1,6 +1,8 @@
 package jetapi
 
 import (
+	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -15,6 +17,7 @@ type Reply struct {
 	Answers chan *nats.Msg // may hold late answers to earlier messages, too
 	Subject string         // of the answer to the newest message
 	Err     error          // the newest message could not be sent
+	Unsent  bool           // with Err: no byte of the message has left this process
 }
 
 // lateAnswers is the number of answers that can wait to be read. An answer beyond it is lost; the
@@ -26,12 +29,24 @@ const lateAnswers = 16
 // awaited concurrently.
 func (c *Client) Send(m *nats.Msg) *Reply {
 	r := c.acquire()
-	if r.Err == nil {
+	if r.Unsent = r.Err != nil; r.Err == nil {
 		m.Reply = r.Subject
 		r.Err = c.Conn.PublishMsg(m)
+		r.Unsent = slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(r.Err, refusal) })
 	}
 	return r
 }
+
+// refusals are the errors with which the client library refuses a message before it hands a byte of
+// the message to the connection (nats.go, publish). Any other error may come in the middle of a
+// write.
+var refusals = []error{
+	nats.ErrInvalidConnection, nats.ErrBadSubject, nats.ErrHeadersNotSupported, nats.ErrConnectionClosed, nats.ErrConnectionDraining,
+	nats.ErrMaxPayload, nats.ErrReconnectBufExceeded,
+}
+
+// IsReconnecting reports whether an error of Send says that there is no connection at the moment.
+func IsReconnecting(err error) bool { return errors.Is(err, nats.ErrReconnectBufExceeded) }
 
 // acquire returns a Reply that no other message uses, with a new subject. If the subscription
 // fails, Err is set.

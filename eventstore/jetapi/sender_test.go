@@ -47,8 +47,8 @@ func TestAnswersOfOthers(t *testing.T) {
 		go func() { sent <- c.Send(tooLarge) }()
 		select {
 		case r := <-sent:
-			if r.Err == nil {
-				t.Fatal("a message above the server's limit was sent")
+			if r.Err == nil || !r.Unsent {
+				t.Fatal("a message above the server's limit was sent", r.Err)
 			}
 			c.Done(r)
 		case <-time.After(time.Minute):
@@ -69,6 +69,13 @@ func TestAnswersOfOthers(t *testing.T) {
 				t.Fatal("no answer")
 			}
 		}
+		if next.Unsent {
+			t.Error("a message with an answer was not sent")
+		}
 		c.Done(next)
+	}
+	nc.Close()
+	if r := c.Send(&nats.Msg{Subject: "echo"}); r.Err == nil || !r.Unsent {
+		t.Error("a message was sent without a connection", r.Err)
 	}
 }
