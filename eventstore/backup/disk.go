@@ -43,39 +43,6 @@ func writeError(err error) error {
 	}
 }
 
-// named renames a complete and synced file to its final name, durably.
-func named(path string) error {
-	if err := os.Rename(path+temporary, path); err != nil {
-		return writeError(err)
-	}
-	return SyncFolder(filepath.Dir(path))
-}
-
-// SyncFolder makes the names in a folder durable.
-func SyncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return writeError(err)
-	}
-	return writeError(errors.Join(f.Sync(), f.Close()))
-}
-
-// writeWhole writes a small file durably: it has its name only when it is complete.
-func writeWhole(path string, text []byte) error {
-	f, err := os.OpenFile(path+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return writeError(err)
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return writeError(err)
-	}
-	return named(path)
-}
-
 func shred(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {

@@ -136,6 +136,6 @@
 //	servers     ► backup
 //	servers       archive, remote
 //	shards        secretlog
-//	storage       folder, streams
+//	storage       disk, folder, streams
 //	bytes         fault, format, stored
 package backup

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"payledger/domain/exactjson"
+	"payledger/eventstore/disk"
 	"payledger/eventstore/stored"
 )
 
@@ -60,7 +61,7 @@ type writer struct {
 	head  []byte
 }
 
-const temporary = ".part"
+const temporary = disk.Unfinished
 
 func newWriter(path string, h Header) (*writer, error) {
 	f, err := os.OpenFile(path+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -123,7 +124,7 @@ func (w *writer) finish() (File, error) {
 		err = writeError(w.f.Sync())
 	}
 	if err = errors.Join(err, writeError(w.f.Close())); err == nil {
-		err = named(w.path)
+		err = writeError(disk.Rename(w.path+temporary, w.path))
 	}
 	return File{
 		Name: filepath.Base(w.path), First: w.first, Last: w.last, Messages: w.count, Bytes: w.bytes, SHA256: hex.EncodeToString(digest),

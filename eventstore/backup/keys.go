@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"payledger/eventstore/disk"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/stored"
@@ -118,7 +119,7 @@ func dropKeys(dir string, keep uint64) error {
 			return err
 		}
 	}
-	return SyncFolder(dir)
+	return writeError(disk.SyncFolder(dir))
 }
 
 // KeysFile returns the path and the number of the newest file of keys. It refuses keys that are

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"payledger/domain/exactjson"
+	"payledger/eventstore/disk"
 )
 
 // Endings of the names of files.
@@ -99,7 +100,7 @@ func (m *Manifest) write(dir string) error {
 	}
 	sum := sha256.Sum256(append(text, '\n'))
 	m.digest = hex.EncodeToString(sum[:])
-	return writeWhole(filepath.Join(dir, numbered(m.Number, manifestEnding)), []byte(string(text)+"\n"+digestLine+m.digest+"\n"))
+	return writeError(disk.Write(filepath.Join(dir, numbered(m.Number, manifestEnding)), []byte(string(text)+"\n"+digestLine+m.digest+"\n")))
 }
 
 func readManifest(path string) (*Manifest, error) {

@@ -1,4 +1,4 @@
-// Package disk watches the free space of an embedded server's folder.
+// Package disk watches the free space of an embedded server's folder, and writes files durably.
 //
 // # Rules
 //
@@ -8,13 +8,17 @@
 //     streams for good.
 //   - The free space is measured once a second and by appends. While much is free, appends measure
 //     at most every 20 ms.
+//   - A file is written under a temporary name, synced and renamed, and then its folder is synced.
+//     Every package that must find a file whole after a power failure writes it so.
 //
-// The package must not know: the log, and the content of the folder.
+// The package must not know: the log, and the contents of files.
 //
 // # Place
 //
 //	outside       cmd
-//	log           engine
-//	servers       embedded
+//	application   secrets
+//	log           engine, eventstream
+//	servers       backup, embedded
+//	storage       folder
 //	storage     ► disk
 package disk

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"payledger/eventstore/disk"
 )
 
 // damage is what the running server has met in the files of the stream.
@@ -58,7 +60,7 @@ const noteFile = "rewrite"
 func (s *Server) Note(reason string) error {
 	path := filepath.Join(s.config.Dir, noteFile)
 	if reason != "" {
-		return writeDurably(path, []byte(reason))
+		return disk.Write(path, []byte(reason))
 	}
 	err := os.Remove(path)
 	switch {
@@ -67,34 +69,7 @@ func (s *Server) Note(reason string) error {
 	case err != nil:
 		return err
 	}
-	return syncFolder(s.config.Dir)
-}
-
-// writeDurably writes a file. After a power failure the file is complete, or as it was before.
-func writeDurably(path string, data []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return disk.SyncFolder(s.config.Dir)
 }
 
 // Noted returns the reason that Note has kept, or "".

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"payledger/eventstore/disk"
 	"payledger/eventstore/eventstream"
 )
 
@@ -97,7 +98,7 @@ func TestNoteIsDurable(t *testing.T) {
 		keep(reason)
 	}
 	keep("the reason of before")
-	if err := os.Symlink("/dev/null", filepath.Join(dir, "rewrite.new")); err != nil { // it takes every byte and refuses a sync
+	if err := os.Symlink("/dev/null", filepath.Join(dir, "rewrite"+disk.Unfinished)); err != nil { // it takes every byte and refuses a sync
 		t.Log("NOT RUN: no symbolic links: ", err)
 		return
 	}

@@ -89,5 +89,5 @@
 //
 //	outside       cmd, projections
 //	log         ► eventstream
-//	storage       folder, jetapi
+//	storage       disk, folder, jetapi
 package eventstream

@@ -99,6 +99,6 @@
 //	servers       archive, backup, backup/restore, embedded
 //	shards        secretlog
 //	storage     ► folder
-//	storage       blocks, streams
+//	storage       blocks, disk, streams
 //	bytes         fault, stored
 package folder

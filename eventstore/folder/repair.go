@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"payledger/eventstore/disk"
 	"payledger/eventstore/streams"
 )
 
@@ -53,7 +54,7 @@ func Repair(dir string, read map[string]Found) error {
 }
 
 // keepTail copies the file with the torn tail. A copy under its name is whole and on the disk.
-func (f Found) keepTail(dir string) (err error) {
+func (f Found) keepTail(dir string) error {
 	if streams.IsSecrets(f.Stream) {
 		return nil
 	}
@@ -69,19 +70,14 @@ func (f Found) keepTail(dir string) (err error) {
 		return err
 	}
 	defer in.Close() // it was only read
-	part := to + ".part"
-	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	err = disk.Fill(to, func(w io.Writer) error {
+		_, err := io.Copy(w, in)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
-		err = os.Rename(part, to)
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncOne(os.Open(filepath.Dir(to))), syncOne(os.Open(dir)))
+	return disk.SyncFolder(dir)
 }
 
 // dropIndex removes the index of a stopped server's stream. The server then reads all blocks of the

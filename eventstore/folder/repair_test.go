@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/disk"
 )
 
 // TestTailIsKeptWhole: a copy of a torn tail that a kill or a full disk cut short is made again,
@@ -37,7 +38,7 @@ func TestTailIsKeptWhole(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(kept), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(kept+".part", "a longer copy than that of the block")
+	write(kept+disk.Unfinished, "a longer copy than that of the block")
 	keep("a whole block")
 	write(block, "cut")
 	keep("a whole block")

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/disk"
 )
 
 // SyncNewest syncs the newest messages of every stream. After a kill they may be in the memory of
@@ -35,7 +36,7 @@ func SyncStreams(dir string, names []string) error {
 			return err
 		}
 	}
-	return syncOne(os.Open(home(dir)))
+	return disk.SyncFolder(home(dir))
 }
 
 // SyncAll syncs a folder, with all that is in it.

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"payledger/eventstore/disk"
 )
 
 // KeySize is the size of the master key and of every data key: AES-256.
@@ -105,7 +107,7 @@ func KeepPrevious(dir string, previous, next Key, random io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return writeDurably(previousKeyPath(dir), []byte(hex.EncodeToString(box)+"\n"))
+	return write(previousKeyPath(dir), []byte(hex.EncodeToString(box)+"\n"))
 }
 
 // PreviousKey returns the key that KeepPrevious stored: os.ErrNotExist without one, and ErrSealed
@@ -135,7 +137,7 @@ func DropPrevious(dir string) error { return removeFile(previousKeyPath(dir)) }
 
 // KeepNext stores the key that a rotation is about to make the master key of a data folder.
 func KeepNext(dir string, next Key) error {
-	return writeDurably(nextKeyPath(dir), []byte(next.Text()+"\n"))
+	return write(nextKeyPath(dir), []byte(next.Text()+"\n"))
 }
 
 // NextKey returns the key of a rotation that is not complete, or os.ErrNotExist. It seals no value
@@ -163,18 +165,18 @@ func OtherKeys(dir string, master Key, own bool) (keys []Key) {
 
 // TakeNext makes the next key the master key of a data folder.
 func TakeNext(dir string) error {
-	if err := os.Rename(nextKeyPath(dir), MasterKeyPath(dir)); err != nil {
+	if err := disk.Rename(nextKeyPath(dir), MasterKeyPath(dir)); err != nil {
 		return fmt.Errorf("secrets: %w", err)
 	}
-	return syncFolder(dir)
+	return nil
 }
 
 // DropNext removes the next key, which may not exist.
 func DropNext(dir string) error { return removeFile(nextKeyPath(dir)) }
 
-// removeFile removes a file of writeDurably, also an unfinished one.
+// removeFile removes a file of write, also an unfinished one.
 func removeFile(path string) error {
-	for _, path := range []string{path, path + ".new"} {
+	for _, path := range []string{path, path + disk.Unfinished} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("secrets: %w", err)
 		}
@@ -207,7 +209,7 @@ func NewMasterKey(dir string, random io.Reader) (Key, error) {
 	if err != nil {
 		return k, err
 	}
-	return k, writeDurably(MasterKeyPath(dir), []byte(k.Text()+"\n"))
+	return k, write(MasterKeyPath(dir), []byte(k.Text()+"\n"))
 }
 
 // Check returns ErrSealed unless the master key k opens the stored value of a name.
@@ -220,26 +222,9 @@ func (k Key) Check(name string, value []byte) error {
 	return err
 }
 
-// writeDurably creates a file. After a power failure the file is complete or does not exist.
-func writeDurably(path string, data []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
+func write(path string, data []byte) error {
+	if err := disk.Write(path, data); err != nil {
 		return fmt.Errorf("secrets: %w", err)
 	}
-	_, writeErr := f.Write(data)
-	if err := errors.Join(writeErr, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("secrets: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("secrets: %w", err)
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("secrets: %w", err)
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return nil
 }

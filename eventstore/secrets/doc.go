@@ -66,5 +66,6 @@
 //	application ► secrets
 //	log           eventstore
 //	shards        secretlog
+//	storage       disk
 //	bytes         codec, format, proof
 package secrets

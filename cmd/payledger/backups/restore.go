@@ -18,7 +18,6 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore"
-	"payledger/eventstore/backup"
 	"payledger/eventstore/backup/restore"
 	"payledger/eventstore/disk"
 	"payledger/eventstore/folder"
@@ -91,7 +90,7 @@ func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) 
 		err = takeName(room, data)
 	}
 	if err == nil {
-		err = backup.SyncFolder(filepath.Dir(data))
+		err = disk.SyncFolder(filepath.Dir(data))
 	}
 	if err != nil {
 		if disk.Full(room) { // the server in the folder says only that it cannot make a stream
