@@ -10,7 +10,7 @@
 //	└───────────────────────────────────────────────────────────────────────────────────────────┘
 //	                                              ▼
 //	┌───────────────────────────────────────────────────────────────────────────────────────────┐
-//	│ log: the contract Store, the engine that appends and reads, readers of the whole log      │
+//	│ log: the contract Store, the engine, readers of the whole log; feed decodes for clients   │
 //	│   eventstore engine eventstream feed ordered position prover turns verify                 │
 //	└───────────────────────────────────────────────────────────────────────────────────────────┘
 //	                                              ▼
@@ -189,10 +189,10 @@
 // The tests of package format stand in engine; the fields of a group are in layout_test.go and in
 // export_journal_test.go, too.
 //
-// A field of a group that earlier groups lack can have a bit of its own in the byte of the kind, as
-// the witness has. Then Format, manifestFormat and PLJ1 stay, and earlier groups are read. An
-// earlier build refuses a group with a bit that it does not know, and stops the shard: nodes of
-// both builds cannot work on one log. Add a vector with the field, and change no other one.
+// A field of a group that earlier groups lack can be an optional field of the header, with a bit of
+// its own in the byte of the kind, as the witness has. Then Format, manifestFormat and PLJ1 stay.
+// An earlier build stops a shard with an unknown bit: the field has a new level (format/header.go),
+// and is written only while every live node reads it. Add a vector, and change no other one.
 //
 // The first release changes this:
 //
@@ -395,5 +395,5 @@
 // as int64: the library gave uint64 for those above 127.
 //
 // Not used: message ids (a window of two minutes, not idempotency) and the expected last message id
-// (one mismatch stops a replicated stream for good). A test looks for both headers.
+// (one mismatch stops a replicated stream for good). A test looks for both lines of a NATS header.
 package eventstore

@@ -11,7 +11,7 @@ import (
 
 const (
 	maxAbsent   = 1024 // aggregates that are known to be absent
-	leftRowSize = 120  // roughly the memory of a row beside its data, in bytes
+	leftRowSize = 120  // roughly the memory of a row without its data, in bytes
 )
 
 // Tips are the changes of a shard that the tip store does not have yet. A change waits; Take makes

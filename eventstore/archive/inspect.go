@@ -241,9 +241,9 @@ func (in *inspection) see(shard int, r stored.Message) error {
 	if w := g.Witness; w.Shard != format.NoShard {
 		in.ends[w.Shard] = max(in.ends[w.Shard], w.Seq)
 	}
-	if g.Beside.Checkpoints > 0 {
-		in.ends[streams.CheckpointShard] = max(in.ends[streams.CheckpointShard], g.Beside.Checkpoints)
+	if g.Ends.Checkpoints > 0 {
+		in.ends[streams.CheckpointShard] = max(in.ends[streams.CheckpointShard], g.Ends.Checkpoints)
 	}
-	in.secrets = max(in.secrets, g.Beside.Secrets)
+	in.secrets = max(in.secrets, g.Ends.Secrets)
 	return nil
 }

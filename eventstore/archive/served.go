@@ -314,7 +314,7 @@ func (a *Archive) SecretsReach(ctx context.Context, seq uint64) (bool, error) {
 	return s.Log.SecretsReach(ctx, seq)
 }
 
-// Notes returns what was noticed beside faults.
+// Notes returns what was noticed apart from faults.
 func (a *Archive) Notes() []string {
 	s, is := a.source.(*served)
 	if !is {

@@ -18,7 +18,7 @@ type Outline struct {
 // OutlineOf reads a block of a stream without deletes as a running server does, which takes lengths
 // and sequences without checksums: after a sequence that is too high the server enters each
 // sequence before it as deleted, until it has no memory left, and at an impossible length it cuts
-// the file off (filestore.go, indexCacheBuf and loadMsgsWithLock). Beside an error the Outline has
+// the file off (filestore.go, indexCacheBuf and loadMsgsWithLock). With an error the Outline has
 // the records before it.
 func OutlineOf(path, stream string) (o Outline, err error) {
 	f, size, err := open(path, false)

@@ -49,8 +49,8 @@
 //	    a caller took its draft back
 //	refused, and no copy of it is uncertain   ErrRefused; but these drafts return to the     giveUp
 //	                                          queue:
-//	  a stream of a cluster has no leader, or all                                            returnUntaken
-//	    this node has no connection to it
+//	  this process has no connection, or the  all                                            returnUntaken
+//	    stream of a cluster has no leader
 //	  otherwise                               those that another node may have               returnHanded
 //	refused, and an earlier copy is           as if it had no answer: the rows below         resolveFirst
 //	  uncertain
@@ -150,8 +150,8 @@
 //   - Entry: a draft that waits to be appended, or a reader that waits for an acknowledgement
 //     (queue.go: entry).
 //   - Queue: the entries that wait for the next group of this process (queue.go: queue).
-//   - Need: the reasons for an empty group, beside readers: an acknowledgement, the lease, an heir
-//     (queue.go: need).
+//   - Need: the reasons for an empty group, apart from readers: an acknowledgement, the lease, an
+//     heir (queue.go: need).
 //   - Departure: when the next group leaves; drafts gather while groups take long (queue.go:
 //     departure, package pace: Pace).
 //   - Hold: no group but those of the checkpoints begins, because a back-up requested it (package

@@ -246,6 +246,12 @@ func (s *Store) OpenNodes(ctx context.Context, c nodes.Config) (*nodes.Registry,
 // command.
 func (s *Store) WriteFor(readable func(aggregate string) int) { s.readers = readable }
 
+// WriteHeadersFor makes the store leave out the optional fields of a group's header that a live
+// node could not read: readable returns the newest level of the header that every live node reads
+// (format.HeaderLevel). It is called for each group, with the shard locked. It must be set before
+// the first command.
+func (s *Store) WriteHeadersFor(readable func() int) { s.headers = readable }
+
 // readable returns the newest schema of an aggregate that every live node reads.
 func (s *Store) readable(aggregate string) int {
 	if s.readers == nil {

@@ -31,8 +31,8 @@ const (
 	MaxGroupBytes = format.MaxGroupBytes
 	MaxFrameBytes = format.MaxFrameBytes
 	FrameHead     = format.FrameHead
-	GroupHeader   = format.GroupHeader
-	WitnessHeader = format.WitnessHeader
+	FixedHeader   = format.FixedHeader
+	WitnessBytes  = format.WitnessBytes
 	GroupTrailer  = format.GroupTrailer
 	KindEvents    = format.KindEvents
 	KindEmpty     = format.KindEmpty
@@ -70,7 +70,7 @@ type Group struct {
 	WitnessShard int
 	WitnessSeq   uint64
 	WitnessHash  format.Hash
-	Beside       format.Beside
+	Ends         format.Ends
 	Frames       []*format.Recorded
 	Next         uint32
 	Hash         format.Hash
@@ -80,7 +80,7 @@ type Group struct {
 func (g *Group) group() *format.Group {
 	return &format.Group{
 		Kind: g.Kind, Shard: g.Shard, Log: g.Log, Seq: g.Seq, Before: g.Before, Events: g.Events, Aggregates: g.Aggregates,
-		Witness: format.Witness{Shard: g.WitnessShard, Link: format.Link{Seq: g.WitnessSeq, Hash: g.WitnessHash}}, Beside: g.Beside, Frames: g.Frames, Next: g.Next,
+		Witness: format.Witness{Shard: g.WitnessShard, Link: format.Link{Seq: g.WitnessSeq, Hash: g.WitnessHash}}, Ends: g.Ends, Frames: g.Frames, Next: g.Next,
 	}
 }
 
@@ -110,12 +110,12 @@ func (g *Group) EncodePlain() []byte {
 // form.
 func (g *Group) seal(how byte, stored []byte) []byte {
 	data := g.Encode()
-	head := format.GroupHeader
+	head := format.FixedHeader
 	if data[4]&format.HasWitness != 0 {
-		head += format.WitnessHeader
+		head += format.WitnessBytes
 	}
-	if data[4]&format.HasBeside != 0 {
-		head += format.BesideHeader
+	if data[4]&format.HasEnds != 0 {
+		head += format.EndsBytes
 	}
 	data = append(data[:head:head], stored...)
 	data[5] = how
@@ -137,7 +137,7 @@ func ParseGroup(data []byte) (*Group, error) {
 		return nil, err
 	}
 	return &Group{
-		g.Kind, g.Shard, g.Log, g.Seq, g.Before, g.Events, g.Aggregates, g.Witness.Shard, g.Witness.Seq, g.Witness.Hash, g.Beside, g.Frames, g.Next,
+		g.Kind, g.Shard, g.Log, g.Seq, g.Before, g.Events, g.Aggregates, g.Witness.Shard, g.Witness.Seq, g.Witness.Hash, g.Ends, g.Frames, g.Next,
 		g.Hash, g.Size,
 	}, nil
 }
@@ -281,7 +281,7 @@ func PublishGroupAs(ctx context.Context, nc *nats.Conn, node string, shard int, 
 	m := nats.NewMsg(streams.Subject(shard, segment))
 	m.Data = data
 	if node != "" {
-		handover.Header(m.Header, format.Writer{Node: node})
+		handover.NameWriter(m.Header, format.Writer{Node: node})
 	}
 	m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(seq-1, 10))
 	answer, err := nc.RequestMsgWithContext(ctx, m)

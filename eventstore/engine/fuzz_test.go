@@ -42,7 +42,7 @@ func FuzzParseGroup(f *testing.F) {
 		f.Add(g.Encode())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) >= engine.GroupHeader+sha256.Size {
+		if len(data) >= engine.FixedHeader+sha256.Size {
 			engine.Rehash(data)
 		}
 		g, err := engine.ParseGroup(data)

@@ -113,7 +113,7 @@ func TestMalformedGroups(t *testing.T) {
 			t.Errorf("cut after %d bytes: %v", n, err)
 		}
 	}
-	const kind, compression, count, size, sequence, frames = 4, 5, 6, 8, 30, engine.GroupHeader + engine.WitnessHeader
+	const kind, compression, count, size, sequence, frames = 4, 5, 6, 8, 30, engine.FixedHeader + engine.WitnessBytes
 	number := func(b []byte, at int, n uint32) []byte { binary.BigEndian.PutUint32(b[at:], n); return b }
 	short := func(b []byte, at int, n uint16) []byte { binary.BigEndian.PutUint16(b[at:], n); return b }
 	set := func(b []byte, at int, n byte) []byte { b[at] = n; return b }
@@ -121,7 +121,7 @@ func TestMalformedGroups(t *testing.T) {
 		"another format":               func(b []byte) []byte { return set(b, 3, '2') },
 		"an unknown kind":              func(b []byte) []byte { return set(b, kind, 0x83) },
 		"an unknown bit":               func(b []byte) []byte { return set(b, kind, b[kind]|0x20) },
-		"a witness of no shard":        func(b []byte) []byte { return short(b, engine.GroupHeader, 0xffff) },
+		"a witness of no shard":        func(b []byte) []byte { return short(b, engine.FixedHeader, 0xffff) },
 		"an empty group with events":   func(b []byte) []byte { return set(b, kind, b[kind]&0x80|byte(engine.KindEmpty)) },
 		"a closing group with events":  func(b []byte) []byte { return set(b, kind, b[kind]&0x80|byte(engine.KindClosing)) },
 		"an unknown compression":       func(b []byte) []byte { return set(b, compression, 2) },

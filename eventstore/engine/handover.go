@@ -373,7 +373,7 @@ func (h *shard) endHanded() {
 	})
 }
 
-// isVisit reports whether a group is a visitor's. Older tools leave the header out.
+// isVisit reports whether a group is a visitor's. Older tools leave the NATS header out.
 func isVisit(g *format.Group) bool {
 	return g.Writer.Visitor || g.Writer.Node == "" && len(g.Frames) == 0
 }

@@ -61,7 +61,7 @@ func layoutGroups(t testing.TB) []*engine.Group {
 		{Seq: 42, Events: 1002, Aggregates: 402, Frames: []*eventstore.Recorded{next}},
 		{Seq: 43, Events: 1003, Aggregates: 402, Kind: engine.KindEmpty},
 		{Seq: 44, Events: 1003, Aggregates: 402, Kind: engine.KindClosing, Next: 3},
-		{Seq: 45, Events: 1003, Aggregates: 402, Kind: engine.KindEmpty, Beside: format.Beside{Checkpoints: 9, Secrets: 1 << 33}},
+		{Seq: 45, Events: 1003, Aggregates: 402, Kind: engine.KindEmpty, Ends: format.Ends{Checkpoints: 9, Secrets: 1 << 33}},
 	}
 	for i, g := range all {
 		g.Shard, g.Log = 2, format.LogID([]byte("log id: 16 bytes"))
@@ -148,7 +148,7 @@ func layoutOf(name string, data []byte, g *engine.Group) layout {
 		Name: name, Message: hex.EncodeToString(data), Kind: int(g.Kind), Compression: int(data[5]), Shard: g.Shard,
 		Log: hex.EncodeToString(g.Log[:]), Sequence: g.Seq, Events: g.Events, Aggregates: g.Aggregates, Before: g.Before.String(),
 		WitnessShard: g.WitnessShard, WitnessSequence: g.WitnessSeq, WitnessHash: g.WitnessHash.String(),
-		BesideCheckpoints: g.Beside.Checkpoints, BesideSecrets: g.Beside.Secrets,
+		BesideCheckpoints: g.Ends.Checkpoints, BesideSecrets: g.Ends.Secrets,
 		Size: int(binary.BigEndian.Uint32(data[8:])), Frames: []string{}, Next: g.Next, Hash: g.Hash.String(),
 	}
 	for _, r := range g.Frames {
@@ -183,17 +183,17 @@ func TestEmptyGroupBytes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		witness bool
-		beside  format.Beside
+		ends    format.Ends
 		want    int
 	}{
-		{false, format.Beside{}, 94}, {false, format.Beside{Secrets: 1}, 110}, {true, format.Beside{}, 136}, {true, format.Beside{Checkpoints: 1}, 152},
+		{false, format.Ends{}, 94}, {false, format.Ends{Secrets: 1}, 110}, {true, format.Ends{}, 136}, {true, format.Ends{Checkpoints: 1}, 152},
 	} {
-		g := format.Group{Kind: format.KindEmpty, Seq: 7, Beside: c.beside, Witness: format.Witness{Shard: format.NoShard}}
+		g := format.Group{Kind: format.KindEmpty, Seq: 7, Ends: c.ends, Witness: format.Witness{Shard: format.NoShard}}
 		if c.witness {
 			g.Witness.Shard = 1
 		}
 		if got := len(g.Encode()); got != c.want {
-			t.Errorf("%d bytes instead of %d, with a witness: %t, beside: %v", got, c.want, c.witness, c.beside)
+			t.Errorf("%d bytes instead of %d, with a witness: %t, ends: %v", got, c.want, c.witness, c.ends)
 		}
 	}
 }

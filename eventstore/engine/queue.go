@@ -99,7 +99,7 @@ func overdue(d *entry) bool {
 	return over
 }
 
-// need has the reasons for a group without drafts, beside the readers in the queue.
+// need has the reasons for a group without drafts, apart from the readers in the queue.
 type need struct {
 	through uint64 // the acknowledgement of this group is required: a group must follow it
 	lease   bool   // a group renews the lease, or makes this node the owner

@@ -221,7 +221,7 @@ func (h *shard) endInTipStore(ctx context.Context) (format.Head, error) {
 	if err != nil {
 		return end, fault.Damage(h.name(), end.Seq, err)
 	}
-	h.s.secretWitness.Named(there.Beside.Secrets) // the next group names it again
+	h.s.secretWitness.Named(there.Ends.Secrets) // the next group names it again
 	return end, nil
 }
 

@@ -253,7 +253,7 @@ func (h *shard) sendMade(f *flight, unread error) bool {
 // send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
 func (h *shard) send(f *flight) {
 	header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.Seq-1, 10)}}
-	handover.Header(header, f.g.Writer)
+	handover.NameWriter(header, f.g.Writer)
 	f.sent = time.Now()
 	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: header})
 }
@@ -338,10 +338,13 @@ func (h *shard) next(kind format.Kind) *format.Group {
 	}
 	g.Writer.Node = h.s.node
 	if !h.kind.Covers { // else it follows that group, and the other shards name the message
-		g.Beside = format.Beside{Checkpoints: h.s.covers.newest.Load().Seq, Secrets: h.s.secretWitness.End()}
+		g.Ends = format.Ends{Checkpoints: h.s.covers.newest.Load().Seq, Secrets: h.s.secretWitness.End()}
 	}
 	if now := time.Now(); h.witness.newest != nil && now.Sub(h.witness.named) > witnessEvery {
 		g.Witness, h.witness.named = h.witness.newest(), now
+	}
+	if h.s.headers != nil {
+		g.Limit(h.s.headers())
 	}
 	return g
 }

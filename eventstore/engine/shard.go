@@ -101,7 +101,7 @@ func (h *shard) tipInMemory(key format.Key) *format.Recorded {
 func (h *shard) apply(g *format.Group) {
 	h.head = g.After(h.head)
 	h.noteOwner(g)
-	h.s.secretWitness.Named(g.Beside.Secrets)
+	h.s.secretWitness.Named(g.Ends.Secrets)
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
 	for _, r := range g.Frames {
 		r := r.Owned()

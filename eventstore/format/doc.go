@@ -10,6 +10,8 @@
 //     events of a shard do.
 //   - An Aggregate encodes events and states with a schema version. Upgrades bring older events to
 //     the newest schema; they never change what is stored.
+//   - A new optional field of a group's header raises HeaderLevel. A process writes it only while
+//     every live node reads that level (header.go).
 //   - The dictionary of the compression never changes: groups depend on it.
 //
 // The package has no server, no disk and no clock. Its tests stand in package engine:

@@ -24,26 +24,12 @@ const (
 	KindEvents  Kind = 0 // one or more events
 	KindEmpty   Kind = 1 // no event: its acknowledgement covers all groups before it
 	KindClosing Kind = 2 // no event: the last group of its segment
-
-	kinds = 0x03 // the bits of the byte of the kind that have the kind
 )
 
 const (
 	groupMagic = "PLJ1"
-	// GroupHeader is the size of a group's header, in bytes: its first fields, not the NATS header
-	// of the message.
-	GroupHeader = 86
-	// WitnessHeader is the size of the witness after the header, in bytes.
-	WitnessHeader = 42
-	// BesideHeader is the size of the ends of CHECKPOINTS and SECRETS, after the witness, in
-	// bytes.
-	BesideHeader = 16
 	// GroupTrailer is the size of the check at the end, in bytes.
 	GroupTrailer = 8
-	// HasWitness is added to the kind of a group that names a witness.
-	HasWitness = 0x80
-	// HasBeside is added to the kind of a group that names the ends of CHECKPOINTS and SECRETS.
-	HasBeside = 0x40
 	// MaxGroupBytes closes a group: no frame is added past it. A larger frame goes alone.
 	MaxGroupBytes = 64 << 10
 	// MaxRecordBytes is MaxGroupBytes for the records beside the log, whose groups are rarely read
@@ -82,7 +68,7 @@ type Group struct {
 	Events     uint64
 	Aggregates uint64
 	Witness    Witness
-	Beside     Beside
+	Ends       Ends
 	Frames     []*Recorded
 	Next       uint32 // closing: the number of the segment that follows
 	Hash       Hash
@@ -108,10 +94,10 @@ type Witness struct {
 	Link
 }
 
-// Beside are the newest acknowledged messages of CHECKPOINTS and SECRETS, by their sequences, as
+// Ends are the newest acknowledged messages of CHECKPOINTS and SECRETS, by their sequences, as
 // the group's writer knows them. A log whose CHECKPOINTS or SECRETS end before them has lost the
 // end of that stream, also without the tip store. The zero value names none.
-type Beside struct {
+type Ends struct {
 	Checkpoints, Secrets uint64
 }
 
@@ -163,7 +149,7 @@ func (g *Group) Encode() []byte {
 		frames.Write(binary.BigEndian.AppendUint32(frames.AvailableBuffer(), g.Next))
 	}
 	g.Size = frames.Len()
-	b := make([]byte, GroupHeader, GroupHeader+WitnessHeader+BesideHeader+frames.Len()/2+GroupTrailer)
+	b := make([]byte, FixedHeader, FixedHeader+WitnessBytes+EndsBytes+frames.Len()/2+GroupTrailer)
 	copy(b, groupMagic)
 	b[4] = byte(g.Kind)
 	binary.BigEndian.PutUint16(b[6:], uint16(len(g.Frames)))
@@ -180,10 +166,10 @@ func (g *Group) Encode() []byte {
 		b = binary.BigEndian.AppendUint64(b, g.Witness.Seq)
 		b = append(b, g.Witness.Hash[:]...)
 	}
-	if g.Beside != (Beside{}) {
-		b[4] |= HasBeside
-		b = binary.BigEndian.AppendUint64(b, g.Beside.Checkpoints)
-		b = binary.BigEndian.AppendUint64(b, g.Beside.Secrets)
+	if g.Ends != (Ends{}) {
+		b[4] |= HasEnds
+		b = binary.BigEndian.AppendUint64(b, g.Ends.Checkpoints)
+		b = binary.BigEndian.AppendUint64(b, g.Ends.Secrets)
 	}
 	how, b := compress(b, frames.Bytes())
 	b[5] = how
@@ -191,43 +177,10 @@ func (g *Group) Encode() []byte {
 	return append(b, g.Hash[:GroupTrailer]...)
 }
 
-// ParseGroupHeader reads the header, the witness and the ends beside the log of a group, and checks
-// nothing else: a start reads groups with it, and would refuse what it refuses. rest is the bytes
-// after them.
-func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
-	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
-		return nil, nil, fmt.Errorf("%w: %d bytes", ErrGroup, len(data))
-	}
-	if unknown := data[4] &^ (HasWitness | HasBeside | kinds); unknown != 0 {
-		return nil, nil, fmt.Errorf("%w: bit %#x of its kind is unknown; a newer version may have written it", ErrGroup, unknown)
-	}
-	g = &Group{
-		Kind: Kind(data[4] &^ (HasWitness | HasBeside)), Shard: int(binary.BigEndian.Uint16(data[12:])), Log: LogID(data[14:30]),
-		Seq: binary.BigEndian.Uint64(data[30:]), Events: binary.BigEndian.Uint64(data[38:]), Aggregates: binary.BigEndian.Uint64(data[46:]),
-		Before: Hash(data[54:86]), Size: int(binary.BigEndian.Uint32(data[8:])), Witness: Witness{Shard: NoShard},
-	}
-	rest = data[GroupHeader : len(data)-GroupTrailer]
-	if data[4]&HasWitness != 0 {
-		if len(rest) < WitnessHeader {
-			return nil, nil, fmt.Errorf("%w: its witness is cut off", ErrGroup)
-		}
-		g.Witness = Witness{int(binary.BigEndian.Uint16(rest)), Link{Seq: binary.BigEndian.Uint64(rest[2:]), Hash: Hash(rest[10:42])}}
-		rest = rest[WitnessHeader:]
-	}
-	if data[4]&HasBeside != 0 {
-		if len(rest) < BesideHeader {
-			return nil, nil, fmt.Errorf("%w: its ends beside the log are cut off", ErrGroup)
-		}
-		g.Beside = Beside{Checkpoints: binary.BigEndian.Uint64(rest), Secrets: binary.BigEndian.Uint64(rest[8:])}
-		rest = rest[BesideHeader:]
-	}
-	return g, rest, nil
-}
-
 // CountFrames returns the number of events that a group's message claims to have; 0 if it is no
 // group.
 func CountFrames(data []byte) uint64 {
-	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
+	if len(data) < FixedHeader+GroupTrailer || string(data[:4]) != groupMagic {
 		return 0
 	}
 	return uint64(binary.BigEndian.Uint16(data[6:]))
@@ -244,8 +197,8 @@ func ParseGroup(data []byte) (*Group, error) {
 	if !bytes.Equal(g.Hash[:GroupTrailer], data[len(data)-GroupTrailer:]) {
 		return nil, fmt.Errorf("%w: its check is wrong", ErrGroup)
 	}
-	if data[4]&HasWitness != 0 && g.Witness.Shard == NoShard || data[4]&HasBeside != 0 && g.Beside == (Beside{}) {
-		return nil, fmt.Errorf("%w: its witness names no shard, or its ends beside the log are 0", ErrGroup)
+	if data[4]&HasWitness != 0 && g.Witness.Shard == NoShard || data[4]&HasEnds != 0 && g.Ends == (Ends{}) {
+		return nil, fmt.Errorf("%w: its witness names no shard, or its ends of CHECKPOINTS and SECRETS are 0", ErrGroup)
 	}
 	if g.Size > MaxFrameBytes || g.Seq >= 1<<(64-frameBits) {
 		return nil, fmt.Errorf("%w: it claims %d bytes at %d", ErrGroup, g.Size, g.Seq)

@@ -50,8 +50,8 @@ func AnswersSubject(node string) string { return placedSubject + node + ".*.*" }
 // EchoSubject returns the subject of the messages that a node sends to itself.
 func EchoSubject(node string) string { return echoSubject + node }
 
-// Header adds what a message says about its writer to its header.
-func Header(h nats.Header, w format.Writer) {
+// NameWriter adds what a message says about its writer to its NATS header.
+func NameWriter(h nats.Header, w format.Writer) {
 	if w.Node != "" {
 		h[nodeHeader] = []string{w.Node}
 	}
@@ -63,12 +63,12 @@ func Header(h nats.Header, w format.Writer) {
 	}
 }
 
-// WriterOf reads what the header of a group's message says about its writer.
+// WriterOf reads what the NATS header of a group's message says about its writer.
 func WriterOf(h nats.Header) format.Writer {
 	return format.Writer{Node: h.Get(nodeHeader), Visitor: h.Get(visitorHeader) != "", Next: h.Get(nextHeader)}
 }
 
-// WriterIn is WriterOf for the bytes of a header. An unreadable one is that of a visitor: it
+// WriterIn is WriterOf for the bytes of a NATS header. An unreadable one is that of a visitor: it
 // changes no owner.
 func WriterIn(header []byte) format.Writer {
 	if len(header) == 0 {
@@ -238,7 +238,7 @@ func setNumber(m *nats.Msg, header string, n uint64) {
 	}
 }
 
-// number reads a header; 0 when it is missing.
+// number reads a line of the NATS header; 0 when it is missing.
 func number(m *nats.Msg, header string) (uint64, error) {
 	text := m.Header.Get(header)
 	if text == "" {

@@ -43,6 +43,9 @@ type Build struct {
 	Commit  string `json:"commit,omitempty"`
 	// Schemas are the newest schemas that the build reads, by aggregate.
 	Schemas map[string]int `json:"schemas"`
+	// Header is the level of the header of groups that the build reads (format.HeaderLevel); 0 of a
+	// build that does not say it, which reads the first one.
+	Header int `json:"header,omitempty"`
 }
 
 // Record is what a node says about itself.

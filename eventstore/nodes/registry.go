@@ -261,6 +261,18 @@ func (r *Registry) Reads(aggregate string) int {
 	return newest
 }
 
+// ReadsHeader returns the newest level of the header of groups that every live node reads. It must
+// not wait: each group asks for it.
+func (r *Registry) ReadsHeader() int {
+	newest := max(1, r.Self.Build.Header)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.peers {
+		newest = min(newest, max(1, p.Build.Header))
+	}
+	return newest
+}
+
 // Serving returns the number of nodes that serve, this node included: at least 1.
 func (r *Registry) Serving() int {
 	n := 1

@@ -575,3 +575,21 @@ func TestViewsBehind(t *testing.T) {
 	<-b.caught
 	eventually(t, "b serves", func() bool { return b.Valid() == nil && states(a.Registry)["b"] == nodes.Serving })
 }
+
+// TestReadsHeader: a group's header has the level that every live node reads. A build that does not
+// say its level reads the first one.
+func TestReadsHeader(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	of := func(level int) func(*nodes.Record) { return func(r *nodes.Record) { r.Build.Header = level } }
+	a := newNodeOf(t, c, "a", of(3))
+	if level := a.ReadsHeader(); level != 3 {
+		t.Errorf("alone it is %d", level)
+	}
+	b := newNodeOf(t, c, "b", of(2))
+	eventually(t, "b", func() bool { return a.ReadsHeader() == 2 })
+	early := newNodeOf(t, c, "early", of(0))
+	eventually(t, "early", func() bool { return a.ReadsHeader() == 1 && b.ReadsHeader() == 1 })
+	early.Close(t.Context())
+	eventually(t, "early has left", func() bool { return a.ReadsHeader() == 2 && b.ReadsHeader() == 2 })
+}

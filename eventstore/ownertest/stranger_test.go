@@ -116,7 +116,7 @@ func (o *stranger) append(writer format.Writer, frames ...*format.Recorded) {
 	}
 	g.Place()
 	m := &nats.Msg{Subject: streams.Subject(0, 1), Data: g.Encode(), Header: nats.Header{}}
-	handover.Header(m.Header, writer)
+	handover.NameWriter(m.Header, writer)
 	answer, err := o.nc.RequestMsg(m, time.Minute)
 	if err != nil {
 		o.w.t.Fatal(err)

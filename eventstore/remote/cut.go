@@ -284,7 +284,7 @@ func (l *Log) confirm(ctx context.Context, shard int, last end) error {
 		Events: last.head.Events, Aggregates: last.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},
 	}
 	header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(last.head.Seq, 10)}}
-	handover.Header(header, format.Writer{Visitor: true})
+	handover.NameWriter(header, format.Writer{Visitor: true})
 	of, number, _ := streams.Parse(last.stream)
 	ack, err := l.api.Publish(ctx, &nats.Msg{Subject: streams.Subject(of, number), Data: g.Encode(), Header: header})
 	switch {

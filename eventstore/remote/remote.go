@@ -267,7 +267,7 @@ func (l *Log) atLeader(ctx context.Context, stream string, from uint64) (stored.
 	return l.api.AtLeader(ctx, stream, jetapi.Get{Seq: from, NextBySubject: ">"})
 }
 
-// ownHeader returns the header of a message as it was published, without the lines that the server
+// ownHeader returns a message's NATS header as it was published, without the lines that the server
 // added to its answer; nil without one.
 func ownHeader(h nats.Header) []byte {
 	for _, added := range []string{

@@ -2,7 +2,7 @@ package verify
 
 import "payledger/eventstore/format"
 
-// entrySize is roughly what an aggregate takes in memory beside its state, in bytes.
+// entrySize is roughly what an aggregate takes in memory without its state, in bytes.
 const entrySize = 600
 
 // aggregates holds aggregates in memory, up to a size. It has two generations: the older one leaves

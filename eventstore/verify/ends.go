@@ -13,7 +13,7 @@ import (
 // of the deliveries. Of files, archive.Archive.Inspect compares them.
 type ends struct {
 	witness format.Witness
-	beside  format.Beside
+	named   format.Ends
 	begin   uint64 // of deliveries: the first group that stands
 	floor   uint64 // of deliveries: the last group that was dropped, by a record
 }
@@ -22,8 +22,8 @@ func (e *ends) see(g *format.Group) {
 	if g.Witness.Shard != format.NoShard {
 		e.witness = g.Witness
 	}
-	e.beside.Checkpoints = max(e.beside.Checkpoints, g.Beside.Checkpoints)
-	e.beside.Secrets = max(e.beside.Secrets, g.Beside.Secrets)
+	e.named.Checkpoints = max(e.named.Checkpoints, g.Ends.Checkpoints)
+	e.named.Secrets = max(e.named.Secrets, g.Ends.Secrets)
 	kind := streams.KindOf(g.Shard)
 	for _, r := range g.Frames {
 		if f, err := kind.FloorIn(r); err == nil {
@@ -38,11 +38,11 @@ func (r *run) compareEnds(ctx context.Context, chains []*chain) error {
 	if !r.Archive.Served() || r.Only != "" {
 		return nil
 	}
-	byShard, beside := map[int]*chain{}, format.Beside{}
+	byShard, named := map[int]*chain{}, format.Ends{}
 	for _, c := range chains {
 		byShard[c.shard] = c
-		beside.Checkpoints = max(beside.Checkpoints, c.ends.beside.Checkpoints)
-		beside.Secrets = max(beside.Secrets, c.ends.beside.Secrets)
+		named.Checkpoints = max(named.Checkpoints, c.ends.named.Checkpoints)
+		named.Secrets = max(named.Secrets, c.ends.named.Secrets)
 	}
 	for _, c := range chains {
 		if w := c.ends.witness; c.log != nil && byShard[w.Shard] != nil {
@@ -55,11 +55,11 @@ func (r *run) compareEnds(ctx context.Context, chains []*chain) error {
 		}
 	}
 	if c := byShard[streams.CheckpointShard]; c != nil {
-		if err := c.reaches(ctx, "the log", format.Link{Seq: beside.Checkpoints}); err != nil {
+		if err := c.reaches(ctx, "the log", format.Link{Seq: named.Checkpoints}); err != nil {
 			return err
 		}
 	}
-	return r.secretsReach(ctx, beside.Secrets)
+	return r.secretsReach(ctx, named.Secrets)
 }
 
 func (r *run) secretsReach(ctx context.Context, seq uint64) error {

@@ -375,7 +375,7 @@ var damages = map[string]func(random *rand.Rand, all map[string]*stored) string{
 				}
 				if segment == len(of)-1 && i == len(s.messages)-1 {
 					empty := *s.messages[i]
-					empty.Data = emptyBehind(g, format.Beside{})
+					empty.Data = emptyBehind(g, format.Ends{})
 					s.messages = append(s.messages, &empty)
 				}
 				s.messages[i] = nil
@@ -403,7 +403,7 @@ var damages = map[string]func(random *rand.Rand, all map[string]*stored) string{
 				continue
 			}
 			behind := *events.messages[end]
-			behind.Data = emptyBehind(g, format.Beside{Checkpoints: s.first + uint64(i)})
+			behind.Data = emptyBehind(g, format.Ends{Checkpoints: s.first + uint64(i)})
 			events.messages = append(events.messages, &behind)
 			return fmt.Sprintf("%s %d", s.config.Name, s.first+uint64(i))
 		}
@@ -425,11 +425,11 @@ var damages = map[string]func(random *rand.Rand, all map[string]*stored) string{
 }
 
 // emptyBehind returns the bytes of an empty group that follows a group.
-func emptyBehind(g *format.Group, beside format.Beside) []byte {
+func emptyBehind(g *format.Group, ends format.Ends) []byte {
 	end := g.After(format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates})
 	return (&format.Group{
 		Kind: format.KindEmpty, Shard: g.Shard, Log: g.Log, Seq: end.Seq + 1, Before: end.Hash, Events: end.Events, Aggregates: end.Aggregates,
-		Witness: format.Witness{Shard: format.NoShard}, Beside: beside,
+		Witness: format.Witness{Shard: format.NoShard}, Ends: ends,
 	}).Encode()
 }
 

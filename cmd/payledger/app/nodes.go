@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/pending"
+	"payledger/eventstore/format"
 	"payledger/eventstore/nodes"
 	"payledger/httpapi"
 	"payledger/notifier/listener"
@@ -30,7 +31,7 @@ func (a *App) joinNodes(ctx context.Context) error {
 	build, _ := debug.ReadBuildInfo() // without it the version is "unknown"
 	version, commit := BuildOf(build)
 	a.Nodes, err = a.Ledger.Store.OpenNodes(ctx, nodes.Config{
-		Self: nodes.Record{Node: id, Address: a.API.URL, Role: a.role(), Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas()}},
+		Self: nodes.Record{Node: id, Address: a.API.URL, Role: a.role(), Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas(), Header: format.HeaderLevel}},
 		// The account directory, the erasures and the log's own tips have an event when the views
 		// have it.
 		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, Healthy: a.Views.Healthy,
@@ -43,6 +44,7 @@ func (a *App) joinNodes(ctx context.Context) error {
 		return err
 	}
 	a.Ledger.Store.WriteFor(a.Nodes.Reads)
+	a.Ledger.Store.WriteHeadersFor(a.Nodes.ReadsHeader)
 	a.Ledger.Store.ShareWith(ledger.OtherNodes{Serving: a.serving, Guests: a.guests})
 	a.Views.AskNodes(func(ctx context.Context, hurry bool) ([]uint64, time.Duration, error) {
 		position, asOf, err := a.Nodes.Ends(ctx, hurry)

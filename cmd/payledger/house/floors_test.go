@@ -34,7 +34,7 @@ var floors = []floor{
 	{"application", "carries out what callers ask, calls processors, keeps secrets", []string{
 		"commands/…", "secrets/…",
 	}},
-	{"log", "the contract Store, the engine that appends and reads, readers of the whole log", []string{
+	{"log", "the contract Store, the engine, readers of the whole log; feed decodes for clients", []string{
 		"", "engine", "eventstream", "feed", "ordered", "position", "prover", "turns", "verify",
 	}},
 	{"servers", "the NATS servers and folders that hold the log, its nodes and its back-ups", []string{
