@@ -76,6 +76,65 @@ func (h *shard) sendNext() {
 	}
 }
 
+// purpose is why the next group of a shard is sent.
+type purpose int
+
+const (
+	nothing      purpose = iota // no group can be sent now, or none is due
+	visit                       // an empty group of a node that is not the owner: readers wait for it
+	leave                       // an empty group that names the next owner
+	closing                     // the last group of its segment
+	events                      // the drafts that wait; none of them may fit, then nothing is sent
+	confirmation                // as events, but somebody waits for its acknowledgement: without a draft it is empty
+)
+
+// nextPurpose returns why a group is to be sent now. The caller holds the lock.
+func (h *shard) nextPurpose() purpose {
+	alone, mine := len(h.beyond.sent) == 0, h.owner.MayAppend()
+	required := alone && h.requires()
+	full := mine && h.endsSegment()
+	switch {
+	case h.blocked(), h.tips.Bytes() > 2*h.s.dirtyLimit:
+		return nothing
+	case !mine && required:
+		return visit
+	case !mine, !required && len(h.queue.drafts) == 0 && !h.segments.toClose():
+		return nothing
+	case !alone && (full || len(h.queue.drafts) < h.s.pipelineFrom): // they share a group, after the group under way is acknowledged
+		return nothing
+	case alone && !required && !full && h.gathers():
+		return nothing
+	case h.leaves():
+		return leave
+	case full:
+		return closing
+	case required:
+		return confirmation
+	}
+	return events
+}
+
+// blocked reports whether no group may be made now. The caller holds the lock.
+func (h *shard) blocked() bool {
+	depth := 1
+	if h.s.sole {
+		depth = soleDepth
+	}
+	return len(h.beyond.sent) >= depth || h.beyond.resolving || h.beyond.building != nil || h.segments.rolling ||
+		h.s.opening || h.departure.isUntaken() || h.s.hold.Active() && !h.kind.Covers
+}
+
+// requires reports whether a group is due although no draft waits. The caller holds the lock.
+func (h *shard) requires() bool {
+	return len(h.exchange.visits) > 0 || h.need.through > h.head.Seq || h.owner.MayAppend() && h.wantsEmpty()
+}
+
+// endsSegment reports whether the next group closes the segment. The caller holds the lock.
+func (h *shard) endsSegment() bool {
+	due := h.segments.open().bytes >= h.s.segmentBytes || h.segments.toClose()
+	return due && !h.departure.isQuiet() && h.mayClose()
+}
+
 // makeGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The
 // caller holds the lock, and drives the group.
 func (h *shard) makeGroup() *flight {
@@ -88,41 +147,27 @@ func (h *shard) makeGroup() *flight {
 		h.refuseWaiting(h.stopped)
 		return nil
 	}
-	idle, depth := len(h.beyond.sent) == 0, 1
-	if h.s.sole {
-		depth = soleDepth
-	}
-	mine := h.owner.MayAppend()
-	if !mine {
+	if !h.owner.MayAppend() {
 		h.askSoon()
 	}
-	empty := idle && (len(h.exchange.visits) > 0 || h.need.through > h.head.Seq || mine && h.wantsEmpty())
+	purpose := h.nextPurpose()
+	if purpose == nothing {
+		return nil
+	}
 	open := h.segments.open()
-	full := mine && !h.departure.isQuiet() && (open.bytes >= h.s.segmentBytes || h.segments.toClose()) && h.mayClose()
-	nothing := (!mine || len(h.queue.drafts) == 0 && !h.segments.toClose()) && !empty
-	blocked := h.beyond.resolving || h.beyond.building != nil || h.segments.rolling || h.s.opening || h.departure.isUntaken() || h.s.hold.Active() && !h.kind.Covers
-	if nothing || blocked || len(h.beyond.sent) >= depth {
-		return nil
-	}
-	if !idle && len(h.queue.drafts) < h.s.pipelineFrom {
-		return nil // they share a group, after the group under way is acknowledged
-	}
-	if full && !idle || h.tips.Bytes() > 2*h.s.dirtyLimit || idle && mine && !empty && !full && h.gathers() {
-		return nil
-	}
 	f := &flight{began: time.Now(), asOf: h.owner.Now(), seg: open, g: h.next(format.KindEvents)}
-	switch {
-	case !mine:
+	switch purpose {
+	case visit:
 		f.g.Kind, f.g.Writer.Visitor = format.KindEmpty, true
-	case h.leaves():
+	case leave:
 		f.g.Kind, f.g.Writer.Next = format.KindEmpty, h.need.heir
 		h.owner.Void()
-	case full:
+	case closing:
 		f.g.Kind, f.g.Next = format.KindClosing, open.number+1
 		h.segments.rolling = true
 	default:
 		h.fillGroup(f)
-		if len(f.drafts) == 0 && !empty && (len(h.beyond.read) == 0 || len(h.queue.drafts) == 0) {
+		if len(f.drafts) == 0 && purpose == events && (len(h.beyond.read) == 0 || len(h.queue.drafts) == 0) {
 			return nil
 		}
 		if len(f.drafts) == 0 {
@@ -131,7 +176,7 @@ func (h *shard) makeGroup() *flight {
 	}
 	f.g.Place()
 	f.readers, h.exchange.visits = h.exchange.visits, nil
-	if mine {
+	if purpose != visit {
 		f.readers, h.queue.readers, h.need.lease = append(f.readers, h.queue.readers...), nil, false
 	}
 	h.beyond.building = f
