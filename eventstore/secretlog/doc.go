@@ -15,8 +15,9 @@
 //     rotation (drop.go). So the first segment may have any number. Files and index of a dropped
 //     segment are never damage; a missing segment that no message drops is.
 //   - The index (keys.go) holds the sequence and the digest of each message, and each name's value.
-//     Only an acknowledged message enters it. The server does not report a missing message: a
-//     message of the index that is missing without a destruction, or has another digest, is damage.
+//     A message enters it in one way: it is acknowledged, and read from the stream. The server does
+//     not report a missing message: a message of the index that is missing without a destruction,
+//     or has another digest, is damage.
 //   - With an embedded server the newest block is looked at before the first message after a
 //     silence, and a damaged one takes none (guard.go): the server would cut it.
 //   - The sole writer of a log continues in a new segment when one is full, and nothing is under

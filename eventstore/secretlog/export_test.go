@@ -118,6 +118,22 @@ func (b *Stream) Resume(ctx context.Context, stepped func(step string)) (int, er
 	})
 }
 
+// SendUnread stores a value whose writer ends before it has read the value back.
+func (b *Stream) SendUnread(ctx context.Context, name string, value []byte) error {
+	generation, _ := b.Generation()
+	_, err := b.send(ctx, valueTopic, newValueOf(generation, name, value))
+	return err
+}
+
+// Retry stores a value again after a failure.
+func (b *Stream) Retry(ctx context.Context, name string, value []byte) error {
+	generation, _ := b.Generation()
+	return b.store(ctx, valueTopic, newValueOf(generation, name, value), true)
+}
+
+// Roll begins the next segment.
+func (b *Stream) Roll() { b.roll() }
+
 // DestroyedUnread begins a generation, and destroys a name by a node that has not read its value. A
 // value sealed anew comes late. Then the value is named and deleted.
 func (b *Stream) DestroyedUnread(ctx context.Context, name string, value []byte) error {

@@ -184,13 +184,13 @@ func (b *Stream) Begin(ctx context.Context, before uint64, proof []byte) error {
 func (b *Stream) cut(ctx context.Context) error {
 	b.gate.Lock()
 	defer b.gate.Unlock()
-	switch applied, _ := b.index.place(); {
+	switch {
 	case !b.Sole:
 		return nil
-	case b.before < b.failed || !b.index.whole():
+	case b.before < b.failed:
 		return fmt.Errorf("%w: %s: the answer to a message was lost", fault.ErrRefused, streams.Secrets)
 	default:
-		return b.segments.begin(ctx, applied, 0)
+		return b.begin(ctx, 0)
 	}
 }
 

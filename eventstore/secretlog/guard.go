@@ -18,7 +18,7 @@ import (
 // look.
 func (b *Stream) mayAppend(ctx context.Context, g segment) error {
 	began := time.Now()
-	stored, _ := b.index.place()
+	_, stored := b.index.place()
 	if b.Guard == nil || stored < g.first || !b.lookDue() {
 		return nil
 	}

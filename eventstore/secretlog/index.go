@@ -2,14 +2,12 @@ package secretlog
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/stored"
@@ -24,9 +22,8 @@ type index struct {
 
 	mu          sync.Mutex
 	applied     uint64              // the index holds all messages up to this sequence
-	pending     map[uint64]record   // acknowledged messages with a gap before them
+	acked       uint64              // the newest acknowledged message that this process knows
 	gaps        stored.Sequences    // sequences without a message that no destruction has named yet
-	changed     chan struct{}       // closed and replaced whenever applied grows
 	overlay     map[string][]byte   // changes to a tip store that is not written; a nil value: the key is deleted
 	onDestroyed []func(name string) // called with each destroyed name; see Stream.OnDestroyed
 
@@ -47,7 +44,7 @@ const (
 )
 
 func newIndex(c Config, segments *segments) *index {
-	x := &index{Config: c, segments: segments, pending: map[uint64]record{}, gaps: stored.Sequences{}, changed: make(chan struct{})}
+	x := &index{Config: c, segments: segments, gaps: stored.Sequences{}}
 	if c.Fixed {
 		x.overlay = map[string][]byte{}
 	}
@@ -139,11 +136,26 @@ func (x *index) damage(seq uint64, reason string) error {
 	return err
 }
 
-// place returns the last sequence in the index, and a channel that closes when it grows.
-func (x *index) place() (applied uint64, changed <-chan struct{}) {
+// place returns the last sequence in the index, and the newest one that is acknowledged.
+func (x *index) place() (applied, acked uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.applied, x.changed
+	return x.applied, x.acked
+}
+
+// acknowledged notes that the server acknowledged a message to this process.
+func (x *index) acknowledged(seq uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.acked = max(x.acked, seq)
+}
+
+// whole reports whether the index has all messages up to a sequence, and knows why others are
+// missing.
+func (x *index) whole(through uint64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.applied >= through && len(x.gaps) == 0
 }
 
 // apply enters the next message into the index. The caller holds the lock.
@@ -247,66 +259,8 @@ func (x *index) grow(applied uint64) {
 	if applied <= x.applied {
 		return
 	}
-	x.applied = applied
-	close(x.changed)
-	x.changed = make(chan struct{})
+	x.applied, x.acked = applied, max(x.acked, applied)
 	if x.overlay == nil {
 		x.Witness.saw(x.segments.of(applied).stream, applied)
 	}
 }
-
-// drain applies the pending messages that follow without a gap. The caller holds the lock.
-func (x *index) drain() error {
-	for {
-		r, ok := x.pending[x.applied+1]
-		if !ok {
-			return nil
-		}
-		if err := x.apply(r); err != nil {
-			return err
-		}
-		delete(x.pending, r.seq)
-		x.grow(r.seq)
-	}
-}
-
-// enter enters an acknowledged message into the index, or leaves it pending while a message before
-// it is missing.
-func (x *index) enter(r record) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if r.seq > x.applied {
-		x.pending[r.seq] = r
-	}
-	return x.drain()
-}
-
-// whole reports whether no acknowledged message is pending.
-func (x *index) whole() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return len(x.pending) == 0
-}
-
-// await waits until the index has all messages up to an acknowledged one.
-func (x *index) await(ctx context.Context, seq uint64) error {
-	late := time.NewTimer(answerPause)
-	defer late.Stop()
-	for {
-		applied, changed := x.place()
-		if applied >= seq {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-late.C: // an earlier answer was lost, or another node wrote
-			return x.catchUp(ctx, seq)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// answerPause is how long an acknowledged message waits for the messages before it. Then they are
-// read from the stream.
-const answerPause = 2 * time.Millisecond

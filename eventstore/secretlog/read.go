@@ -25,12 +25,17 @@ const (
 	recheckPause = time.Second
 )
 
+// catchUp reads the stream into the index, at least up to an acknowledged message. Writers that
+// come meanwhile wait, and share the next page: it ends at the newest acknowledged message.
 func (x *index) catchUp(ctx context.Context, through uint64) error {
+	if x.whole(through) {
+		return nil
+	}
 	x.reading.Lock()
 	defer x.reading.Unlock()
 	report := time.Now()
 	for {
-		applied, _ := x.place()
+		applied, acked := x.place()
 		if applied >= through {
 			return x.resolveGaps(ctx)
 		}
@@ -38,7 +43,7 @@ func (x *index) catchUp(ctx context.Context, through uint64) error {
 			report = now
 			x.Log.Info().Str("stream", streams.Secrets).Uint64("at", applied).Uint64("of", through).Msg("the index is brought up to the stream")
 		}
-		if err := x.enterPage(ctx, applied+1, through); err != nil {
+		if err := x.enterPage(ctx, applied+1, max(through, acked)); err != nil {
 			return err
 		}
 	}
@@ -60,18 +65,16 @@ func (x *index) enterPage(ctx context.Context, from, through uint64) error {
 		if err := x.apply(r); err != nil {
 			return err
 		}
-		delete(x.pending, r.seq)
 		x.grow(r.seq)
 	}
 	x.missing(end)
-	return x.drain()
+	return nil
 }
 
 // missing notes that there is no message from applied up to a sequence. The caller holds the lock.
 func (x *index) missing(through uint64) {
 	for seq := x.applied + 1; seq <= through; seq++ {
 		x.gaps.Add(seq)
-		delete(x.pending, seq)
 	}
 	x.grow(through)
 }
@@ -205,11 +208,12 @@ func (x *index) enterLate(m stored.Message) error {
 	return x.apply(r)
 }
 
-// refresh reads the stream up to the end at its leader. The index of a sole writer is always
-// complete.
+// refresh reads the stream up to the end at its leader; of a sole writer, up to its newest
+// acknowledged message, which is usually in the index.
 func (x *index) refresh(ctx context.Context) error {
 	if x.Sole {
-		return nil
+		_, acked := x.place()
+		return x.catchUp(ctx, acked)
 	}
 	last, err := End(ctx, x.API, x.segments.names())
 	if err != nil || last == 0 {
@@ -221,7 +225,7 @@ func (x *index) refresh(ctx context.Context) error {
 // find returns the value of a name; ErrNotFound if it was never stored, or was destroyed.
 func (x *index) find(ctx context.Context, name string) (entry, error) {
 	e, err := x.entry(name)
-	if err == nil && !e.stands() && !x.Sole {
+	if err == nil && !e.stands() {
 		if err = x.refresh(ctx); err == nil {
 			e, err = x.entry(name)
 		}

@@ -240,8 +240,8 @@ func (b *Stream) store(ctx context.Context, subject string, r record, tried bool
 	return fault.ErrConflict
 }
 
-// put publishes a message once. It enters the message, and all messages before it, into the index.
-// Only an acknowledgement is a success.
+// put publishes a message once, and reads it and all messages before it into the index. Only an
+// acknowledgement is a success.
 func (b *Stream) put(ctx context.Context, subject string, r record) (uint64, error) {
 	seq, err := b.send(ctx, subject, r)
 	if err == nil {
@@ -250,17 +250,17 @@ func (b *Stream) put(ctx context.Context, subject string, r record) (uint64, err
 	return seq, err
 }
 
-// entered waits until the index has all messages up to an acknowledged one, and begins the next
-// segment if that is due.
+// entered brings the index up to an acknowledged message, and begins the next segment if that is
+// due.
 func (b *Stream) entered(ctx context.Context, seq uint64) error {
-	err := b.index.await(ctx, seq)
+	err := b.index.catchUp(ctx, seq)
 	if err == nil && b.segments.full() {
 		b.roll()
 	}
 	return err
 }
 
-// send is put without the wait for the messages before: they may be missing in the index.
+// send is put without the read: the index does not have the message yet.
 func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64, err error) {
 	b.gate.RLock()
 	defer b.gate.RUnlock()
@@ -289,24 +289,32 @@ func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64
 		return 0, errors.New("answer to a publish names no sequence")
 	}
 	b.lookCounts(sent)
-	r.seq = ack.Seq
 	b.segments.grow(len(m.Data) + len(m.Subject))
-	return ack.Seq, b.index.enter(r)
+	b.index.acknowledged(ack.Seq)
+	return ack.Seq, nil
 }
 
 // roll creates the next segment. If that fails, the next value tries again.
 func (b *Stream) roll() {
 	b.gate.Lock()
 	defer b.gate.Unlock()
-	if b.before < b.failed || !b.index.whole() || !b.segments.full() { // a message without an answer may still be stored
+	if b.before < b.failed || !b.segments.full() { // a message without an answer may still be stored
 		return
 	}
 	ctx, cancel := context.WithTimeout(b.Life, jetapi.ReadTimeout) // the context of the last writer may end
 	defer cancel()
-	applied, _ := b.index.place()
-	if err := b.segments.begin(ctx, applied, b.Bytes); err != nil {
+	if err := b.begin(ctx, b.Bytes); err != nil {
 		b.Log.Warn().Err(err).Msg("the next segment of the secrets could not be begun; trying again")
 	}
+}
+
+// begin begins a segment after the newest acknowledged message. The caller has locked the gate.
+func (b *Stream) begin(ctx context.Context, bytes uint64) error {
+	if err := b.index.refresh(ctx); err != nil {
+		return err
+	}
+	applied, _ := b.index.place()
+	return b.segments.begin(ctx, applied, bytes)
 }
 
 // Get returns a value; ErrNotFound if it was never stored, or was destroyed. A value that is
