@@ -185,7 +185,7 @@ var Logs = format.NewAggregate("log", 1, []LogInitialized{{}}, func(_ LogState, 
 var logKey = Logs.Key(format.SystemAccount, "log")
 
 // Initialized returns the purpose of the log, or ErrNotFound if it has no account yet.
-func Initialized(ctx context.Context, s Store) (LogState, error) {
+func Initialized(ctx context.Context, s Tips) (LogState, error) {
 	r, err := s.Load(ctx, logKey, Latest)
 	if err != nil {
 		return LogState{}, err

@@ -57,20 +57,20 @@ type Meta struct {
 // returns nothing or an error on a state that may be old, Execute loads the latest state and calls
 // decide again. Execute returns errors of decide unchanged, and errors of the store as domain
 // errors (ServiceUnavailable, ConcurrentModification).
-func Execute[S any, E domain.Event](ctx context.Context, s Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+func Execute[S any, E domain.Event](ctx context.Context, s Untyped, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	t, err := s.ExecuteUntyped(ctx, Command{a.Core, key, meta, untyped(decide), nil})
 	return typed[S](t), err
 }
 
 // ExecuteNew is Execute for an aggregate that should not exist yet: the first decision is on the
 // zero state, without a load.
-func ExecuteNew[S any, E domain.Event](ctx context.Context, s Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+func ExecuteNew[S any, E domain.Event](ctx context.Context, s Untyped, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	t, err := s.ExecuteUntyped(ctx, Command{a.Core, key, meta, untyped(decide), &Tip[any]{State: a.Core.None()}})
 	return typed[S](t), err
 }
 
 // ExecuteFrom is Execute with a tip that the caller has already loaded.
-func ExecuteFrom[S any, E domain.Event](ctx context.Context, s Store, a *Aggregate[S, E], from Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+func ExecuteFrom[S any, E domain.Event](ctx context.Context, s Untyped, a *Aggregate[S, E], from Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	t, err := s.ExecuteUntyped(ctx, Command{a.Core, from.Recorded.Key, meta, untyped(decide), &Tip[any]{from.State, from.Recorded, false}})
 	return typed[S](t), err
 }
@@ -89,21 +89,21 @@ func untyped[S any, E domain.Event](decide func(S) (E, error)) func(any) (domain
 
 // Load returns an aggregate's tip. The tip of an aggregate that does not exist has the zero state
 // and no event.
-func Load[S any, E domain.Event](ctx context.Context, s Store, a *Aggregate[S, E], key Key, consistency Consistency) (Tip[S], error) {
+func Load[S any, E domain.Event](ctx context.Context, s Untyped, a *Aggregate[S, E], key Key, consistency Consistency) (Tip[S], error) {
 	t, err := s.LoadUntyped(ctx, a.Core, key, consistency)
 	return typed[S](t), err
 }
 
 // Remembered returns an aggregate's tip if this process has it in memory. If not, it returns false:
 // the aggregate may exist.
-func Remembered[S any, E domain.Event](s Store, a *Aggregate[S, E], key Key) (Tip[S], bool) {
+func Remembered[S any, E domain.Event](s Untyped, a *Aggregate[S, E], key Key) (Tip[S], bool) {
 	t, known := s.RememberedUntyped(a.Core, key)
 	return typed[S](t), known
 }
 
 // StateAt returns the state after r, with the parts moved out of it. It folds the events again if
 // an older schema wrote r.
-func StateAt[S any, E domain.Event](ctx context.Context, s Store, a *Aggregate[S, E], r *Recorded) (S, error) {
+func StateAt[S any, E domain.Event](ctx context.Context, s Untyped, a *Aggregate[S, E], r *Recorded) (S, error) {
 	state, err := s.StateUntyped(ctx, a.Core, r)
 	after, _ := state.(S)
 	return after, err

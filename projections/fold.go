@@ -122,7 +122,7 @@ func foldInto[S any, E domain.Event](ctx context.Context, b *batch, a *eventstor
 }
 
 type batch struct {
-	store       eventstore.Store
+	store       eventstore.Untyped
 	eager       bool    // decode the state after every event, and not only the newest of an aggregate
 	places      []place // per shard, after the batch
 	events      int
@@ -200,7 +200,7 @@ func (b *batch) decode() error {
 // folded returns the batch of some events that follow places. The state is decoded once for each
 // aggregate. At an event that cannot be applied, folded returns the batch of the events before it,
 // and a *poison.
-func folded(ctx context.Context, store eventstore.Store, places []place, events []*eventstore.Recorded) (*batch, error) {
+func folded(ctx context.Context, store eventstore.Untyped, places []place, events []*eventstore.Recorded) (*batch, error) {
 	b, err := foldEach(ctx, &batch{store: store, places: slices.Clone(places)}, events)
 	if b.decode() != nil { // find the first event that is unreadable
 		b, err = foldEach(ctx, &batch{store: store, places: slices.Clone(places), eager: true}, events)
@@ -230,7 +230,7 @@ type aggregate struct {
 	write      func(context.Context, *model, *batch) error
 
 	row   func(key eventstore.Key, shard int, seq, revision uint64, state any) []any // nil: the aggregate has no row
-	state func(context.Context, eventstore.Store, *eventstore.Recorded) (any, error)
+	state func(context.Context, eventstore.Untyped, *eventstore.Recorded) (any, error)
 }
 
 // aggregates lists every aggregate of the log. An unknown event stops the projection: it may change
@@ -280,7 +280,7 @@ func projected[S any, E domain.Event](a *eventstore.Aggregate[S, E], table strin
 		row: func(key eventstore.Key, shard int, seq, revision uint64, state any) []any {
 			return row(&view[S]{key: key, shard: shard, seq: seq, revision: revision, state: state.(S)})
 		},
-		state: func(ctx context.Context, store eventstore.Store, r *eventstore.Recorded) (any, error) {
+		state: func(ctx context.Context, store eventstore.Untyped, r *eventstore.Recorded) (any, error) {
 			return eventstore.StateAt(ctx, store, a, r)
 		},
 	}
@@ -317,7 +317,7 @@ func RowOf(key eventstore.Key, shard int, seq, revision uint64, state any) (Row,
 }
 
 // StateOf returns the state after an event of an aggregate with a table; nil for any other.
-func StateOf(ctx context.Context, store eventstore.Store, r *eventstore.Recorded) (any, error) {
+func StateOf(ctx context.Context, store eventstore.Untyped, r *eventstore.Recorded) (any, error) {
 	a := aggregates[r.Aggregate]
 	if a.state == nil {
 		return nil, nil

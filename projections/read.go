@@ -173,7 +173,7 @@ func readKeys(ctx context.Context, m *model, key func(id string) eventstore.Key,
 
 // tips reads the newest states of the rows' aggregates, in the order of the rows. No state is older
 // than its row.
-func tips[S any, E domain.Event](ctx context.Context, store eventstore.Store, a *eventstore.Aggregate[S, E], rows []rowKey) ([]S, error) {
+func tips[S any, E domain.Event](ctx context.Context, store eventstore.Untyped, a *eventstore.Aggregate[S, E], rows []rowKey) ([]S, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	states := make([]S, len(rows))
@@ -197,7 +197,7 @@ var errAhead = errors.New("projections: the read model is ahead of the log")
 
 // tipOf reads one state. If a replica of the log is behind this node's views, it reads from the
 // leader.
-func tipOf[S any, E domain.Event](ctx context.Context, store eventstore.Store, a *eventstore.Aggregate[S, E], row rowKey) (S, error) {
+func tipOf[S any, E domain.Event](ctx context.Context, store eventstore.Untyped, a *eventstore.Aggregate[S, E], row rowKey) (S, error) {
 	tip, err := eventstore.Load(ctx, store, a, row.key, eventstore.Applied)
 	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < row.revision {
 		tip, err = eventstore.Load(ctx, store, a, row.key, eventstore.Latest)

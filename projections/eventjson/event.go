@@ -33,16 +33,16 @@ type Event struct {
 }
 
 // Render returns an event of a store's log.
-func Render(ctx context.Context, s eventstore.Store, e ordered.Event) (Event, error) {
+func Render(ctx context.Context, s eventstore.Untyped, e ordered.Event) (Event, error) {
 	return render(ctx, s, e, paymentjson.Options{Events: true})
 }
 
 // RenderBrief is Render without the events of a payment's transactions.
-func RenderBrief(ctx context.Context, s eventstore.Store, e ordered.Event) (Event, error) {
+func RenderBrief(ctx context.Context, s eventstore.Untyped, e ordered.Event) (Event, error) {
 	return render(ctx, s, e, paymentjson.Options{})
 }
 
-func render(ctx context.Context, s eventstore.Store, e ordered.Event, o paymentjson.Options) (Event, error) {
+func render(ctx context.Context, s eventstore.Untyped, e ordered.Event, o paymentjson.Options) (Event, error) {
 	out := Event{
 		Position: e.Position, ID: e.EventID, Type: e.Type, Time: paymentjson.Time{Time: e.Time}, AccountID: e.Account,
 		Aggregate: e.Aggregate, AggregateID: e.Key.ID, Revision: e.Revision, Actor: Actor(e.Actor), Hash: e.Hash.String(),
@@ -57,7 +57,7 @@ func render(ctx context.Context, s eventstore.Store, e ordered.Event, o paymentj
 	return out, nil
 }
 
-func (e *Event) setBodies(ctx context.Context, s eventstore.Store, r *eventstore.Recorded, o paymentjson.Options) (err error) {
+func (e *Event) setBodies(ctx context.Context, s eventstore.Untyped, r *eventstore.Recorded, o paymentjson.Options) (err error) {
 	k, known := kinds[r.Aggregate]
 	if !known {
 		return fmt.Errorf("unknown aggregate %q", r.Aggregate)
@@ -76,7 +76,7 @@ func (e *Event) setBodies(ctx context.Context, s eventstore.Store, r *eventstore
 }
 
 // setPayment sets the Payment JSON. The claim of an idempotency key has no payment.
-func (e *Event) setPayment(ctx context.Context, s eventstore.Store, r *eventstore.Recorded, o paymentjson.Options) error {
+func (e *Event) setPayment(ctx context.Context, s eventstore.Untyped, r *eventstore.Recorded, o paymentjson.Options) error {
 	state, err := eventstore.StateAt(ctx, s, eventstore.Payments, r)
 	if err != nil || !state.Exists() {
 		return err
@@ -90,7 +90,7 @@ func (e *Event) setPayment(ctx context.Context, s eventstore.Store, r *eventstor
 // bodies returns an event and, if withState, the state after the event, as stored. It upgrades an
 // event of an older schema, and folds the state again, so that all events have the fields of the
 // newest schema.
-func bodies[S any, E domain.Event](ctx context.Context, s eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded, withState bool) (stored, state []byte, err error) {
+func bodies[S any, E domain.Event](ctx context.Context, s eventstore.Untyped, a *eventstore.Aggregate[S, E], r *eventstore.Recorded, withState bool) (stored, state []byte, err error) {
 	if r.Schema == a.Schema {
 		stored, state, err = format.Bodies(r)
 		if !withState {

@@ -11,7 +11,7 @@ import (
 type kind struct {
 	state  string // name of the state in the JSON; "": the JSON has no state in the log's form
 	types  []string
-	bodies func(context.Context, eventstore.Store, *eventstore.Recorded) (stored, state []byte, err error)
+	bodies func(context.Context, eventstore.Untyped, *eventstore.Recorded) (stored, state []byte, err error)
 }
 
 var kinds = map[string]kind{
@@ -30,7 +30,7 @@ var kinds = map[string]kind{
 }
 
 func kindOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], state string) kind {
-	return kind{state, a.Core.Types(), func(ctx context.Context, s eventstore.Store, r *eventstore.Recorded) ([]byte, []byte, error) {
+	return kind{state, a.Core.Types(), func(ctx context.Context, s eventstore.Untyped, r *eventstore.Recorded) ([]byte, []byte, error) {
 		return bodies(ctx, s, a, r, state != "")
 	}}
 }

@@ -14,13 +14,13 @@ const piece = 32
 // the newest event, in pieces. Of each piece it keeps only the event after the piece, without its
 // body, and reads the piece again when it visits the events.
 type trail struct {
-	store eventstore.Store
+	store eventstore.Events
 	ends  []*eventstore.Recorded // the event after each piece, newest first; ends[0] is the tip
 	first []*eventstore.Recorded // the oldest piece
 	times []time.Time            // of all events, by revision from 1
 }
 
-func follow(ctx context.Context, store eventstore.Store, tip *eventstore.Recorded) (*trail, error) {
+func follow(ctx context.Context, store eventstore.Events, tip *eventstore.Recorded) (*trail, error) {
 	t := &trail{store: store, times: make([]time.Time, tip.Revision)}
 	t.ends = []*eventstore.Recorded{tip}
 	for end := tip; ; {

@@ -180,7 +180,7 @@ func (c *Reconcile) compareFolder(ctx context.Context, at map[processor.Name]opt
 	return counts, nil
 }
 
-func (c *Reconcile) accounts(ctx context.Context, store eventstore.Store) ([]domain.AccountID, error) {
+func (c *Reconcile) accounts(ctx context.Context, store eventstore.Tips) ([]domain.AccountID, error) {
 	all, err := reconcile.Accounts(ctx, store)
 	switch {
 	case err != nil || c.Account == "":

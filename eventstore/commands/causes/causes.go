@@ -49,7 +49,7 @@ func Candidates(r *eventstore.Recorded) ([]webhook.Candidate, error) {
 
 // Holds reports whether a condition of the event holds. It reads the previous event of the payment
 // with read.
-func Holds(ctx context.Context, store eventstore.Store, r *eventstore.Recorded, when webhook.Condition, read Read) (bool, error) {
+func Holds(ctx context.Context, store eventstore.Untyped, r *eventstore.Recorded, when webhook.Condition, read Read) (bool, error) {
 	if when == webhook.Always {
 		return true, nil
 	}
@@ -68,7 +68,7 @@ func Holds(ctx context.Context, store eventstore.Store, r *eventstore.Recorded, 
 
 // statusBefore returns the payment's status before an event. The payment's second event is the most
 // frequent one and needs no read: a payment that was just created is PENDING.
-func statusBefore(ctx context.Context, store eventstore.Store, r *eventstore.Recorded, read Read) (payment.Status, error) {
+func statusBefore(ctx context.Context, store eventstore.Untyped, r *eventstore.Recorded, read Read) (payment.Status, error) {
 	if r.Revision <= 2 {
 		return payment.StatusPending, nil
 	}
@@ -86,7 +86,7 @@ func statusBefore(ctx context.Context, store eventstore.Store, r *eventstore.Rec
 
 // stateAfter returns the payment after an event, as far as a condition needs it. Most conditions
 // need no past, which costs a read of the tip store at each node that did not write the event.
-func stateAfter(ctx context.Context, store eventstore.Store, r *eventstore.Recorded, when webhook.Condition) (payment.State, error) {
+func stateAfter(ctx context.Context, store eventstore.Untyped, r *eventstore.Recorded, when webhook.Condition) (payment.State, error) {
 	if r.Schema == eventstore.Payments.Schema && !when.NeedsPast() {
 		return eventstore.Payments.State(r)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Accounts lists all accounts of a ledger.
-func Accounts(ctx context.Context, store eventstore.Store) (list []domain.AccountID, err error) {
+func Accounts(ctx context.Context, store eventstore.Tips) (list []domain.AccountID, err error) {
 	err = store.Newest(ctx, eventstore.EveryAccount, eventstore.Accounts.Name, func(uint64) {}, func(r *eventstore.Recorded) error {
 		list = append(list, r.Key.Account)
 		return nil
@@ -21,7 +21,7 @@ func Accounts(ctx context.Context, store eventstore.Store) (list []domain.Accoun
 
 // merchantsOf returns every merchant account that an account ever had at a processor: notifications
 // about past ones can still arrive.
-func merchantsOf(ctx context.Context, store eventstore.Store, id domain.AccountID, name processor.Name) (map[string]bool, error) {
+func merchantsOf(ctx context.Context, store eventstore.Events, id domain.AccountID, name processor.Name) (map[string]bool, error) {
 	merchants := map[string]bool{}
 	events, err := store.History(ctx, eventstore.Accounts.Key(id, string(id)))
 	if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
