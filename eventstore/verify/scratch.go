@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 
 	"payledger/domain"
 	"payledger/eventstore/codec"
@@ -19,39 +18,35 @@ import (
 // scratchCache is the memory of the scratch store, in bytes.
 const scratchCache = 8 << 20
 
-// scratch holds the aggregates that left the cache and have later events, in a temporary folder.
-// The first put opens the store.
+// scratch holds, in a temporary folder, the aggregates that left the cache and have later events,
+// and the list of the tips.
 type scratch struct {
 	dir   string
-	mu    sync.Mutex // guards the opening
 	store *tipstore.Store
 }
 
 func newScratch(in string) (*scratch, error) {
 	dir, err := os.MkdirTemp(in, "payledger-verify-")
 	if err != nil {
-		return nil, fmt.Errorf("verify: a temporary folder is needed: %w; set TMPDIR to a folder with room", err)
+		return nil, noRoom(fmt.Errorf("a temporary folder is needed: %w", err))
 	}
-	return &scratch{dir: dir}, nil
+	store, err := tipfiles.Open(tipstore.Options{Dir: dir, Cache: scratchCache})
+	if err != nil {
+		return nil, errors.Join(noRoom(err), os.RemoveAll(dir))
+	}
+	store.Hurry() // a put on a full disk returns an error
+	return &scratch{dir, store}, nil
 }
 
-func (s *scratch) open() (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.store == nil {
-		if s.store, err = tipfiles.Open(tipstore.Options{Dir: s.dir, Cache: scratchCache}); err == nil {
-			s.store.Hurry() // a put on a full disk returns an error
-		}
+// noRoom adds the remedy to an error of the temporary folder.
+func noRoom(err error) error {
+	if err == nil {
+		return nil
 	}
-	return err
+	return fmt.Errorf("verify: %w; set TMPDIR to a folder with room", err)
 }
 
-func (s *scratch) close() (err error) {
-	if s.store != nil {
-		err = s.store.Close()
-	}
-	return errors.Join(err, os.RemoveAll(s.dir))
-}
+func (s *scratch) close() error { return errors.Join(s.store.Close(), os.RemoveAll(s.dir)) }
 
 // A key is the shard (2 bytes), aggregate, 0, account, 0, id. A value is the address, the number,
 // the address of the event before, the revision, the schema (8 bytes each), the two hashes, the
@@ -85,8 +80,7 @@ func (s *scratch) put(shard int, key format.Key, a *aggregate) error {
 	return s.set(scratchKey(shard, key), append(b, state...))
 }
 
-// take removes an aggregate and returns it; nil if there is none. The caller has put an aggregate
-// before.
+// take removes an aggregate and returns it; nil if there is none.
 func (s *scratch) take(shard int, key format.Key) (*aggregate, error) {
 	k := scratchKey(shard, key)
 	value, err := s.store.Find(k)
@@ -126,8 +120,7 @@ func parseScratch(key format.Key, b []byte) (*aggregate, error) {
 	return a, nil
 }
 
-// each calls handle with the aggregates of a shard that are left. The caller has put an aggregate
-// before.
+// each calls handle with the aggregates of a shard that are left.
 func (s *scratch) each(shard int, handle func(format.Key, *aggregate) error) error {
 	return s.store.Each(binary.BigEndian.AppendUint16(nil, uint16(shard)), func(k, value []byte) error {
 		key := parseScratchKey(k)
@@ -139,12 +132,29 @@ func (s *scratch) each(shard int, handle func(format.Key, *aggregate) error) err
 	})
 }
 
-// Facts and claims are behind all shards: 0xffff, then 0 and the fact, or 1, the fact and the id of
-// the owner. The value of a claim is its fault.
+// Facts, claims and tips are behind all shards: 0xffff, then 0 and the fact; or 1, the fact and the
+// id of the owner; or 2, the shard (2 bytes), the number (8 bytes) and the digest of the tip. The
+// value of a claim is its fault.
 const (
 	factRow  = "\xff\xff\x00"
 	claimRow = "\xff\xff\x01"
+	tipRow   = "\xff\xff\x02"
+	tipSize  = len(tipRow) + 2 + 8 + digestSize
 )
+
+// tipsOf returns the beginning of the keys of a shard's tips.
+func tipsOf(shard int) []byte {
+	return binary.BigEndian.AppendUint16(append(make([]byte, 0, tipSize), tipRow...), uint16(shard))
+}
+
+func tipKey(shard int, t tip) []byte {
+	return append(binary.BigEndian.AppendUint64(tipsOf(shard), t.number), t.digest[:]...)
+}
+
+func parseTip(key []byte) tip {
+	rest := key[len(tipRow)+2:]
+	return tip{binary.BigEndian.Uint64(rest), [digestSize]byte(rest[8:])}
+}
 
 func (s *scratch) putFact(f fact) error { return s.set(append([]byte(factRow), f[:]...), nil) }
 
@@ -157,18 +167,12 @@ func (s *scratch) putClaim(c claim, without Fault) error {
 }
 
 func (s *scratch) set(key, value []byte) error {
-	if err := s.open(); err != nil {
-		return err
-	}
 	batch := s.store.NewBatch()
-	return errors.Join(batch.Set(key, value), batch.Commit())
+	return noRoom(errors.Join(batch.Set(key, value), batch.Commit()))
 }
 
 // eachClaim calls handle with the claims without their fact.
 func (s *scratch) eachClaim(handle func(f fact, owner string, without Fault) error) error {
-	if s.store == nil {
-		return nil
-	}
 	return s.store.Each([]byte(claimRow), func(k, value []byte) error {
 		rest := k[len(claimRow):]
 		f := fact(rest[:len(fact{})])

@@ -21,8 +21,9 @@ import (
 	"payledger/eventstore/verify"
 )
 
-// TestTipList: each tip is met once in the order of the log, however small the runs are. No more
-// runs are read at once than may be.
+// TestTipList: each tip is met once in the order of the log, however small the batches are, and
+// however few tips are read ahead. A scratch store that takes no writes ends the check, with the
+// remedy.
 func TestTipList(t *testing.T) {
 	t.Parallel()
 	if eventstoretest.LeftToWholeRun(t) {
@@ -35,15 +36,52 @@ func TestTipList(t *testing.T) {
 		t.Fatal(err)
 	}
 	const tips = payments * eventstoretest.LifeAggregates
-	for i, run := range []int{1, 2, 7, tips - 1, tips, tips + 1} {
-		for j, atOnce := range []int{2, 3, 10, 1000} {
+	for i, batch := range []int{1, 100, 1 << 20} {
+		for j, ahead := range []int{1, 6, tips, 3 * tips, 3*tips + 3} {
 			if seedtest.Sampled() && (i+j)%2 > 0 {
 				continue
 			}
-			stored, matched, read, err := verify.MatchedTips(context.Background(), a, t.TempDir(), run, atOnce)
-			if err != nil || stored != tips || matched != stored || read > atOnce || read == 0 {
-				t.Errorf("runs of %d, %d at once: %d of %d tips from %d runs, %v", run, atOnce, matched, stored, read, err)
+			stored, matched, err := verify.MatchedTips(context.Background(), a, t.TempDir(), batch, ahead)
+			if err != nil || stored != tips || matched != stored {
+				t.Errorf("batches of %d bytes, %d ahead: %d of %d tips, %v", batch, ahead, matched, stored, err)
 			}
+		}
+	}
+	if err := verify.ListTipsWithoutStore(context.Background(), a, t.TempDir()); !errors.Is(err, tipstore.ErrClosed) || !strings.Contains(err.Error(), "TMPDIR") {
+		t.Errorf("without the scratch store: %v", err)
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTemporaryFolderGoes: an error and an interrupt leave no temporary file behind.
+func TestTemporaryFolderGoes(t *testing.T) {
+	t.Parallel()
+	l := made(t, 12, nil)
+	a, err := archive.Open(l.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(context.Background())
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		event func() error
+		want  error
+	}{
+		{func() error { return broken }, broken},
+		{func() error { interrupt(); return nil }, context.Canceled},
+	} {
+		config := verify.Config{
+			Archive: a, Verifier: l.verifier, Temp: t.TempDir(), Memory: 1,
+			Report: func(f verify.Fault) error { return errors.New(f.String()) },
+			Event:  func(context.Context, *eventstore.Recorded) error { return c.event() },
+		}
+		if _, err := verify.Run(ctx, config); !errors.Is(err, c.want) {
+			t.Errorf("the check ended with %v, not %v", err, c.want)
+		}
+		if left, err := os.ReadDir(config.Temp); err != nil || len(left) > 0 {
+			t.Errorf("after %v: %v %v", c.want, left, err)
 		}
 	}
 	if err := a.Close(); err != nil {

@@ -140,7 +140,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if r.scratch, err = newScratch(c.Temp); err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, r.list.close(), r.scratch.close()) }()
+	defer func() { err = errors.Join(err, r.scratch.close()) }()
 	if err := r.prepare(ctx); err != nil {
 		return result, err
 	}
@@ -156,7 +156,7 @@ func (r *run) prepare(ctx context.Context) error {
 	list, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if r.Only == "" && r.Archive.HasTips() && r.Archive.Shards > 0 {
-		listing.Go(func() { r.list, listed = listTips(list, r.Archive, r.scratch.dir, usual) })
+		listing.Go(func() { r.list, listed = listTips(list, r.Archive, r.scratch, usual) })
 	}
 	err := r.inspect(ctx)
 	if err != nil {
@@ -299,9 +299,7 @@ func (c *chain) read(ctx context.Context) (err error) {
 		return err
 	}
 	if c.list != nil && streams.KindOf(c.shard).Events {
-		if c.newestTips, err = c.list.of(c.shard); err != nil {
-			return err
-		}
+		c.newestTips = c.list.of(c.shard)
 	}
 	err = c.Archive.Groups(ctx, c.shard, 0, c.damaged, func(stream string, g *format.Group) error { return c.group(ctx, stream, g) })
 	if err == nil {

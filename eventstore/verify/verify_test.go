@@ -135,6 +135,9 @@ func (l *log) faults(t testing.TB, a *archive.Archive, change func(*verify.Confi
 	if err != nil {
 		all = append(all, verify.Fault{Difference: err.Error()})
 	}
+	if left, err := os.ReadDir(c.Temp); err != nil || len(left) > 0 {
+		t.Errorf("the check left %v behind: %v", left, err)
+	}
 	return all, result
 }
 
