@@ -128,6 +128,8 @@ func Locate(stream string, number, first, low, high uint64, group func(seq uint6
 		}
 		through := g.Events + uint64(len(g.Frames))
 		switch {
+		case g.Events >= g.Seq: // each group before it has one record at most
+			return nil, fault.Damage(stream, seq, errors.New("the group counts more records than there are groups before it"))
 		case through < number:
 			low = seq + number - through
 		case g.Events >= number:

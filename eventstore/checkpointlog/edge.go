@@ -9,8 +9,11 @@ import (
 // withEdge returns c with the edge of its tree. If c lacks it, the last known edge and the events
 // after that checkpoint give it. base is an earlier checkpoint with its edge, or the zero value.
 func (l *Log) withEdge(ctx context.Context, base, c checkpoint.Checkpoint) (checkpoint.Checkpoint, error) {
-	if c.Size == 0 || len(c.Edge) > 0 {
+	switch {
+	case c.Size == 0:
 		return c, nil
+	case len(c.Edge) > 0: // it is not a part of the signed text
+		return c, c.CheckEdge()
 	}
 	before, path, err := l.knownEdge(ctx, base, c)
 	if err != nil {

@@ -2,6 +2,7 @@ package checkpointlog_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,7 +51,20 @@ func TestEdge(t *testing.T) {
 	if _, err := log.WithEdge(t.Context(), base); !errors.Is(err, eventstore.ErrUnhealthy) {
 		t.Errorf("a wrong edge was used: %v", err)
 	}
-	checkpoints(t, s, often) // a start continues from it
+	end = checkpoints(t, s, often) // a start continues from it
 	appendTo(t, s)
 	awaitSize(t, s, newest+1)
+	end()
+	forged, err := log.WithEdge(t.Context(), checkpoint.Checkpoint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged.Edge = slices.Clone(forged.Edge)
+	forged.Edge[0].Hash[0]++
+	if _, err = log.Put(t.Context(), forged); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = log.WithEdge(t.Context(), checkpoint.Checkpoint{}); !errors.Is(err, eventstore.ErrUnhealthy) {
+		t.Errorf("the wrong edge of the newest checkpoint was used: %v", err)
+	}
 }

@@ -2,11 +2,13 @@ package checkpointlog
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 )
 
@@ -117,5 +119,21 @@ func TestFindInSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestLocateDamage: a group that counts more records than there are groups before it is named, and
+// no other one is read.
+func TestLocateDamage(t *testing.T) {
+	t.Parallel()
+	_, err := checkpoint.Locate("CHECKPOINTS_1", 3, 5, 1, 9, func(seq uint64) (*format.Group, error) {
+		if seq != 5 {
+			t.Fatalf("group %d was read", seq)
+		}
+		return &format.Group{Seq: seq, Events: 1 << 62}, nil
+	})
+	var damaged *fault.Place
+	if !errors.As(err, &damaged) || damaged.Seq != 5 {
+		t.Errorf("%v", err)
 	}
 }

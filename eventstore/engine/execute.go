@@ -250,7 +250,7 @@ func (s *Store) WriteFor(readable func(aggregate string) int) { s.readers = read
 // node could not read: readable returns the newest level of the header that every live node reads
 // (format.HeaderLevel). It is called for each group, with the shard locked. It must be set before
 // the first command.
-func (s *Store) WriteHeadersFor(readable func() int) { s.headers = readable }
+func (s *Store) WriteHeadersFor(readable func() int) { s.headers.Store(&readable) }
 
 // readable returns the newest schema of an aggregate that every live node reads.
 func (s *Store) readable(aggregate string) int {

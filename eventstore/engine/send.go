@@ -388,8 +388,8 @@ func (h *shard) next(kind format.Kind) *format.Group {
 	if now := time.Now(); h.witness.newest != nil && now.Sub(h.witness.named) > witnessEvery {
 		g.Witness, h.witness.named = h.witness.newest(), now
 	}
-	if h.s.headers != nil {
-		g.Limit(h.s.headers())
+	if readable := h.s.headers.Load(); readable != nil {
+		g.Limit((*readable)())
 	}
 	return g
 }

@@ -100,7 +100,7 @@ type Store struct {
 	// The server is embedded, and no other process appends; else the log is on an external cluster.
 	sole     bool
 	readers  func(string) int                            // of WriteFor; nil: this build's
-	headers  func() int                                  // of WriteHeadersFor; nil: this build's
+	headers  atomic.Pointer[func() int]                  // of WriteHeadersFor; nil: this build's
 	mark     atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
 	lease    atomic.Pointer[func() error]                // of this node (nodes.Registry.Valid); nil: none
 	progress func(done, of uint64)
@@ -152,6 +152,7 @@ type Store struct {
 func Open(ctx context.Context, c Config) (*Store, error) {
 	s, err := open(ctx, c, false)
 	if errors.Is(err, tipstore.ErrDamaged) { // its folder is marked: the second open replaces it, or leaves it alone
+		c.Logger.Warn().Err(err).Msg("the tip store is not used: the newest states of all payments are read from the log, which takes a while")
 		s, err = open(ctx, c, true)
 	}
 	return s, err

@@ -273,12 +273,9 @@ func (l *Log) Segments(shard int) []string {
 }
 
 // confirm returns nil if no group came after the end that was read: it appends an empty group there
-// (doc.go). A moment needs no confirmed end of the checkpoints: covered compares the checkpoint
-// that was read with the ends of all other shards.
+// (doc.go). The shard of the checkpoints is confirmed, too: an empty group may follow the
+// checkpoint that covers all events, and groups of other shards name it.
 func (l *Log) confirm(ctx context.Context, shard int, last end) error {
-	if streams.KindOf(shard).Covers {
-		return nil
-	}
 	g := &format.Group{
 		Kind: format.KindEmpty, Shard: shard, Log: last.log, Seq: last.head.Seq + 1, Before: last.head.Hash,
 		Events: last.head.Events, Aggregates: last.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},

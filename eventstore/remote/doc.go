@@ -23,9 +23,7 @@
 // A leader that lost its cluster still answers, with an old end, for up to jetapi.StaleLeader. So
 // an empty group is then appended to each shard, as a compare-and-swap at the end that was read.
 // Its acknowledgement proves that no other group had come: no leader can acknowledge without its
-// cluster, and one that has newer groups refuses. After a refusal Cut reads the ends again. The
-// shard of the checkpoints gets no group: the checkpoint that was read must cover exactly the
-// events up to the ends of the others.
+// cluster, and one that has newer groups refuses. After a refusal Cut reads the ends again.
 //
 // The groups are a visitor's and name no node, so the owner of the shard stays the same, and the
 // other nodes go on to hand their drafts to it (packages handover, ownership). They do not name the

@@ -174,9 +174,9 @@ func TakeNext(dir string) error {
 // DropNext removes the next key, which may not exist.
 func DropNext(dir string) error { return removeFile(nextKeyPath(dir)) }
 
-// removeFile removes a file of write, also an unfinished one.
+// removeFile removes a file with a key, also an unfinished one, of this build or an earlier one.
 func removeFile(path string) error {
-	for _, path := range []string{path, path + disk.Unfinished} {
+	for _, path := range []string{path, path + disk.Unfinished, path + ".new"} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("secrets: %w", err)
 		}

@@ -16,8 +16,8 @@ type stretches struct {
 	wrong map[int]bool   // numbers of stretches that were reported
 }
 
-// through returns the last group whose times the tip store has. Those of later groups are read
-// from the log.
+// through returns the last group whose times the tip store has. If that is not the last group that
+// it has events of, a start makes the tip store again.
 func (s *stretches) through() uint64 {
 	if len(s.all) == 0 {
 		return 0

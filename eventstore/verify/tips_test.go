@@ -187,7 +187,7 @@ func TestWrongTimes(t *testing.T) {
 		"narrower":       {key, late.Append(nil), right.Append(nil), named},
 		"short":          {key, []byte("short"), right.Append(nil), fmt.Sprintf("the times of shard %d: ", r.Shard)},
 		"missing":        {tiprow.TimesKey(r.Shard, 0), nil, all[0].Append(nil), fmt.Sprintf("the times of shard %d: ", r.Shard)},
-		"none at the end, which are read from the log": {last, nil, all[len(all)-1].Append(nil), ""},
+		"none at the end: a start makes the tip store again": {last, nil, all[len(all)-1].Append(nil), ""},
 	} {
 		l.setTip(t, c.key, c.value)
 		faults, _ := l.stopped(t, nil)
