@@ -99,6 +99,8 @@ func (a about) failed() string {
 	const look = " If it fails again, the history has the processor's answer."
 	reserved := a.Status == "AUTHORIZED" || a.Status == "PARTIALLY_SETTLED"
 	switch kind := newest(a.Payment); {
+	case kind == "CANCELLATION_FAILED" && reserved && a.unanswered():
+		return "Wait: the cancel failed, and the processor has not answered the operation that followed. The service looks its outcome up until it is known."
 	case kind == "CAPTURE_FAILED" && reserved:
 		return "The capture failed, and took no money; the amount stays reserved. Capture" + again("/capture") + ". Or cancel" + or("/cancel") + "." + look
 	case kind == "CANCELLATION_FAILED" && reserved:
@@ -109,6 +111,11 @@ func (a about) failed() string {
 		return "The refund failed, and the customer got no money. Refund up to " + a.money(a.left-a.returned) + again("/refund") + "." + look
 	}
 	return ""
+}
+
+// unanswered reports whether the payment timeout of an operation without an outcome is over.
+func (a about) unanswered() bool {
+	return a.StatusReason != nil && a.StatusReason.Type == string(domain.GatewayTimeout)
 }
 
 // refunding returns the amount of refunds without an outcome.
@@ -139,7 +146,7 @@ func (a about) pending() string {
 		return "The customer must act (" + a.RequiredAction.Name + "): pass requiredAction.clientToken to the customer's browser, then send its resumeToken to " + a.path("/resume") + "."
 	case a.RequiredAction != nil:
 		return "Wait for the customer, who must act in the browser (" + a.RequiredAction.Name + "). The shop shows the action, and the payment goes on after it."
-	case a.StatusReason != nil && a.StatusReason.Type == string(domain.GatewayTimeout):
+	case a.unanswered():
 		return "Wait, and do not pay again: the processor did not answer, and the service looks the outcome up until it is known. A webhook PAYMENT.STATUS follows."
 	}
 	return "Wait: the processor decides later, and a webhook PAYMENT.STATUS follows."

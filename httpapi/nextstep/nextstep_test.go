@@ -110,6 +110,11 @@ func TestReaders(t *testing.T) {
 		}{Type: kind, Date: time.Unix(1, 0)})
 		return p
 	}
+	unanswered := failed("AUTHORIZED", "CANCELLATION_FAILED")
+	unanswered.StatusReason = &client.StatusReason{Type: string(domain.GatewayTimeout)}
+	if got := page.Of(unanswered, nil); !strings.HasPrefix(got, "Wait: the cancel failed, and the processor has not answered") {
+		t.Error(got)
+	}
 	for _, c := range []struct {
 		p               client.Payment
 		onPage, byCalls string

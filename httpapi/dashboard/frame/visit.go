@@ -129,7 +129,7 @@ var tonesOfMessages = map[string]string{"capture-failed": "bad", "refund-failed"
 var texts = map[string]string{
 	"captured":       "The capture was requested.",
 	"capture-failed": "The capture failed and took no money. The timeline shows why.",
-	"cancel-failed":  "The cancel failed and released nothing. The timeline shows why. While the payment is pending, the cancel is tried again when the processor answers.",
+	"cancel-failed":  "The cancel failed and released nothing. The timeline shows why. While the payment is pending, the cancel is tried again when the processor answers, or at once if it was approved meanwhile.",
 	"refunded":       "The refund was requested.",
 	"refund-risk":    "The refund was requested. The payment has a dispute that is open or lost: the customer may get the money twice.",
 	"refund-failed":  "The refund failed and moved no money. The timeline shows why.",

@@ -49,10 +49,14 @@ func (p paymentData) refundAt(at time.Time) (found *transaction) {
 	return found
 }
 
-// failed reports whether the operation failed, of which refund is the new refund, if it is known.
+// failed reports whether the operation failed, of which refund is the new refund, if it is known. A
+// cancel may succeed at its second try (D7).
 func (f form) failed(done operated, refund *transaction) bool {
 	if refund != nil {
 		return refund.ProcessorStatus == string(payment.StatusFailed)
+	}
+	if f.Name == "cancel" && done.Status == string(payment.StatusCancelled) {
+		return false
 	}
 	return failures(done.Transactions, f.failure) > failures(f.Payment.Transactions, f.failure)
 }
@@ -85,6 +89,7 @@ func (p paymentData) refundSaid(done, requested string) string {
 
 // operated is the answer to an operation.
 type operated struct {
+	Status       string
 	Warnings     []warning
 	Transactions []transaction
 }

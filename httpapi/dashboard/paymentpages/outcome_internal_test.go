@@ -73,3 +73,16 @@ func TestWhichRefundOfMany(t *testing.T) {
 		}
 	}
 }
+
+// TestCancelledAtTheSecondTry: a cancel that failed before the approval, and succeeded after it,
+// has not failed (D7).
+func TestCancelledAtTheSecondTry(t *testing.T) {
+	t.Parallel()
+	f := form{Name: "cancel", kind: kind{failure: "CANCELLATION_FAILED"}}
+	once := []transaction{{Events: []struct{ Type string }{{"CANCELLATION_FAILED"}}}}
+	for status, failed := range map[string]bool{"CANCELLED": false, "AUTHORIZED": true, "PENDING": true} {
+		if got := f.failed(operated{Status: status, Transactions: once}, nil); got != failed {
+			t.Errorf("%s: %t", status, got)
+		}
+	}
+}
