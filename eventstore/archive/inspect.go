@@ -232,7 +232,10 @@ func (in *inspection) see(shard int, r stored.Message) error {
 			err = in.noteFloor(g)
 		}
 	}
-	if err != nil || g.Seq != r.Seq || g.Shard != shard {
+	if err != nil {
+		return fmt.Errorf("%w: %w", stored.ErrRefused, err)
+	}
+	if g.Seq != r.Seq || g.Shard != shard {
 		return fmt.Errorf("%w: it is not the group of this place", stored.ErrRefused)
 	}
 	if g.Kind == format.KindClosing {

@@ -269,7 +269,7 @@ func (v *verifier) lookBack() error {
 }
 
 // lastBefore returns the highest sequence of a good record in the blocks before one; 0 if there is
-// none, or the disk cannot return them.
+// none.
 func (v *verifier) lastBefore(block int) (last uint64, err error) {
 	files, err := v.files(v.folder)
 	if err != nil {

@@ -390,6 +390,8 @@ func (h *shard) next(kind format.Kind) *format.Group {
 	}
 	if readable := h.s.headers.Load(); readable != nil {
 		g.Limit((*readable)())
+	} else if !h.s.sole { // before the node knows the others, a read can append a group
+		g.Limit(1)
 	}
 	return g
 }

@@ -100,6 +100,7 @@ func (x *index) drop(r record, change map[string][]byte) error {
 		change[string(witnessKey(stream))] = nil
 		if x.overlay == nil {
 			x.Witness.forget(stream)
+			delete(x.untold, stream)
 		}
 		if err := errors.Join(x.remove(string(key(recordPrefix, stream, "")), all), x.remove(string(key(dyingPrefix, stream, "")), all)); err != nil {
 			return err

@@ -3,6 +3,7 @@ package secretlog_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ func onlyBlock(dir string) string {
 // server would cut a damaged one, and append behind the cut. Deleted messages are no damage.
 func TestGuardBeforeAnAppend(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	cases := map[string]struct {
 		change func([]byte, []int64) []byte
 		seq    string // of the damage; "": there is none
 	}{
@@ -31,8 +32,10 @@ func TestGuardBeforeAnAppend(t *testing.T) {
 		"a sequence":            {func(b []byte, at []int64) []byte { b[at[3]+9] ^= 1; return b }, "SECRETS_1 at sequence 4"},
 		"the end is missing":    {func(b []byte, at []int64) []byte { return b[:at[len(at)-2]] }, "SECRETS_1 at sequence 6"},
 		"the newest is damaged": {func(b []byte, at []int64) []byte { b[len(b)-1] ^= 1; return b }, "SECRETS_1 at sequence 6"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	}
+	guarded := func(name string, restarted bool) {
+		c := cases[name]
+		t.Run(fmt.Sprintf("%s, restarted %t", name, restarted), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			k, err := keepWith(dir, 1<<30)
@@ -47,6 +50,14 @@ func TestGuardBeforeAnAppend(t *testing.T) {
 				t.Fatal(err)
 			}
 			create(t, k.secrets, secretName(4))
+			if restarted { // nothing was sent since
+				if err = k.close(); err == nil {
+					k, err = keepWith(dir, 1<<30)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
 			path := onlyBlock(dir)
 			b, err := os.ReadFile(path)
 			if err != nil {
@@ -72,6 +83,10 @@ func TestGuardBeforeAnAppend(t *testing.T) {
 				t.Error("the block was changed", err)
 			}
 		})
+	}
+	for name := range cases {
+		guarded(name, false)
+		guarded(name, true)
 	}
 }
 

@@ -24,6 +24,7 @@ type index struct {
 	applied     uint64              // the index holds all messages up to this sequence
 	acked       uint64              // the newest acknowledged message that this process knows
 	gaps        stored.Sequences    // sequences without a message that no destruction has named yet
+	untold      map[string]uint64   // by segment: what the index has, and Witness does not know because of gaps
 	overlay     map[string][]byte   // changes to a tip store that is not written; a nil value: the key is deleted
 	onDestroyed []func(name string) // called with each destroyed name; see Stream.OnDestroyed
 
@@ -44,7 +45,7 @@ const (
 )
 
 func newIndex(c Config, segments *segments) *index {
-	x := &index{Config: c, segments: segments, gaps: stored.Sequences{}}
+	x := &index{Config: c, segments: segments, gaps: stored.Sequences{}, untold: map[string]uint64{}}
 	if c.Fixed {
 		x.overlay = map[string][]byte{}
 	}
@@ -261,6 +262,20 @@ func (x *index) grow(applied uint64) {
 	}
 	x.applied, x.acked = applied, max(x.acked, applied)
 	if x.overlay == nil {
-		x.Witness.saw(x.segments.of(applied).stream, applied)
+		x.Witness.Named(applied)
+		x.untold[x.segments.of(applied).stream] = applied
 	}
+}
+
+// tell lets Witness know what the index has, if it is whole. The tip store must not: the next start
+// would not read the stream from the first gap on, and take the damage for a value that was never
+// stored. The caller holds the lock.
+func (x *index) tell() {
+	if len(x.gaps) > 0 {
+		return
+	}
+	for stream, seq := range x.untold {
+		x.Witness.saw(stream, seq)
+	}
+	clear(x.untold)
 }

@@ -68,6 +68,7 @@ func (x *index) enterPage(ctx context.Context, from, through uint64) error {
 		x.grow(r.seq)
 	}
 	x.missing(end)
+	x.tell()
 	return nil
 }
 
@@ -204,8 +205,12 @@ func (x *index) enterLate(m stored.Message) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if err := x.apply(r); err != nil {
+		return err
+	}
 	x.gaps.Remove(r.seq)
-	return x.apply(r)
+	x.tell()
+	return nil
 }
 
 // refresh reads the stream up to the end at its leader; of a sole writer, up to its newest

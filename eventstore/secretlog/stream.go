@@ -99,6 +99,7 @@ func (b *Stream) open(ctx context.Context) error {
 			b.Witness.saw(g.stream, acked)
 		}
 	}
+	x.acked = x.applied
 	if last < x.applied {
 		return x.damage(last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", x.applied))
 	}
