@@ -73,7 +73,7 @@ type node struct {
 	vault    *secrets.Store
 	accounts *accounts.Accounts
 	all      []domain.AccountID
-	reads    int                // of the newest state of an account
+	reads    atomic.Int64       // of the newest state of an account
 	failing  []domain.AccountID // whose reads fail
 }
 
@@ -101,7 +101,7 @@ func (r *rig) node() *node {
 			return all
 		},
 		Newest: func(ctx context.Context, id domain.AccountID) (account.State, bool, error) {
-			n.reads++
+			n.reads.Add(1)
 			tip, err := eventstore.NewRepositories(n.store).Accounts.Load(ctx, id, id, eventstore.Latest)
 			if slices.Contains(n.failing, id) {
 				err = errors.New("a test")

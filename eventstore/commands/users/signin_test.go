@@ -88,10 +88,10 @@ func TestSignIn(t *testing.T) {
 	if unknown == nil || unknown.Error() != wrong.Error() {
 		t.Errorf("a wrong password: %v; an unknown name: %v", wrong, unknown)
 	}
-	reads := func(name string) int {
-		n.reads = 0
+	reads := func(name string) int64 {
+		n.reads.Store(0)
 		_, _ = n.try(name, "wrong", "")
-		return n.reads
+		return n.reads.Load()
 	}
 	if known, unknown := reads("admin"), reads("else@example.com"); known == 0 || known != unknown {
 		t.Errorf("a name costs %d reads of accounts, an unknown one %d", known, unknown)
