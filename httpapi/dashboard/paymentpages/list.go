@@ -125,7 +125,7 @@ func views(now time.Time) []frame.View {
 	today, yesterday := now.UTC().Format(time.DateOnly), now.UTC().AddDate(0, 0, -1).Format(time.DateOnly)
 	this, last := frame.Month(now, 0), frame.Month(now, -1)
 	return []frame.View{
-		{Name: "Today", Query: "?from=" + today}, {Name: "Yesterday", Query: "?from=" + yesterday + "&to=" + yesterday},
+		{Name: "Today", Query: "?from=" + today + "&to=" + today}, {Name: "Yesterday", Query: "?from=" + yesterday + "&to=" + yesterday},
 		{Name: "This month", Query: "?from=" + this.First}, {Name: "Last month", Query: "?from=" + last.First + "&to=" + last.Last},
 		{Name: "To capture", Query: "?status=AUTHORIZED&status=PARTIALLY_SETTLED"}, {Name: "Waiting", Query: "?status=PENDING&status=SETTLING"},
 		{Name: "Declined or failed", Query: "?status=DECLINED&status=FAILED"},
