@@ -280,9 +280,9 @@ func TestDestroyedLater(t *testing.T) {
 	t.Parallel()
 	r := newCluster(t)
 	tokens := r.saved(r.Service(nil), "ada", 1)
-	fault := commandstest.NewNthFault(commandstest.AnyWrite, -1, commandstest.LostBefore)
+	fault := commandstest.NewNthFault(commandstest.SecretWrite, -1, commandstest.LostBefore)
 	n := r.NewNode(t, time.Minute, fault)
-	fault.Arm(2) // the first write is the event
+	fault.Arm(1)
 	if _, err := n.DeleteInstrument(background, r.By, tokens[0]); err == nil || r.Instrument(tokens[0]).Good() || r.kept(tokens) != 1 {
 		t.Fatalf("the destruction did not fail: %v, %d cards", err, r.kept(tokens))
 	}

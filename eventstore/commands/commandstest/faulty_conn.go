@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"payledger/eventstore/engine"
 )
 
 // ReadCard is the read of a card: it fails in the mode away.
@@ -16,11 +18,18 @@ const ReadCard = "read a card"
 // happens.
 const AnyWrite = "change a stream"
 
-// changes reports whether bytes to the server have such a request.
-func changes(p []byte) bool {
-	return slices.ContainsFunc([]string{"HPUB ledger.", "HPUB payledger.drafts.", "PUB secrets.", "PUB $JS.API.STREAM.MSG.DELETE.", "PUB $JS.API.STREAM.PURGE."}, func(request string) bool {
-		return bytes.Contains(p, []byte(request))
-	})
+// SecretWrite is any request that changes the stream of secrets. It fails before it happens. The
+// requests for an event, of which there can be several, are none.
+const SecretWrite = "change the secrets"
+
+var writes = map[string][]string{
+	AnyWrite:    {"HPUB ledger.", "HPUB payledger.drafts.", "PUB secrets.", "PUB $JS.API.STREAM.MSG.DELETE.", "PUB $JS.API.STREAM.PURGE."},
+	SecretWrite: {"PUB secrets.", "PUB $JS.API.STREAM.MSG.DELETE.", "PUB $JS.API.STREAM.PURGE."},
+}
+
+// writesIn reports whether bytes to the server have a request of AnyWrite or SecretWrite.
+func writesIn(p []byte, effect string) bool {
+	return slices.ContainsFunc(writes[effect], func(request string) bool { return bytes.Contains(p, []byte(request)) })
 }
 
 // ErrGone is the error of a broken link.
@@ -29,6 +38,7 @@ var ErrGone = errors.New("the link broke here")
 // FaultyConn is a process's connection to the log's server. It loses bytes of real connections.
 type FaultyConn struct {
 	fault *Fault
+	log   *engine.Store // of another process
 
 	mu    sync.Mutex
 	dead  bool
@@ -75,7 +85,7 @@ func (w *FaultyConn) Heal() {
 type link struct {
 	net.Conn
 	conn *FaultyConn
-	lost Answer
+	sent Awaited // it breaks when the log has this record
 }
 
 // Write sends the store's bytes to the server.
@@ -87,12 +97,16 @@ func (l *link) Write(p []byte) (int, error) {
 	if request := []byte(".GET.SECRETS"); f.effect == ReadCard && bytes.Contains(p, request) && f.triggers(ReadCard) {
 		p = bytes.ReplaceAll(p, request, []byte(".GET.NOTHING")) // there is no such stream
 	}
-	if f.effect == AnyWrite && changes(p) && f.triggers(AnyWrite) {
+	if writesIn(p, f.effect) && f.triggers(f.effect) {
 		l.lose()
 		return 0, ErrGone
 	}
-	offset := Sent(p, f.effect)
-	if offset < 0 || f.refuses() || !f.triggers(f.effect) {
+	r := Sent(p, f.effect)
+	if r == nil || f.refuses() {
+		return l.Conn.Write(p)
+	}
+	if !f.triggers(f.effect) {
+		l.sent.SentAgain(r)
 		return l.Conn.Write(p)
 	}
 	switch f.Mode {
@@ -100,7 +114,7 @@ func (l *link) Write(p []byte) (int, error) {
 		l.lose()
 		return 0, ErrGone
 	case LostAfter, CrashAfter:
-		l.lost.Await(p, offset)
+		l.sent.Await(r)
 	case Twice:
 		defer close(f.Hit)
 		if n, err := l.Conn.Write(p); err != nil {
@@ -126,7 +140,7 @@ func (w *FaultyConn) unheard(p []byte) []byte {
 // Read returns the server's bytes to the store.
 func (l *link) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
-	if l.lost.In(p[:n]) {
+	if l.sent.In(l.conn.log) {
 		l.lose()
 		return 0, ErrGone
 	}

@@ -44,6 +44,7 @@ func (r *Rig) NewNode(t testing.TB, paymentTimeout time.Duration, f *Fault) *Nod
 // NewNodeOn starts a process on a wire.
 func (r *Rig) NewNodeOn(t testing.TB, w *FaultyConn, paymentTimeout time.Duration) *Node {
 	t.Helper()
+	w.log = r.Store
 	n := &Node{t: t, Conn: w, Port: &Port{Port: r.Sim, fault: w.fault}}
 	n.Ctx, n.HangUp = context.WithCancel(context.Background())
 	config := r.Config

@@ -2,35 +2,38 @@ package commandstest
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
 )
 
-// Sent finds an event of the given type in what a client sends to a NATS server, in a message of
-// the log or in a request to the node that appends it: where its line begins, or -1.
-func Sent(p []byte, eventType string) int {
+// Sent returns the first event of a type in what a client sends to a NATS server, in a message of
+// the log or in a request to the node that appends it; nil: there is none.
+func Sent(p []byte, eventType string) *eventstore.Recorded {
 	return sent(p, "ledger.", func(r *eventstore.Recorded) bool { return r.Type == eventType })
 }
 
-// SentBeside finds the message of a record of deliveries, by its name, which is not a delivery's.
-func SentBeside(p []byte, name string) int {
+// SentBeside is Sent for a record of deliveries, by its name, which is not a delivery's.
+func SentBeside(p []byte, name string) *eventstore.Recorded {
 	return sent(p, "deliveries.", func(r *eventstore.Recorded) bool { return r.Aggregate == format.BesideAggregate && r.ID == name })
 }
 
 // requests begins the subjects of requests to nodes.
 var requests = []byte(strings.TrimSuffix(handover.DraftsSubject(""), ".*"))
 
-func sent(p []byte, subjects string, is func(*eventstore.Recorded) bool) int {
+func sent(p []byte, subjects string, is func(*eventstore.Recorded) bool) *eventstore.Recorded {
 	for offset := 0; offset < len(p); {
 		line, rest, found := bytes.Cut(p[offset:], []byte("\r\n"))
 		if !found {
-			return -1
+			return nil
 		}
 		words := bytes.Fields(line)
 		if len(words) < 4 || string(words[0]) != "HPUB" {
@@ -40,61 +43,83 @@ func sent(p []byte, subjects string, is func(*eventstore.Recorded) bool) int {
 		head, err := strconv.Atoi(string(words[len(words)-2]))
 		size, err2 := strconv.Atoi(string(words[len(words)-1]))
 		if err != nil || err2 != nil || head > size || size > len(rest) {
-			return -1
+			return nil
 		}
-		if (bytes.HasPrefix(words[1], []byte(subjects)) || bytes.HasPrefix(words[1], requests)) && holds(rest[head:size], is) {
-			return offset
+		if bytes.HasPrefix(words[1], []byte(subjects)) || bytes.HasPrefix(words[1], requests) {
+			if r := in(rest[head:size], is); r != nil {
+				return r
+			}
 		}
 		offset += len(line) + 2 + size + 2
 	}
-	return -1
+	return nil
 }
 
-func holds(message []byte, is func(*eventstore.Recorded) bool) bool {
+// in returns the first record of a group, or of the frames in a request, that is the right one.
+func in(message []byte, is func(*eventstore.Recorded) bool) *eventstore.Recorded {
 	if group, err := format.ParseGroup(message); err == nil {
-		return slices.ContainsFunc(group.Frames, is)
+		if i := slices.IndexFunc(group.Frames, is); i >= 0 {
+			return group.Frames[i]
+		}
+		return nil
 	}
 	for len(message) > 0 {
 		r, rest, err := format.ParseFrame(message)
 		if err != nil {
-			return false
+			return nil
 		}
 		if is(r) {
-			return true
+			return r
 		}
 		message = rest
 	}
-	return false
+	return nil
 }
 
-// Answer finds the server's answer to one message in what a client receives.
-type Answer struct {
-	mu   sync.Mutex
-	to   []byte // as it stands in the answer's first line; nil: no answer is awaited
-	last []byte // the end of the last piece
+// Awaited is the record that a connection has sent and that it waits for before it breaks. An
+// answer does not show that the log has the record: the owner of a shard answers drafts and readers
+// on one subject, a node hears late answers to what it asked before, and a message can be refused.
+type Awaited struct {
+	mu sync.Mutex
+	r  *eventstore.Recorded // nil: none
 }
 
-// Await begins to wait for the answer to the message whose line begins at a place in p.
-func (a *Answer) Await(p []byte, offset int) {
+// Await waits for a record.
+func (a *Awaited) Await(r *eventstore.Recorded) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	line, _, _ := bytes.Cut(p[offset:], []byte("\r\n"))
-	a.to, a.last = append(bytes.Clone(bytes.Fields(line)[2]), ' '), nil // HPUB, the subject, where the answer goes
+	a.r = r
 }
 
-// In reports whether the first line of the awaited answer ends in the next piece. Then no answer is
-// awaited any more.
-func (a *Answer) In(piece []byte) bool {
+// SentAgain waits for a record instead of the one before it, if there is one.
+func (a *Awaited) SentAgain(r *eventstore.Recorded) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.to == nil {
+	if a.r != nil {
+		a.r = r
+	}
+}
+
+// In reports whether the log has the record. Then no record is awaited any more. A connection looks
+// before it passes on bytes of the server: its process learns of the record only after s has it.
+func (a *Awaited) In(s *engine.Store) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.r == nil || !recorded(s, a.r) {
 		return false
 	}
-	joined := slices.Concat(a.last, piece)
-	a.last = bytes.Clone(joined[max(0, len(joined)-len(a.to)+1):])
-	found := bytes.Contains(joined, a.to)
-	if found {
-		a.to = nil
+	a.r = nil
+	return true
+}
+
+// recorded reports whether the log has a record. A store that cannot read now does not know.
+func recorded(s *engine.Store, r *eventstore.Recorded) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if r.Aggregate == format.BesideAggregate {
+		last, err := s.Deliveries().Last(ctx, r.ID)
+		return err == nil && !last.Time.Before(r.Time)
 	}
-	return found
+	events, err := s.History(ctx, r.Key)
+	return err == nil && slices.ContainsFunc(events, func(e *eventstore.Recorded) bool { return e.Hash == r.Hash })
 }

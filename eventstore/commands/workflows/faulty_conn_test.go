@@ -62,8 +62,9 @@ func (f *fault) triggers(effect string) bool {
 	return f.seen == f.nth
 }
 
-// isAt returns where the effect is in the bytes that are sent to the log's server, or -1.
-func (f *fault) isAt(p []byte) int {
+// sent returns the record of the effect in the bytes that are sent to the log's server; nil: they
+// have none.
+func (f *fault) sent(p []byte) *eventstore.Recorded {
 	if f.effect == writePosition {
 		return commandstest.SentBeside(p, deliverylog.PositionName("workflows"))
 	}
@@ -73,6 +74,7 @@ func (f *fault) isAt(p []byte) int {
 // faultyConn is a node's connections to everything else. It loses bytes of real connections.
 type faultyConn struct {
 	fault *fault
+	log   *engine.Store // of another node; nil for the first one, which has no fault
 
 	mu    sync.Mutex
 	dead  bool
@@ -135,7 +137,7 @@ func call[T any](w *faultyConn, effect string, do func() (T, error)) (T, error) 
 type link struct {
 	net.Conn
 	conn *faultyConn
-	lost commandstest.Answer
+	sent commandstest.Awaited // it breaks when the log has this record
 }
 
 // Write sends the store's bytes to the server.
@@ -144,22 +146,26 @@ func (l *link) Write(p []byte) (int, error) {
 	if f == nil {
 		return l.Conn.Write(p)
 	}
-	at := f.isAt(p)
-	if at < 0 || f.mode == refuses || !f.triggers(f.effect) {
+	r := f.sent(p)
+	if r == nil || f.mode == refuses {
+		return l.Conn.Write(p)
+	}
+	if !f.triggers(f.effect) {
+		l.sent.SentAgain(r)
 		return l.Conn.Write(p)
 	}
 	if f.mode == lostBefore || f.mode == crashBefore {
 		l.lose()
 		return 0, errGone
 	}
-	l.lost.Await(p, at)
+	l.sent.Await(r)
 	return l.Conn.Write(p)
 }
 
 // Read returns the server's bytes to the store.
 func (l *link) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
-	if l.lost.In(p[:n]) {
+	if l.sent.In(l.conn.log) {
 		l.lose()
 		return 0, errGone
 	}

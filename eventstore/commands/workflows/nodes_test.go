@@ -81,8 +81,7 @@ func TestTakeover(t *testing.T) {
 	for _, c := range []takeover{{"workflow_run.action_requested", 0, false}, {sendCapture, 0, false}, {sendRequest, 1, false}, {sendRequest, 1, true}} {
 		t.Run(fmt.Sprint(c.on, ", aged ", c.aged), func(t *testing.T) {
 			t.Parallel()
-			for !c.happens(t) {
-			}
+			c.happens(t)
 		})
 	}
 }
@@ -94,9 +93,8 @@ type takeover struct {
 	aged  bool // the run is taken over because it has not changed for long
 }
 
-// happens kills a node and lets another one take its run over. It returns false if the event at
-// which the node was killed is not in the log: an empty group of another store had its place.
-func (c takeover) happens(t *testing.T) bool {
+// happens kills a node and lets another one take its run over.
+func (c takeover) happens(t *testing.T) {
 	r := newRig(t)
 	half := domain.Amount(1000)
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{
@@ -108,11 +106,6 @@ func (c takeover) happens(t *testing.T) bool {
 	<-f.hit
 	first.kill()
 	key := eventstore.WorkflowRuns.Key(r.by.Account, string(r.runOf(flow, p)))
-	left, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, key, eventstore.Latest)
-	must(t, err)
-	if left.State.Status() == workflow.Waiting {
-		return false
-	}
 	var ahead atomic.Int64
 	var lost atomic.Uint64
 	stands := time.Now() // however long the machine takes, the run does not count as left behind
@@ -143,5 +136,4 @@ func (c takeover) happens(t *testing.T) bool {
 	if _, again := r.came(); again != c.again {
 		t.Errorf("%d requests again", again)
 	}
-	return true
 }

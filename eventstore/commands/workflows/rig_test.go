@@ -167,6 +167,9 @@ type node struct {
 func (r *rig) start(c nodeConfig) *node {
 	r.t.Helper()
 	n := &node{rig: r, wire: &faultyConn{fault: c.fault}}
+	if r.well != nil {
+		n.wire.log = r.well.store
+	}
 	config := r.config
 	config.Options = []nats.Option{nats.SetCustomDialer(n.wire)}
 	var err error
