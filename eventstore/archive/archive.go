@@ -116,8 +116,7 @@ func CheckFormat(dir string) error {
 		if streams.Old(name) {
 			return streams.OldFormat("folder " + dir + " holds stream " + name)
 		}
-		shard, _, ours := streams.Parse(name)
-		if !ours || !streams.KindOf(shard).Events {
+		if !streams.KindIn(name).Events {
 			continue
 		}
 		d, err := folder.Describe(dir, name)

@@ -12,10 +12,12 @@ func InspectWith(dir string, tips *tipstore.Store, report Damaged) error {
 }
 
 // CompareSecrets compares SECRETS, of which no segment is left, with its newest record that groups
-// of the log name, and with the acknowledged end of each segment.
-func CompareSecrets(named uint64, acked map[string]uint64, report Damaged) error {
-	in := inspection{secrets: named, required: acked, report: report, bad: map[string]bool{}}
-	return in.compareSecrets()
+// of the log or the tip store name, given the dropped part.
+func CompareSecrets(named uint64, dropped streams.Floor, report Damaged) error {
+	in := inspection{
+		ends: map[int]uint64{streams.SecretShard: named}, floors: map[int]streams.Floor{streams.SecretShard: dropped}, report: report, bad: map[string]bool{},
+	}
+	return in.compareShards()
 }
 
 // Beginning returns the first segment of a shard that an inspection requires, with its first

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"payledger/eventstore/fault"
@@ -28,17 +29,11 @@ type inspection struct {
 	bad    map[string]bool         // streams with damage
 	read   map[string]folder.Found // streams that were read
 
-	ends     map[int]uint64        // by shard: the newest group that the tip store, or a group of another shard, names
-	closed   map[int]uint64        // by shard: the newest group that closes a segment
-	newest   map[int]uint32        // by shard: number of the newest segment
-	oldest   map[int]uint32        // by shard that drops segments: number of the oldest remaining one
-	floors   map[int]streams.Floor // by shard: the dropped part
-	required map[string]uint64     // by segment of SECRETS: the sequence up to which its witness requires it
-	secrets  uint64                // the newest message of SECRETS that the groups name
-
-	newestSecrets uint32 // number of the newest segment of SECRETS; 0: there is none
-	firstSecrets  uint32 // number of the first segment of SECRETS that was not dropped
-	dropped       []byte // the newest drop of segments of SECRETS, by the tip store
+	ends   map[int]uint64        // by shard: the newest message that the tip store, or a group of another shard, names
+	closed map[int]uint64        // by shard: the newest group that closes a segment
+	newest map[int]uint32        // by shard: number of the newest segment
+	oldest map[int]uint32        // by shard that drops segments: number of the oldest remaining one that was not being deleted
+	floors map[int]streams.Floor // by shard: the dropped part
 }
 
 // Inspect reads a stopped folder, and prepares it for the start of its server. It syncs the newest
@@ -75,7 +70,7 @@ func (in *inspection) run() error {
 		return err
 	}
 	in.bad, in.read, in.ends, in.closed = map[string]bool{}, map[string]folder.Found{}, map[int]uint64{}, map[int]uint64{}
-	in.newest, in.oldest, in.floors, in.required = map[int]uint32{}, map[int]uint32{}, map[int]streams.Floor{}, map[string]uint64{}
+	in.newest, in.oldest, in.floors = map[int]uint32{}, map[int]uint32{}, map[int]streams.Floor{}
 	if err := in.readTips(); err != nil {
 		return err
 	}
@@ -85,12 +80,13 @@ func (in *inspection) run() error {
 		}
 		return nil
 	}
-	in.firstSecrets = secretlog.FirstIn(in.dir, names, in.dropped)
+	// The newest segments are read first: they may have the record of the dropped ones, which the
+	// server was deleting.
+	slices.SortStableFunc(names, func(a, b string) int { return streams.Compare(b, a) })
 	for _, name := range names {
-		in.newestSecrets = max(in.newestSecrets, streams.SecretNumber(name))
 		if shard, number, ours := streams.Parse(name); ours {
 			in.newest[shard] = max(in.newest[shard], number)
-			if streams.KindOf(shard).Drops() && number > in.floors[shard].Segment && (in.oldest[shard] == 0 || number < in.oldest[shard]) {
+			if streams.KindOf(shard).Drops() && number > in.floors[shard].Segment && (number == in.newest[shard] || folder.Described(in.dir, name)) {
 				in.oldest[shard] = number
 			}
 		}
@@ -100,10 +96,7 @@ func (in *inspection) run() error {
 			return err
 		}
 	}
-	if err := in.compareShards(); err != nil {
-		return err
-	}
-	return in.compareSecrets()
+	return in.compareShards()
 }
 
 // damaged reports damage of a stream.
@@ -130,7 +123,7 @@ func (in *inspection) readTips() error {
 	if err == nil {
 		return nil
 	}
-	in.tips, in.ends, in.required, in.dropped = nil, map[int]uint64{}, map[string]uint64{}, nil
+	in.tips, in.ends, in.floors = nil, map[int]uint64{}, map[int]streams.Floor{}
 	return in.report("", 0, damagedTips(in.dir, err).Error())
 }
 
@@ -141,18 +134,28 @@ func (in *inspection) readWitnesses() error {
 	for shard, head := range heads {
 		in.ends[shard] = head.Seq
 	}
-	var secrets secretlog.Witnessed
 	if err == nil {
-		secrets, err = secretlog.ReadWitness(view)
+		var acked uint64
+		acked, err = secretlog.WitnessIn(view)
+		in.name(streams.SecretShard, acked)
+	}
+	if err == nil {
+		in.floors[streams.SecretShard], err = secretlog.FloorIn(view.Get)
 	}
 	if err != nil {
 		return err
 	}
-	in.required, in.dropped = secrets.Acked, secrets.Floor
 	for _, shard := range streams.Beside {
 		in.floors[shard], _ = floorIn(in.tips.Get, shard) // the next start refuses an unreadable floor
 	}
 	return nil
+}
+
+// name notes that a message of a shard was acknowledged; 0: it names none.
+func (in *inspection) name(shard int, seq uint64) {
+	if seq > 0 {
+		in.ends[shard] = max(in.ends[shard], seq)
+	}
 }
 
 // readStream reads the parts of one stream that the server will read, or all. Of a closed segment,
@@ -161,25 +164,24 @@ func (in *inspection) readWitnesses() error {
 // Repair removes the index.
 func (in *inspection) readStream(name string) error {
 	shard, number, ours := streams.Parse(name)
-	secret := streams.IsSecrets(name)
-	if !ours && !secret || in.wasDropped(name) {
+	if !ours || number <= in.floors[shard].Segment { // it was dropped, and is not removed yet
 		return nil
 	}
-	reading := folder.Reading{Pace: in.pace}
-	closed := ours && !in.whole && number < in.newest[shard] && !in.seeksFloor(shard)
-	if closed || secret && !in.whole {
-		reading.Newest = folder.Trusted(in.dir, name)
-	}
-	read := func() (folder.Found, error) { return secretlog.ReadSegment(in.dir, name, in.tips, 0, reading) }
-	if ours {
-		reading.Handle = func(r stored.Message) error {
-			err := in.see(shard, r)
-			if closed && errors.Is(err, stored.ErrRefused) { // the first read of it names it, and what to do
-				return nil
-			}
-			return err
+	secret := streams.KindOf(shard).Destroys
+	part := !in.whole && (number < in.newest[shard] || secret) && !in.seeksFloor(shard)
+	reading := folder.Reading{Pace: in.pace, Newest: part && folder.Trusted(in.dir, name)}
+	reading.Handle = func(r stored.Message) error {
+		err := in.see(shard, r)
+		if part && errors.Is(err, stored.ErrRefused) { // the first read of it names it, and what to do
+			return nil
 		}
-		read = func() (folder.Found, error) { return folder.Read(in.dir, name, reading) }
+		return err
+	}
+	read := func() (folder.Found, error) {
+		if secret {
+			return secretlog.ReadSegment(in.dir, name, in.tips, 0, reading)
+		}
+		return folder.Read(in.dir, name, reading)
 	}
 	found, err := read()
 	if reading.Newest && err == nil && (found.Torn != nil || readsAtStart(found.Time)) {
@@ -223,13 +225,19 @@ func (in *inspection) there(name string) bool {
 // see checks the place of a group, and notes its witness, its ends beside the log, its floor and
 // its end of a segment.
 func (in *inspection) see(shard int, r stored.Message) error {
-	if !r.Stands() {
+	switch {
+	case !r.Stands():
+		return nil
+	case streams.KindOf(shard).Destroys:
+		if f, err := secretlog.FloorOf(r.Seq, r.Body); err == nil && in.seeksFloor(shard) { // a start reports a message that cannot be parsed
+			in.noteFloor(shard, f)
+		}
 		return nil
 	}
 	g, _, err := format.ParseGroupHeader(r.Body)
 	if err == nil && in.seeksFloor(shard) {
 		if g, err = format.ParseGroup(r.Body); err == nil {
-			err = in.noteFloor(g)
+			err = in.noteFloors(g)
 		}
 	}
 	if err != nil {
@@ -242,11 +250,9 @@ func (in *inspection) see(shard int, r stored.Message) error {
 		in.closed[shard] = max(in.closed[shard], g.Seq)
 	}
 	if w := g.Witness; w.Shard != format.NoShard {
-		in.ends[w.Shard] = max(in.ends[w.Shard], w.Seq)
+		in.name(w.Shard, w.Seq)
 	}
-	if g.Ends.Checkpoints > 0 {
-		in.ends[streams.CheckpointShard] = max(in.ends[streams.CheckpointShard], g.Ends.Checkpoints)
-	}
-	in.secrets = max(in.secrets, g.Ends.Secrets)
+	in.name(streams.CheckpointShard, g.Ends.Checkpoints)
+	in.name(streams.SecretShard, g.Ends.Secrets)
 	return nil
 }

@@ -82,7 +82,7 @@ func (s *served) read(ctx context.Context, names []string, from, end uint64, dam
 		if err == nil {
 			err = s.readStream(ctx, name, max(first, from), through, damaged, handle)
 		}
-		if shard, _, _ := streams.Parse(name); err != nil && streams.KindOf(shard).Drops() && ctx.Err() == nil {
+		if err != nil && streams.KindIn(name).Drops() && ctx.Err() == nil {
 			if gone, listErr := s.Log.Gone(ctx, name); listErr == nil && gone {
 				continue
 			}

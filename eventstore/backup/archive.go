@@ -56,7 +56,7 @@ func (c copied) Groups(ctx context.Context, shard int, from uint64, damaged arch
 // read reads the messages of a stream from all its files.
 func (c copied) read(ctx context.Context, name string, each func(stored.Message) error) error {
 	files := c.Files(name)
-	if shard, _, _ := streams.Parse(name); len(files) == 0 && !streams.KindOf(shard).Drops() {
+	if len(files) == 0 && !streams.KindIn(name).Drops() {
 		return fmt.Errorf("%w: it has no file of %s", ErrDamaged, name)
 	}
 	for _, f := range files {

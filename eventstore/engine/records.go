@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,6 +14,7 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
@@ -173,7 +173,10 @@ func (h records) Sweep(ctx context.Context) error {
 		h.mu.Unlock()
 		name := oldest.name(h.n)
 		if oldest.number > floor.Segment {
-			return h.clean(floor)
+			if !h.s.sole {
+				return nil
+			}
+			return folder.Clean(h.s.disk.Dir, h.n, floor.Segment) // a crash left them while the server deleted them
 		}
 		if err := h.forgetSegment(ctx, oldest, floor); err != nil {
 			return fmt.Errorf("eventstore: %s: %w", name, err)
@@ -181,12 +184,11 @@ func (h records) Sweep(ctx context.Context) error {
 		h.mu.Lock()
 		h.segments.all = slices.Clone(h.segments.all[1:])
 		h.mu.Unlock()
-		err := h.s.api.JS.DeleteStream(ctx, name)
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err := jetapi.DeleteStream(ctx, h.s.api.JS, name); err != nil {
 			h.mu.Lock()
 			h.segments.all = append([]segment{oldest}, h.segments.all...)
 			h.mu.Unlock()
-			return fmt.Errorf("eventstore: delete %s: %w", name, err)
+			return err
 		}
 	}
 }
@@ -231,22 +233,4 @@ func (h records) forgetGroup(g *format.Group, floor streams.Floor) error {
 		}
 	}
 	return batch.Commit()
-}
-
-// clean removes the folders of dropped segments that a crash left while the server deleted them.
-func (h records) clean(floor streams.Floor) error {
-	if !h.s.sole || floor.Segment == 0 {
-		return nil
-	}
-	remains, err := folder.Remains(h.s.disk.Dir, func(name string) bool {
-		shard, number, ours := streams.Parse(name)
-		return ours && shard == h.n && number <= floor.Segment
-	})
-	for _, path := range remains {
-		err = errors.Join(err, os.RemoveAll(path))
-	}
-	if err != nil {
-		return fmt.Errorf("eventstore: %w", err)
-	}
-	return nil
 }

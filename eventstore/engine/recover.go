@@ -331,7 +331,7 @@ func (s *Store) writeTips() error {
 	if err != nil {
 		return err
 	}
-	if !changed && len(secrets) == 0 {
+	if !changed && secrets == 0 {
 		return nil
 	}
 	s.tipsSize = batch.Len() + batch.Len()/4

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -164,8 +165,10 @@ func (c *scrub) streams() map[string]uint64 {
 		}
 		h.mu.Unlock()
 	}
-	for _, name := range c.s.secretWitness.Known() {
-		all[name] = c.s.secretWitness.Acked(name)
+	c.s.openingSecrets.Lock()
+	defer c.s.openingSecrets.Unlock()
+	if c.s.secrets != nil {
+		maps.Copy(all, c.s.secrets.Segments())
 	}
 	return all
 }
@@ -189,15 +192,15 @@ func (c *scrub) present(names []string, before map[string]uint64) (gone error) {
 // dropped reports whether a stream, which has a sequence, was dropped. Then its files are being
 // deleted, or are gone.
 func (c *scrub) dropped(name string, seq uint64) (bool, error) {
-	if streams.IsSecrets(name) {
-		dropped, err := secretlog.WasDropped(c.tips, name)
-		if err != nil {
-			return false, c.broken(name, err)
-		}
-		return dropped, nil
-	}
 	shard, _, ours := streams.Parse(name)
-	return ours && c.s.byNumber(shard).dropped(seq), nil
+	if h := c.s.byNumber(shard); h != nil {
+		return ours && h.dropped(seq), nil
+	}
+	dropped, err := secretlog.WasDropped(c.tips, name)
+	if err != nil {
+		return false, c.broken(name, err)
+	}
+	return dropped, nil
 }
 
 // scrubPlace is how far a pass is: streams are read in the order of their names.
@@ -240,8 +243,8 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 
 // lookAt returns the function that reads a stream; nil if nothing of it is to be read.
 func (c *scrub) lookAt(name string) func(folder.Reading) (folder.Found, error) {
-	if streams.IsSecrets(name) {
-		acked := c.s.secretWitness.Acked(name) // before the tips: they have all of it
+	if streams.KindIn(name).Destroys {
+		acked := c.s.secretWitness.Acked() // before the tips: they have all of it
 		return func(r folder.Reading) (folder.Found, error) {
 			found, err := secretlog.ReadSegment(c.s.disk.Dir, name, c.tips, acked, r)
 			if err == nil && len(found.Faults) == 0 && found.Torn == nil {
@@ -279,8 +282,9 @@ func (c *scrub) lookAt(name string) func(folder.Reading) (folder.Found, error) {
 // damaged marks the owner of a stream as damaged, and returns the damage.
 func (c *scrub) damaged(name string, f folder.Fault) error {
 	damage := fault.Damage(name, f.Seq, fmt.Errorf("the scrub found: %s", f.Reason))
-	if shard, _, ours := streams.Parse(name); ours {
-		_ = c.s.byNumber(shard).markDamaged(f.Seq, damage) // it returns the shard's first damage
+	shard, _, ours := streams.Parse(name)
+	if h := c.s.byNumber(shard); ours && h != nil {
+		_ = h.markDamaged(f.Seq, damage) // it returns the shard's first damage
 	} else {
 		c.s.markUnhealthy(damage, false)
 	}
@@ -293,12 +297,13 @@ func (c *scrub) unread(name string) uint64 {
 	if d, err := folder.Describe(c.s.disk.Dir, name); err == nil {
 		first = d.First
 	}
-	shard, number, ours := streams.Parse(name)
-	if !ours {
+	shard, number, _ := streams.Parse(name)
+	h := c.s.byNumber(shard)
+	if h == nil {
 		return first
 	}
 	next := c.groups[shard].Seq + 1 // perhaps of another segment: LEDGER_0_10 is read before LEDGER_0_2
-	if seg, known := c.s.byNumber(shard).acknowledgedPart(number); known && next > first && next <= seg.last {
+	if seg, known := h.acknowledgedPart(number); known && next > first && next <= seg.last {
 		return next
 	}
 	return first

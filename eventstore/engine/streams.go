@@ -101,8 +101,8 @@ func neverUsed(segments map[int][]*jetstream.StreamInfo) error {
 // listSegments returns the streams of each shard in the order of their numbers.
 func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamInfo, error) {
 	all := map[int][]*jetstream.StreamInfo{}
-	for _, root := range streams.Roots {
-		list, err := jetapi.ListStreams(ctx, s.api.JS, root+".>")
+	for _, kind := range streams.All(1) {
+		list, err := jetapi.ListStreams(ctx, s.api.JS, streams.Pattern(kind))
 		if err != nil {
 			return nil, fmt.Errorf("eventstore: list of streams: %w", err)
 		}
@@ -197,8 +197,7 @@ func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 // loadSegments sets the segments of the shard from the server's list. A gap in them is an error.
 func (h *shard) loadSegments(infos []*jetstream.StreamInfo) error {
 	for i, info := range infos {
-		_, number, _ := streams.Parse(info.Config.Name)
-		g := segment{number: number, first: max(1, info.Config.FirstSeq), bytes: info.State.Bytes, sealed: info.Config.Sealed}
+		g := segment{number: streams.Number(h.n, info.Config.Name), first: max(1, info.Config.FirstSeq), bytes: info.State.Bytes, sealed: info.Config.Sealed}
 		if i < len(infos)-1 {
 			g.last = info.State.LastSeq
 		}
@@ -288,7 +287,7 @@ func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end 
 	h.mu.Unlock()
 	before := []segment{}
 	for _, info := range infos {
-		_, number, _ := streams.Parse(info.Config.Name)
+		number := streams.Number(h.n, info.Config.Name)
 		if number <= dropped { // it may be deleted at this moment
 			continue
 		}

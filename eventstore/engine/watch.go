@@ -248,11 +248,11 @@ func (h *shard) mayRead(ctx context.Context, seg segment, span folder.Span) erro
 
 // mayReadStream is mayRead for a reader of the log that has connections of its own.
 func (s *Store) mayReadStream(ctx context.Context, stream string, from, through uint64) error {
-	n, number, ours := streams.Parse(stream)
-	if !ours {
+	n, number, _ := streams.Parse(stream)
+	h := s.byNumber(n)
+	if number == 0 || h == nil {
 		return nil
 	}
-	h := s.byNumber(n)
 	h.mu.Lock()
 	seg, known := h.segments.numbered(number)
 	h.mu.Unlock()

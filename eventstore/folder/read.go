@@ -62,6 +62,12 @@ func Describe(dir, stream string) (Description, error) {
 	return Description{max(1, meta.FirstSeq), meta.Metadata, meta.Text}, err
 }
 
+// Described reports whether a stream has a description: it was not being created or deleted.
+func Described(dir, stream string) bool {
+	_, err := Describe(dir, stream)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // From returns those of a shard's segments that can hold a message from a sequence on.
 func From(dir string, segments []string, seq uint64) []string {
 	for i := len(segments) - 1; i > 0; i-- {
@@ -132,7 +138,7 @@ func (f Found) Damage() error {
 // error is that of a read, of Pace or of Handle.
 func Read(dir, stream string, r Reading) (Found, error) {
 	shard, number, ours := streams.Parse(stream)
-	o := blocks.Options{Deletes: !ours, From: r.From, Through: r.Through, Uncached: r.Uncached, Pace: r.Pace}
+	o := blocks.Options{Deletes: !ours || streams.KindOf(shard).Destroys, From: r.From, Through: r.Through, Uncached: r.Uncached, Pace: r.Pace}
 	newest := int64(0)
 	o.Handle = func(m stored.Message) error {
 		if newest = max(newest, m.Time); r.Handle == nil {
@@ -140,14 +146,13 @@ func Read(dir, stream string, r Reading) (Found, error) {
 		}
 		return r.Handle(m)
 	}
-	if ours {
+	if !o.Deletes {
 		o.Subject = streams.Subject(shard, number)
 	}
 	if r.Newest {
 		o.From = blocks.Newest
 	}
-	_, err := Describe(dir, stream)
-	described := !errors.Is(err, fs.ErrNotExist)
+	described := Described(dir, stream)
 	if !described {
 		o.Deletes = true // the first sequence is unknown
 	}
@@ -180,5 +185,5 @@ func found(report blocks.Report, described bool) Found {
 // Trusted reports whether a server that starts reads no message of a stream of several files,
 // because it trusts its index.
 func Trusted(dir, stream string) bool {
-	return blocks.Trusted(of(dir, stream), stream, streams.IsSecrets(stream))
+	return blocks.Trusted(of(dir, stream), stream, streams.KindIn(stream).Destroys)
 }

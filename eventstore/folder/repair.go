@@ -55,7 +55,7 @@ func Repair(dir string, read map[string]Found) error {
 
 // keepTail copies the file with the torn tail. A copy under its name is whole and on the disk.
 func (f Found) keepTail(dir string) error {
-	if streams.IsSecrets(f.Stream) {
+	if streams.KindIn(f.Stream).Destroys {
 		return nil
 	}
 	to := filepath.Join(dir, tails, fmt.Sprintf("%s-%d-%d.blk", f.Stream, f.Torn.in.Block, f.Torn.in.End))
@@ -91,17 +91,29 @@ func remove(path string) error {
 	return nil
 }
 
-// Remains returns the folders that exist of dropped streams. The server renames a folder before it
-// removes the folder's files, and a crash can come between.
-func Remains(dir string, dropped func(stream string) bool) (paths []string, err error) {
+// Remains returns the folders that exist of a shard's segments up to a number, which were dropped.
+// The server renames a folder before it removes the folder's files, and a crash can come between.
+func Remains(dir string, shard int, dropped uint32) (paths []string, err error) {
 	entries, err := os.ReadDir(home(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("eventstore: %w", err)
 	}
 	for _, e := range entries {
-		if dropped(strings.TrimPrefix(e.Name(), ".")) {
+		if n := streams.Number(shard, strings.TrimPrefix(e.Name(), ".")); n > 0 && n <= dropped {
 			paths = append(paths, filepath.Join(home(dir), e.Name()))
 		}
 	}
 	return paths, nil
+}
+
+// Clean removes the folders of a shard's segments up to a number, which were dropped.
+func Clean(dir string, shard int, dropped uint32) error {
+	remains, err := Remains(dir, shard, dropped)
+	for _, path := range remains {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: %w", err)
+	}
+	return nil
 }

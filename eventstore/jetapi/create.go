@@ -3,6 +3,7 @@ package jetapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -33,6 +34,14 @@ func createWithin(ctx context.Context, js jetstream.JetStream, config jetstream.
 			return err
 		}
 	}
+}
+
+// DeleteStream deletes a stream, if there is one.
+func DeleteStream(ctx context.Context, js jetstream.JetStream, name string) error {
+	if err := js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("eventstore: delete %s: %w", name, err)
+	}
+	return nil
 }
 
 // codeNoPeers is JetStream's error if no servers fit a stream's replicas and placement.

@@ -126,7 +126,7 @@ func (l *Log) SecretsReach(ctx context.Context, seq uint64) (bool, error) {
 }
 
 // SecretsOf returns the segments of SECRETS that exist.
-func (l *Log) SecretsOf() []string { return streams.SecretSegments(l.Names()) }
+func (l *Log) SecretsOf() []string { return l.Segments(streams.SecretShard) }
 
 // Secret returns a message of SECRETS as its leader has it; fault.ErrNotFound if there is none.
 func (l *Log) Secret(ctx context.Context, seq uint64) (stored.Message, error) {

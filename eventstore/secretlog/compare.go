@@ -7,7 +7,6 @@ import (
 
 	"payledger/eventstore/folder"
 	"payledger/eventstore/stored"
-	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
 
@@ -46,20 +45,20 @@ type comparison struct {
 	faultAt uint64          // its sequence
 }
 
-// compare returns the comparison of a segment, or nil if there is no index of it. That of a dropped
-// segment is removed in several writes, and the segment later still.
-func compare(view tipstore.View, stream string) (*comparison, error) {
-	if dropped, err := wasDropped(view.Get, stream); dropped || err != nil {
-		return nil, err
-	}
-	value, err := view.Get(witnessKey(stream))
-	if errors.Is(err, tipstore.ErrNotFound) {
-		return nil, nil // no index is no damage: a start makes it from the stream
-	} else if err != nil {
-		return nil, unreadable(err)
-	}
+// compare returns the comparison of a segment with its index, which has every record up to acked,
+// or to a later one. It compares nothing with an index that is missing, because a start makes it
+// from the stream, or is of a dropped segment: that is removed in several writes, and the segment
+// later still.
+func compare(view tipstore.View, stream string, acked uint64) (*comparison, error) {
 	c := &comparison{stream: stream, view: view, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
-	c.through = parseWitness(value)
+	if dropped, err := wasDropped(view.Get, stream); dropped || err != nil {
+		return c, err
+	}
+	stored, err := WitnessIn(view)
+	if err != nil {
+		return c, unreadable(err)
+	}
+	c.through = max(stored, acked)
 	return c, unreadable(view.Each(key(dyingPrefix, stream, ""), func(_, value []byte) error {
 		if len(value) >= 8 {
 			c.dying[binary.BigEndian.Uint64(value)] = true
@@ -158,39 +157,46 @@ func WasDropped(tips *tipstore.Store, stream string) (bool, error) {
 }
 
 func wasDropped(get func(key []byte) ([]byte, error), stream string) (bool, error) {
-	floor, err := get([]byte(droppedKey()))
-	if errors.Is(err, tipstore.ErrNotFound) {
-		return false, nil
-	}
-	return streams.SecretNumber(stream) <= storedFloor(floor).dropped, unreadable(err)
+	floor, err := FloorIn(get)
+	return numberOf(stream) <= floor.Segment, unreadable(err)
 }
 
 // has reports whether a key is in the tip store.
 func has(get func(key []byte) ([]byte, error), key []byte) (bool, error) {
 	_, err := get(key)
+	return err == nil, unreadable(unlessNone(err))
+}
+
+// unlessNone returns an error of the tip store; nil if only the key is missing.
+func unlessNone(err error) error {
 	if errors.Is(err, tipstore.ErrNotFound) {
-		return false, nil
+		return nil
 	}
-	return err == nil, unreadable(err)
+	return err
 }
 
 // ReadSegment reads a segment in a folder, and compares its records with the index in the tip
-// store, as of the beginning. The index has every record up to acked. Without a tip store, or an
-// index of the segment, nothing is compared. ErrTips means that the tip store could not be read.
+// store, as of the beginning. The index has every record up to acked. Without a tip store nothing
+// is compared. ErrTips means that the tip store could not be read.
 func ReadSegment(dir, name string, tips *tipstore.Store, acked uint64, r folder.Reading) (folder.Found, error) {
 	if tips == nil {
 		return folder.Read(dir, name, r)
 	}
 	view := tips.Snapshot()
 	defer view.Close()
-	c, err := compare(view, name)
-	switch {
-	case err != nil:
+	c, err := compare(view, name, acked)
+	if err != nil {
 		return folder.Found{}, err
-	case c == nil:
-		return folder.Read(dir, name, r)
 	}
-	c.through, c.part, r.Handle = max(c.through, acked), r.Newest, c.see
+	handle := r.Handle
+	c.part, r.Handle = r.Newest, func(m stored.Message) error {
+		if handle != nil {
+			if err := handle(m); err != nil {
+				return err
+			}
+		}
+		return c.see(m)
+	}
 	found, err := folder.Read(dir, name, r)
 	if err != nil || len(found.Faults) > 0 {
 		return found, err

@@ -103,10 +103,10 @@ const fillerTopic = "filler"
 // StreamOf returns the segment that holds the messages of a subject; "" for a subject of another
 // stream.
 func StreamOf(subject string) string {
-	of, rest, _ := strings.Cut(subject, ".")
-	number, _, _ := strings.Cut(rest, ".")
-	if of != root {
+	rest, ours := strings.CutPrefix(subject, strings.TrimSuffix(streams.Pattern(streams.SecretShard), ">"))
+	if !ours {
 		return ""
 	}
+	number, _, _ := strings.Cut(rest, ".")
 	return streams.Secrets + "_" + number
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -61,7 +60,7 @@ func storedFloor(stored []byte) record {
 // messages on the server do. The index of the remaining messages begins with the generation in
 // force at the end of the dropped segments.
 func (x *index) droppedOn(ctx context.Context, infos []*jetstream.StreamInfo) (uint32, error) {
-	if len(infos) == 0 || streams.SecretNumber(infos[0].Config.Name) <= x.floor.dropped+1 {
+	if len(infos) == 0 || numberOf(infos[0].Config.Name) <= x.floor.dropped+1 {
 		return x.floor.dropped, nil
 	}
 	var segments []string
@@ -74,6 +73,9 @@ func (x *index) droppedOn(ctx context.Context, infos []*jetstream.StreamInfo) (u
 	}
 	return floor.dropped, err
 }
+
+// floor returns the dropped part that the message names; the zero value for another message.
+func (r record) floor() streams.Floor { return streams.Floor{Segment: r.dropped, Seq: r.through} }
 
 // begun reports whether a segment belongs to the generation in force. An earlier segment is to be
 // dropped.
@@ -96,12 +98,7 @@ func (x *index) drop(r record, change map[string][]byte) error {
 	x.segments.forget(r.dropped)
 	all := func(_, _ []byte) bool { return true }
 	for number := uint32(1); number <= r.dropped; number++ {
-		stream := streams.SecretSegment(number)
-		change[string(witnessKey(stream))] = nil
-		if x.overlay == nil {
-			x.Witness.forget(stream)
-			delete(x.untold, stream)
-		}
+		stream := newSegment(number, 0).stream
 		if err := errors.Join(x.remove(string(key(recordPrefix, stream, "")), all), x.remove(string(key(dyingPrefix, stream, "")), all)); err != nil {
 			return err
 		}
@@ -194,11 +191,11 @@ func (b *Stream) sweep(ctx context.Context) error {
 	}
 	kept := []string{}
 	for _, info := range infos {
-		if streams.SecretNumber(info.Config.Name) > floor.dropped {
+		if numberOf(info.Config.Name) > floor.dropped {
 			kept = append(kept, info.Config.Name)
 		}
 	}
-	remains, err := b.remains(floor.dropped)
+	remains, err := folder.Remains(b.Folder, streams.SecretShard, floor.dropped)
 	if err != nil || len(kept) == len(infos) && len(remains) == 0 {
 		return err
 	}
@@ -206,26 +203,11 @@ func (b *Stream) sweep(ctx context.Context) error {
 		return err
 	}
 	for _, info := range infos[:len(infos)-len(kept)] {
-		if err := b.API.JS.DeleteStream(ctx, info.Config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("eventstore: delete %s: %w", info.Config.Name, err)
+		if err := jetapi.DeleteStream(ctx, b.API.JS, info.Config.Name); err != nil {
+			return err
 		}
 	}
-	remains, err = b.remains(floor.dropped) // the server removes the files later, or a crash came between
-	for _, path := range remains {
-		err = errors.Join(err, os.RemoveAll(path))
-	}
-	if err != nil {
-		return fmt.Errorf("eventstore: %w", err)
-	}
-	return nil
-}
-
-// remains returns the folders of dropped segments that exist.
-func (b *Stream) remains(dropped uint32) ([]string, error) {
-	if b.Folder == "" {
-		return nil, nil
-	}
-	return folder.Remains(b.Folder, func(name string) bool { return streams.IsSecrets(name) && streams.SecretNumber(name) <= dropped })
+	return folder.Clean(b.Folder, streams.SecretShard, floor.dropped) // the server removes the files later, or a crash came between
 }
 
 // secure ensures that all messages of the kept segments are on the disk, and that the index knows

@@ -39,8 +39,8 @@ func fillForRotation(t *testing.T, dir string) *keeper {
 		k.secrets.Remove(testContext(t), secretName(4), secretName(60)),
 		flushTips(k.store),
 	)
-	if err != nil || k.secrets.Segments() < 3 {
-		t.Fatal(k.secrets.Segments(), err)
+	if err != nil || len(k.secrets.Segments()) < 3 {
+		t.Fatal(len(k.secrets.Segments()), err)
 	}
 	return k
 }
@@ -320,8 +320,8 @@ func TestRotationOfRestored(t *testing.T) {
 			t.Error(err)
 		}
 		holds(t, k.secrets, "customer-key.acct.more", true)
-		if k.secrets.Segments() != 1 {
-			t.Errorf("%d segments", k.secrets.Segments())
+		if len(k.secrets.Segments()) != 1 {
+			t.Errorf("%d segments", len(k.secrets.Segments()))
 		}
 	}
 	if left := segmentsOn(t, c); len(left) != 1 {

@@ -54,9 +54,6 @@ func (b *Stream) RecordDestruction(ctx context.Context, name string) error {
 	return err
 }
 
-// Segments returns the number of streams of the secrets.
-func (b *Stream) Segments() int { return len(b.segments.all()) }
-
 // Parse decodes a message of SECRETS.
 func Parse(seq uint64, body []byte) (kind byte, name, group string, value []byte, ended []uint64, err error) {
 	r, err := parse(seq, body)

@@ -3,9 +3,6 @@ package secretlog
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"slices"
 
 	"payledger/eventstore/folder"
 	"payledger/eventstore/stored"
@@ -13,20 +10,16 @@ import (
 )
 
 // Segments returns the names of the segments in a folder, in their order. They may include a
-// dropped segment whose files the server has not deleted yet.
+// dropped segment whose files the server has not deleted yet. A segment that the server was
+// deleting is left out: it removes the description first. If it was not dropped, its messages are
+// missing.
 func Segments(dir string) ([]string, error) {
 	names, err := folder.Streams(dir)
-	return segmentsIn(dir, names), err
-}
-
-// segmentsIn returns the segments among names of streams. It leaves out a dropped segment that the
-// server was deleting.
-func segmentsIn(dir string, names []string) []string {
-	all := streams.SecretSegments(names)
-	for len(all) > 0 && halfDeleted(dir, all) && floorIn(dir, all[1:]).dropped >= streams.SecretNumber(all[0]) {
+	all := streams.Segments(streams.SecretShard, names)
+	for len(all) > 1 && !folder.Described(dir, all[0]) {
 		all = all[1:]
 	}
-	return all
+	return all, err
 }
 
 // inStopped returns a function that reads the messages of all segments in a stopped folder, in
@@ -104,39 +97,4 @@ func Unnamed(ctx context.Context, dir string) (stream string, missing uint64, er
 		return "", 0, err
 	}
 	return folder.From(dir, segments, missing)[0], missing, nil
-}
-
-// floorIn is floorOn for a stopped folder. The inspection reports damaged segments.
-func floorIn(dir string, segments []string) (floor record) {
-	for _, stream := range slices.Backward(segments) {
-		_ = each(dir, stream, func(m stored.Message) error {
-			if r, err := parse(m.Seq, m.Body); err == nil && r.kind == kindDropped && r.seq > floor.seq {
-				floor = r
-			}
-			return nil
-		})
-		if floor.seq > 0 {
-			return floor
-		}
-	}
-	return floor
-}
-
-// FirstIn returns the number of the first segment in a stopped folder that was not dropped, given
-// the drop in the tip store (Witnessed.Floor); nil without one. Files are only read if
-// segments are missing that the tip store does not name.
-func FirstIn(dir string, names []string, stored []byte) uint32 {
-	first := storedFloor(stored).dropped + 1
-	segments := slices.DeleteFunc(streams.SecretSegments(names), func(name string) bool { return streams.SecretNumber(name) < first })
-	if len(segments) > 0 && (streams.SecretNumber(segments[0]) > first || halfDeleted(dir, segments)) {
-		first = max(first, floorIn(dir, segments).dropped+1)
-	}
-	return first
-}
-
-// halfDeleted reports whether the server was deleting the first segment: it removes the description
-// first.
-func halfDeleted(dir string, segments []string) bool {
-	_, err := folder.Describe(dir, segments[0])
-	return len(segments) > 1 && errors.Is(err, fs.ErrNotExist)
 }

@@ -74,7 +74,7 @@ func (b *Stream) answered(g segment, failed int, err error) {
 	case b.silent.IsZero():
 		b.silent = time.Now()
 	case time.Since(b.silent) > b.API.Patience():
-		b.Fail(fmt.Errorf("%s: no message after sequence %d is known to be on disk for %s: %w", g.stream, b.Witness.Acked(g.stream),
+		b.Fail(fmt.Errorf("%s: no message after sequence %d is known to be on disk for %s: %w", g.stream, b.Witness.Acked(),
 			time.Since(b.silent).Round(time.Second), err), true)
 	}
 }

@@ -24,7 +24,6 @@ type index struct {
 	applied     uint64              // the index holds all messages up to this sequence
 	acked       uint64              // the newest acknowledged message that this process knows
 	gaps        stored.Sequences    // sequences without a message that no destruction has named yet
-	untold      map[string]uint64   // by segment: what the index has, and Witness does not know because of gaps
 	overlay     map[string][]byte   // changes to a tip store that is not written; a nil value: the key is deleted
 	onDestroyed []func(name string) // called with each destroyed name; see Stream.OnDestroyed
 
@@ -45,7 +44,7 @@ const (
 )
 
 func newIndex(c Config, segments *segments) *index {
-	x := &index{Config: c, segments: segments, gaps: stored.Sequences{}, untold: map[string]uint64{}}
+	x := &index{Config: c, segments: segments, gaps: stored.Sequences{}}
 	if c.Fixed {
 		x.overlay = map[string][]byte{}
 	}
@@ -61,11 +60,16 @@ func (x *index) value(key string) ([]byte, error) {
 	if errors.Is(err, tipstore.ErrNotFound) {
 		return nil, nil
 	}
+	return value, x.broken(err)
+}
+
+// broken marks the log as unhealthy if the tip store cannot be read.
+func (x *index) broken(err error) error {
 	if err != nil && x.Life.Err() == nil {
 		err = fmt.Errorf("%w: the tip store cannot be read: %w; %s", fault.ErrUnhealthy, err, x.Tips.Remedy(err))
 		x.Fail(err, false)
 	}
-	return value, err
+	return err
 }
 
 // write writes changes to the index in one batch; a nil value deletes the key.
@@ -261,21 +265,14 @@ func (x *index) grow(applied uint64) {
 		return
 	}
 	x.applied, x.acked = applied, max(x.acked, applied)
-	if x.overlay == nil {
-		x.Witness.Named(applied)
-		x.untold[x.segments.of(applied).stream] = applied
-	}
+	x.Witness.Named(applied)
 }
 
 // tell lets Witness know what the index has, if it is whole. The tip store must not: the next start
 // would not read the stream from the first gap on, and take the damage for a value that was never
 // stored. The caller holds the lock.
 func (x *index) tell() {
-	if len(x.gaps) > 0 {
-		return
+	if len(x.gaps) == 0 {
+		x.Witness.saw(x.applied)
 	}
-	for stream, seq := range x.untold {
-		x.Witness.saw(stream, seq)
-	}
-	clear(x.untold)
 }

@@ -168,8 +168,8 @@ func TestSecretsAreConstant(t *testing.T) {
 			t.Errorf("%s has %d subjects", info.Config.Name, info.State.NumSubjects)
 		}
 	}
-	if streams < 5 || streams != k.secrets.Segments() {
-		t.Errorf("%d streams, %d segments", streams, k.secrets.Segments())
+	if streams < 5 || streams != len(k.secrets.Segments()) {
+		t.Errorf("%d streams, %d segments", streams, len(k.secrets.Segments()))
 	}
 	check := func(when string) {
 		t.Helper()

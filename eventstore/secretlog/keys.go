@@ -11,7 +11,7 @@ import (
 //
 //	"s" segment 0 sequence    digest, name        a message that stays until it is destroyed; of a value with its name
 //	"x" segment 0 sequence    sequence, state     a value that must be destroyed
-//	"w" segment               sequence            the newest acknowledged sequence: the index is whole up to it
+//	"w" "SECRETS"             sequence            the newest acknowledged sequence: the index is whole up to it
 //	"n" "SECRETS" 0 name      sequence, digest    the value of a name
 //	"g" "SECRETS" 0           sequences, proof    the generations
 //	"f" "SECRETS" 0           sequence, message   the newest message that drops segments
@@ -50,17 +50,6 @@ func spentKey(seq uint64) string { return string(sequenceKey(spentPrefix, stream
 func generationKey() string { return string(key(generationPrefix, streams.Secrets, "")) }
 
 func droppedKey() string { return string(key(droppedPrefix, streams.Secrets, "")) }
-
-func witnessKey(stream string) []byte { return append([]byte{witnessPrefix}, stream...) }
-
-// parseWitness reads the newest acknowledged sequence of a segment. An early build wrote another
-// number after it.
-func parseWitness(b []byte) (acked uint64) {
-	if len(b) < 8 {
-		return 0
-	}
-	return binary.BigEndian.Uint64(b)
-}
 
 // digest is a digest of a message.
 type digest [16]byte

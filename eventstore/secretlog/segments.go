@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strconv"
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -21,9 +20,6 @@ import (
 const segmentBytes = 64 << 20
 
 const recordOverhead = 30 // the number of bytes that the server adds to a message on the disk
-
-// root begins the subjects.
-const root = "secrets"
 
 // segments are the streams SECRETS_1, SECRETS_2, …, each with subjects of its own; sequences go on
 // from one to the next. New messages go into the newest one, and none can reach an older one any
@@ -45,15 +41,17 @@ type segment struct {
 }
 
 func newSegment(number uint32, first uint64) segment {
-	return segment{stream: streams.SecretSegment(number), number: number, first: first}
+	return segment{stream: streams.Name(streams.SecretShard, number), number: number, first: first}
 }
 
+func numberOf(stream string) uint32 { return streams.Number(streams.SecretShard, stream) }
+
 func (g segment) subject(topic string) string {
-	return root + "." + strconv.FormatUint(uint64(g.number), 10) + "." + topic
+	return streams.Subject(streams.SecretShard, g.number) + "." + topic
 }
 
 func subjectOf(stream, topic string) string {
-	return segment{number: streams.SecretNumber(stream)}.subject(topic)
+	return segment{number: numberOf(stream)}.subject(topic)
 }
 
 func (g segment) config(stream func(name, subject string) jetstream.StreamConfig) jetstream.StreamConfig {
@@ -80,8 +78,8 @@ func Make(ctx context.Context, js jetstream.JetStream, stream func(name, subject
 
 // listSegments returns the segments on a server, in their order.
 func listSegments(ctx context.Context, js jetstream.JetStream) ([]*jetstream.StreamInfo, error) {
-	all, err := jetapi.ListStreams(ctx, js, root+".>")
-	all = slices.DeleteFunc(all, func(info *jetstream.StreamInfo) bool { return !streams.IsSecrets(info.Config.Name) })
+	all, err := jetapi.ListStreams(ctx, js, streams.Pattern(streams.SecretShard))
+	all = slices.DeleteFunc(all, func(info *jetstream.StreamInfo) bool { return numberOf(info.Config.Name) == 0 })
 	slices.SortFunc(all, func(a, b *jetstream.StreamInfo) int { return streams.Compare(a.Config.Name, b.Config.Name) })
 	return all, err
 }
@@ -90,7 +88,7 @@ func listSegments(ctx context.Context, js jetstream.JetStream) ([]*jetstream.Str
 func (l *segments) load(ctx context.Context, infos []*jetstream.StreamInfo, dropped uint32) (last uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	infos = slices.DeleteFunc(infos, func(info *jetstream.StreamInfo) bool { return streams.SecretNumber(info.Config.Name) <= dropped })
+	infos = slices.DeleteFunc(infos, func(info *jetstream.StreamInfo) bool { return numberOf(info.Config.Name) <= dropped })
 	if len(infos) == 0 {
 		return 0, missingSegment(dropped + 1)
 	}
@@ -105,7 +103,7 @@ func (l *segments) load(ctx context.Context, infos []*jetstream.StreamInfo, drop
 			}
 			break
 		}
-		g := newSegment(streams.SecretNumber(info.Config.Name), max(1, info.Config.FirstSeq))
+		g := newSegment(numberOf(info.Config.Name), max(1, info.Config.FirstSeq))
 		if due := dropped + 1 + uint32(i); g.number != due || i > 0 && g.first <= l.list[i-1].first || due == 1 && g.first != 1 {
 			return 0, missingSegment(due)
 		}
@@ -145,6 +143,15 @@ func (l *segments) all() []segment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.list)
+}
+
+// Segments returns the names of the segments, and their first sequences.
+func (b *Stream) Segments() map[string]uint64 {
+	all := map[string]uint64{}
+	for _, g := range b.segments.all() {
+		all[g.stream] = g.first
+	}
+	return all
 }
 
 // names returns the names of the segments in their order.

@@ -89,17 +89,14 @@ func (b *Stream) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, g := range b.segments.all() {
-		value, err := x.value(string(witnessKey(g.stream)))
-		if err != nil {
-			return err
-		}
-		if acked := parseWitness(value); acked > 0 {
-			x.applied = max(x.applied, acked)
-			b.Witness.saw(g.stream, acked)
-		}
+	view := b.Tips.Snapshot()
+	x.applied, err = WitnessIn(view)
+	view.Close()
+	if err != nil {
+		return x.broken(err)
 	}
 	x.acked = x.applied
+	b.Witness.saw(x.applied)
 	if last < x.applied {
 		return x.damage(last+1, fmt.Sprintf("it ends here, but was acknowledged up to %d", x.applied))
 	}

@@ -43,8 +43,8 @@ func TestUnread(t *testing.T) {
 	for i := 4; i < full; i++ {
 		unread(i)
 	}
-	if k.secrets.Roll(); k.secrets.Segments() != 2 {
-		t.Errorf("%d segments", k.secrets.Segments())
+	if k.secrets.Roll(); len(k.secrets.Segments()) != 2 {
+		t.Errorf("%d segments", len(k.secrets.Segments()))
 	}
 	create(t, k.secrets, secretName(full))
 	for _, when := range []string{"now", "after a start", "without the index"} {

@@ -2,24 +2,19 @@ package secretlog
 
 import (
 	"encoding/binary"
-	"errors"
-	"maps"
-	"sync"
 	"sync/atomic"
 
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
 
-// Witness is what a process knows of the newest acknowledged messages of SECRETS. Groups of the log
-// name the newest one of all segments. The tip store has the newest one of each segment: the next
-// start refuses a stream without it. The zero value knows none.
+// Witness is the newest acknowledged sequence of SECRETS that a process knows, as the head of a
+// shard is. Groups of the log name it. The tip store has the sequence up to which the index is
+// whole: the next start refuses a stream without it. The zero value knows none.
 type Witness struct {
-	end atomic.Uint64 // over all segments
-
-	mu      sync.Mutex
-	acked   map[string]uint64 // by segment: the index has every message up to it
-	written map[string]uint64 // the part of acked that is in the tip store
+	end     atomic.Uint64
+	acked   atomic.Uint64 // the index has every message up to it
+	written uint64        // acked as the tip store has it on the disk
 }
 
 // End returns the newest acknowledged sequence of SECRETS that this process knows; 0 if it knows
@@ -27,88 +22,57 @@ type Witness struct {
 func (w *Witness) End() uint64 { return w.end.Load() }
 
 // Named notes an acknowledged sequence of SECRETS that a group of the log names.
-func (w *Witness) Named(seq uint64) {
-	for was := w.end.Load(); seq > was && !w.end.CompareAndSwap(was, seq); was = w.end.Load() {
+func (w *Witness) Named(seq uint64) { raise(&w.end, seq) }
+
+// Acked returns the newest acknowledged sequence up to which the index has every message.
+func (w *Witness) Acked() uint64 { return w.acked.Load() }
+
+// saw notes that the index has every message up to an acknowledged sequence.
+func (w *Witness) saw(seq uint64) {
+	raise(&w.end, seq)
+	raise(&w.acked, seq)
+}
+
+// raise sets a number to a larger one.
+func raise(n *atomic.Uint64, to uint64) {
+	for was := n.Load(); to > was && !n.CompareAndSwap(was, to); was = n.Load() {
 	}
 }
 
-// Acked returns the newest acknowledged sequence of a segment.
-func (w *Witness) Acked(stream string) uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.acked[stream]
-}
-
-// Known returns the segments with an acknowledged message.
-func (w *Witness) Known() (names []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for name := range w.acked {
-		names = append(names, name)
+// Write adds Acked to a batch if the tip store does not have it, and returns it for Written; 0: it
+// has. Calls of Write and Written are not concurrent.
+func (w *Witness) Write(batch tipstore.Batch) (acked uint64, err error) {
+	if acked = w.Acked(); acked <= w.written {
+		return 0, nil
 	}
-	return names
-}
-
-// saw notes that the index has every message of a segment up to an acknowledged sequence.
-func (w *Witness) saw(stream string, seq uint64) {
-	w.Named(seq)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.acked == nil {
-		w.acked, w.written = map[string]uint64{}, map[string]uint64{}
-	}
-	w.acked[stream] = max(w.acked[stream], seq)
-}
-
-// forget forgets a segment that was dropped.
-func (w *Witness) forget(stream string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.acked, stream)
-	delete(w.written, stream)
-}
-
-// Write adds what the tip store does not have to a batch, and returns it for Written.
-func (w *Witness) Write(batch tipstore.Batch) (news map[string]uint64, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	news = map[string]uint64{}
-	for stream, seq := range w.acked {
-		if seq > w.written[stream] {
-			news[stream] = seq
-			err = errors.Join(err, batch.Set(witnessKey(stream), binary.BigEndian.AppendUint64(nil, seq)))
-		}
-	}
-	return news, err
+	return acked, batch.Set(witnessKey(), binary.BigEndian.AppendUint64(nil, acked))
 }
 
 // Written notes that the tip store has the result of a Write on the disk.
-func (w *Witness) Written(news map[string]uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.Copy(w.written, news)
-}
+func (w *Witness) Written(acked uint64) { w.written = max(w.written, acked) }
 
-// Witnessed is what a tip store has of SECRETS.
-type Witnessed struct {
-	Acked map[string]uint64 // the newest acknowledged sequence of each segment
-	Floor []byte            // the newest message that drops segments, for FirstIn; nil: there was none
-}
-
-// ReadWitness reads what a tip store has of SECRETS.
-func ReadWitness(view tipstore.View) (w Witnessed, err error) {
-	w.Acked = map[string]uint64{}
-	err = view.Each([]byte{witnessPrefix}, func(key, value []byte) error {
-		if name := string(key[1:]); streams.IsSecrets(name) {
-			w.Acked[name] = parseWitness(value)
+// WitnessIn returns the newest acknowledged sequence that a tip store has; 0 if it has none.
+// Earlier builds had a number for each segment.
+func WitnessIn(view tipstore.View) (acked uint64, err error) {
+	err = view.Each([]byte{witnessPrefix}, func(_, value []byte) error {
+		if len(value) >= 8 { // an early build wrote another number after it
+			acked = max(acked, binary.BigEndian.Uint64(value))
 		}
 		return nil
 	})
-	if err != nil {
-		return w, err
-	}
-	if w.Floor, err = view.Get([]byte(droppedKey())); errors.Is(err, tipstore.ErrNotFound) {
-		err = nil
-	}
-	return w, err
+	return acked, err
+}
+
+func witnessKey() []byte { return append([]byte{witnessPrefix}, streams.Secrets...) }
+
+// FloorIn returns the dropped part by a tip store.
+func FloorIn(get func(key []byte) ([]byte, error)) (streams.Floor, error) {
+	stored, err := get([]byte(droppedKey()))
+	return storedFloor(stored).floor(), unlessNone(err)
+}
+
+// FloorOf returns the dropped part that a message names; the zero value for another message.
+func FloorOf(seq uint64, body []byte) (streams.Floor, error) {
+	r, err := parse(seq, body)
+	return r.floor(), err
 }

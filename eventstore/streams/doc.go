@@ -2,8 +2,8 @@
 //
 // A shard holds events of the log, or beside it the records of deliveries or the checkpoints. Kind
 // has everything that is special of them, also the record that names dropped segments (Floor); the
-// package comment of eventstore has the layout. The package knows no server and no file. The
-// segments of SECRETS, which is no shard, have names of the same form.
+// package comment of eventstore has the layout. The package knows no server and no file. SECRETS is
+// a shard of a kind without groups: it has the names, the floor and the end of a shard.
 //
 // # Place
 //

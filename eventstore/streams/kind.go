@@ -8,7 +8,8 @@ import (
 )
 
 // Kind has the properties in which shards differ. No other code distinguishes the shards of a log:
-// each is a sequence of groups in segments, with hashes, tips, a witness and an owner.
+// each is a sequence of groups in segments, with hashes, tips, a witness and an owner. SECRETS has
+// segments, a floor and a witness as a shard, and no groups (Destroys).
 type Kind struct {
 	// Records is what the frames are called in metrics.
 	Records string
@@ -19,6 +20,9 @@ type Kind struct {
 	// a back-up does not wait for the end of this shard: its groups are not held meanwhile, and
 	// name no group of another shard, which may be from after the moment.
 	Covers bool
+	// Destroys: single messages are destroyed. A message is no group, has no hash of the one before
+	// and a subject of its own: package secretlog has the rules.
+	Destroys bool
 	// Floor is the key of the record that names the dropped segments: the oldest one may be dropped
 	// as a whole. Without a key no segment is dropped: a missing one is damage.
 	Floor format.Key
@@ -35,7 +39,11 @@ type Kind struct {
 const (
 	DeliveryShard   = 0xfffe
 	CheckpointShard = 0xfffd
+	SecretShard     = 0xfffc // of SECRETS; no group names it
 )
+
+// Secrets is the name of the stream of sealed secrets.
+const Secrets = "SECRETS"
 
 // The kinds of shards.
 var (
@@ -48,6 +56,7 @@ var (
 		name: "DELIVERIES", root: "deliveries",
 	}
 	checkpoints = Kind{Records: "checkpoints", Covers: true, GroupBytes: format.MaxRecordBytes, name: "CHECKPOINTS", root: "checkpoints"}
+	secrets     = Kind{Records: "secrets", Destroys: true, name: Secrets, root: "secrets"}
 )
 
 // KindOf returns the kind of a shard.
@@ -57,16 +66,26 @@ func KindOf(shard int) *Kind {
 		return &deliveries
 	case CheckpointShard:
 		return &checkpoints
+	case SecretShard:
+		return &secrets
 	}
 	return &events
 }
 
-// Drops reports whether the oldest segment may be dropped.
-func (k *Kind) Drops() bool { return k.Floor != format.Key{} }
+// KindIn returns the kind of a segment, by its name; an empty one for another name.
+func KindIn(name string) *Kind {
+	if shard, _, ours := Parse(name); ours {
+		return KindOf(shard)
+	}
+	return &Kind{}
+}
+
+// Drops reports whether the oldest segment may be dropped. The key of SECRETS is a kind of message.
+func (k *Kind) Drops() bool { return k.Destroys || k.Floor != format.Key{} }
 
 // Has reports whether the frames of a key are in shards of the kind.
 func (k *Kind) Has(key format.Key) bool {
-	return k.Events == IsEvent(key.Aggregate) && k.Covers == (key == checkpoint.Key)
+	return !k.Destroys && k.Events == IsEvent(key.Aggregate) && k.Covers == (key == checkpoint.Key)
 }
 
 // IsEvent reports whether an aggregate's frames are events of the log.
@@ -74,10 +93,10 @@ func IsEvent(aggregate string) bool {
 	return aggregate != format.BesideAggregate && aggregate != format.DeliveryAggregate
 }
 
-// Beside are the numbers of the shards with records beside the log.
+// Beside are the numbers of the shards with groups of records beside the log.
 var Beside = []int{DeliveryShard, CheckpointShard}
 
-// All returns the numbers of all shards of a log with n shards of events, those first.
+// All returns the numbers of all shards of groups of a log with n shards of events, those first.
 func All(n int) (all []int) {
 	for shard := range n {
 		all = append(all, shard)

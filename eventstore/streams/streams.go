@@ -31,8 +31,8 @@ const Duplicates = 100 * time.Millisecond
 // Format is the format of the logs that this build writes and reads.
 const Format = "4"
 
-// Roots are the first tokens of the subjects.
-var Roots = []string{events.root, deliveries.root, checkpoints.root}
+// Pattern matches the subjects of all shards of a shard's kind.
+func Pattern(shard int) string { return KindOf(shard).root + ".>" }
 
 // Needed returns the number of streams that a log needs room for: those of a new log, their next
 // segments, and the registry of nodes.
@@ -49,7 +49,6 @@ func Shard(shard int) string {
 // Name returns the name of a segment.
 func Name(shard int, number uint32) string { return numbered(Shard(shard), number) }
 
-// numbered returns the name of a segment of a shard or of Secrets.
 func numbered(of string, number uint32) string {
 	return of + "_" + strconv.FormatUint(uint64(number), 10)
 }
@@ -62,14 +61,14 @@ func cut(name string) (of string, number uint32, ok bool) {
 	}
 	n, err := strconv.ParseUint(name[last+1:], 10, 32)
 	of, number = name[:last], uint32(n)
-	return of, number, err == nil && numbered(of, number) == name
+	return of, number, number > 0 && err == nil && numbered(of, number) == name
 }
 
 // Parse is the inverse of Name.
 func Parse(name string) (shard int, number uint32, ok bool) {
 	of, number, ok := cut(name)
-	if i := slices.IndexFunc(Beside, func(shard int) bool { return Shard(shard) == of }); i >= 0 {
-		shard = Beside[i]
+	if i := slices.IndexFunc(single, func(shard int) bool { return Shard(shard) == of }); i >= 0 {
+		shard = single[i]
 	} else if rest, ours := strings.CutPrefix(of, events.name); ours {
 		shard, _ = strconv.Atoi(rest)
 	}
@@ -79,17 +78,28 @@ func Parse(name string) (shard int, number uint32, ok bool) {
 	return shard, number, true
 }
 
-// Segments returns the segments of a shard among some names, in their order.
-func Segments(shard int, names []string) []string {
-	return sorted(names, func(name string) bool {
-		of, _, ours := Parse(name)
-		return ours && of == shard
-	})
+// single are the shards whose names have no number.
+var single = append(slices.Clone(Beside), SecretShard)
+
+// Ours reports whether a stream is a segment of a log.
+func Ours(name string) bool {
+	_, _, ours := Parse(name)
+	return ours
 }
 
-func sorted(names []string, want func(string) bool) (own []string) {
+// Number returns the number of a segment of a shard; 0 for another stream.
+func Number(shard int, name string) uint32 {
+	of, number, _ := Parse(name)
+	if of != shard {
+		return 0
+	}
+	return number
+}
+
+// Segments returns the segments of a shard among some names, in their order.
+func Segments(shard int, names []string) (own []string) {
 	for _, name := range names {
-		if want(name) {
+		if Number(shard, name) > 0 {
 			own = append(own, name)
 		}
 	}
@@ -97,7 +107,7 @@ func sorted(names []string, want func(string) bool) (own []string) {
 	return own
 }
 
-// Compare compares the numbers of two segments of a shard or of Secrets.
+// Compare compares the numbers of two segments of a shard.
 func Compare(a, b string) int {
 	_, x, _ := cut(a)
 	_, y, _ := cut(b)
@@ -123,10 +133,10 @@ func CheckFormat(metadata map[string]string) error {
 // Old reports whether a name is of an older version's log.
 func Old(name string) bool {
 	_, _, ok := Parse(name)
-	return !ok && slices.ContainsFunc([]*Kind{&events, &deliveries, &checkpoints}, func(k *Kind) bool { return strings.HasPrefix(name, k.name) }) || name == Secrets
+	return !ok && slices.ContainsFunc([]*Kind{&events, &deliveries, &checkpoints, &secrets}, func(k *Kind) bool { return strings.HasPrefix(name, k.name) })
 }
 
-// Subject returns the subject of a segment.
+// Subject returns the subject of a segment; of SECRETS the beginning of its subjects.
 func Subject(shard int, number uint32) string {
 	segment := strconv.FormatUint(uint64(number), 10)
 	if k := KindOf(shard); !k.Events {

@@ -12,7 +12,7 @@ import (
 // TestNames: Parse is the inverse of Name, and refuses every other name.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for _, shard := range streams.All(3) {
+	for _, shard := range append(streams.All(3), streams.SecretShard) {
 		for _, number := range []uint32{1, 2, 10, 4_000_000_000} {
 			name := streams.Name(shard, number)
 			if of, n, ok := streams.Parse(name); of != shard || n != number || !ok {
@@ -22,7 +22,8 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{
 		"", "LEDGER", "LEDGER_", "LEDGER_0", "LEDGER_1_", "LEDGER__1", "LEDGER_x_1", "LEDGER_0_x", "LEDGER_00_1", "LEDGER_0_01", "LEDGER_+1_1", "LEDGER_0_1_1",
-		"LEDGER_65534_1", "LEDGER_0_4294967296", "DELIVERIES", "DELIVERIES_", "DELIVERIES_01", "DELIVERIES_0_1", "CHECKPOINTS", "LEDGER_65533_1", "SECRETS_1",
+		"LEDGER_65534_1", "LEDGER_0_4294967296", "DELIVERIES", "DELIVERIES_", "DELIVERIES_01", "DELIVERIES_0_1", "CHECKPOINTS", "LEDGER_65533_1", "LEDGER_0_0",
+		"SECRETS", "SECRETS_", "SECRETS_0", "SECRETS_01", "SECRETS_x", "SECRETS_1_1", "XSECRETS_1", "SECRETS_4294967296", "LEDGER_65532_1",
 	} {
 		if shard, number, ok := streams.Parse(name); ok {
 			t.Errorf("%q is segment %d of shard %d", name, number, shard)
@@ -55,21 +56,22 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestSecretNames: SECRETS has segments with names as those of a shard, and no shard has them.
-func TestSecretNames(t *testing.T) {
+// TestSegments: the segments of a shard among names are in the order of their numbers, and the kind
+// of a segment is known by its name.
+func TestSegments(t *testing.T) {
 	t.Parallel()
-	for _, number := range []uint32{1, 10, 4_000_000_000} {
-		name := streams.SecretSegment(number)
-		if _, _, shard := streams.Parse(name); shard || streams.SecretNumber(name) != number || !streams.IsSecrets(name) || !streams.Ours(name) {
-			t.Errorf("%s is segment %d", name, streams.SecretNumber(name))
-		}
-	}
-	for _, name := range []string{"", "SECRETS", "SECRETS_", "SECRETS_0", "SECRETS_01", "SECRETS_x", "SECRETS_1_1", "XSECRETS_1", "LEDGER_0_1", "SECRETS_4294967296"} {
-		if number := streams.SecretNumber(name); number != 0 || streams.IsSecrets(name) {
-			t.Errorf("%q is segment %d", name, number)
-		}
-	}
-	if all := streams.SecretSegments([]string{"SECRETS_10", "LEDGER_0_1", "SECRETS_2"}); !slices.Equal(all, []string{"SECRETS_2", "SECRETS_10"}) {
+	names := []string{"SECRETS_10", "LEDGER_0_1", "SECRETS_2", "OTHER"}
+	if all := streams.Segments(streams.SecretShard, names); !slices.Equal(all, []string{"SECRETS_2", "SECRETS_10"}) {
 		t.Errorf("the segments are %v", all)
+	}
+	if all := streams.Segments(0, names); !slices.Equal(all, []string{"LEDGER_0_1"}) {
+		t.Errorf("the segments are %v", all)
+	}
+	for name, want := range map[string]streams.Kind{
+		"LEDGER_3_1": {Events: true}, "SECRETS_1": {Destroys: true}, "CHECKPOINTS_2": {Covers: true}, "DELIVERIES_9": {}, "OTHER": {},
+	} {
+		if k := streams.KindIn(name); k.Events != want.Events || k.Destroys != want.Destroys || k.Covers != want.Covers || streams.Ours(name) == (name == "OTHER") {
+			t.Errorf("%s is of the kind %+v", name, k)
+		}
 	}
 }

@@ -4,7 +4,7 @@
 //	"h" aggregate 0 account 0 id 0 revision   a part moved out of the aggregate's state by a revision
 //	"a" shard                                 the applied end of a shard
 //	"m" shard number                          the times of the events in a stretch of a shard's groups
-//	"w" stream                                the newest acknowledged sequence of a segment of SECRETS (package secretlog)
+//	"w" "SECRETS"                             the newest acknowledged sequence of SECRETS (package secretlog)
 //	"c"                                       the place of the scrub
 //	"l"                                       the log's id
 //

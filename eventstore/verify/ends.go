@@ -63,7 +63,7 @@ func (r *run) compareEnds(ctx context.Context, chains []*chain) error {
 }
 
 func (r *run) secretsReach(ctx context.Context, seq uint64) error {
-	if seq == 0 || r.Archive.FilesInUse() && r.anyDamaged(streams.IsSecrets) {
+	if seq == 0 || r.Archive.FilesInUse() && r.anyDamaged(func(stream string) bool { return streams.KindIn(stream).Destroys }) {
 		return nil
 	}
 	there, err := r.Archive.SecretsReach(ctx, seq)

@@ -100,8 +100,7 @@ func (t *target) leftovers(ctx context.Context) (names []string, err error) {
 	}
 	for _, info := range list {
 		name := info.Config.Name
-		_, _, ours := streams.Parse(name)
-		if !ours && !streams.IsSecrets(name) {
+		if !streams.Ours(name) {
 			continue
 		}
 		if name == firstStream {
@@ -125,13 +124,7 @@ func (t *target) remove(ctx context.Context) error {
 	names, err := t.leftovers(ctx)
 	for _, name := range names {
 		if err == nil {
-			err = t.js.DeleteStream(ctx, name)
-		}
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			err = nil
-		}
-		if err != nil {
-			return fmt.Errorf("restore: delete %s of an earlier restore: %w", name, err)
+			err = jetapi.DeleteStream(ctx, t.js, name)
 		}
 	}
 	return err
@@ -160,7 +153,7 @@ func (b *Backup) check(ctx context.Context, t *target, to Target) error {
 // secretsEnd returns the last sequence of SECRETS that has a message.
 func (t *target) secretsEnd() (last uint64) {
 	for name, s := range t.streams {
-		if streams.IsSecrets(name) {
+		if streams.KindIn(name).Destroys {
 			last = max(last, s.kept)
 		}
 	}
@@ -172,7 +165,7 @@ func (s *stream) compareOn(ctx context.Context, log *remote.Log) error {
 	digest := sha256.New()
 	if s.kept > 0 {
 		filler, _ := secretlog.Filler(s.name)
-		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || streams.IsSecrets(s.name), func(r stored.Message) error {
+		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || streams.KindIn(s.name).Destroys, func(r stored.Message) error {
 			if r.Subject == filler { // a replica has not purged it yet
 				return nil
 			}
@@ -220,7 +213,7 @@ func (b *Backup) beside(t *target) error {
 			return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, streams.Shard(shard))
 		}
 	}
-	if len(streams.SecretSegments(slices.Collect(maps.Keys(t.streams)))) == 0 {
+	if len(streams.Segments(streams.SecretShard, slices.Collect(maps.Keys(t.streams)))) == 0 {
 		return fmt.Errorf("%w: the keys have no segment of %s", backup.ErrDamaged, streams.Secrets)
 	}
 	return nil

@@ -34,8 +34,7 @@ func (b *Backup) into(ctx context.Context, t *target, progress func(done, of uin
 // stream restores one segment of a shard.
 func (b *Backup) stream(ctx context.Context, t *target, name string, events func(uint64)) error {
 	var to *stream
-	shard, _, ours := streams.Parse(name)
-	counted := ours && streams.KindOf(shard).Events
+	counted := streams.KindIn(name).Events
 	for _, f := range b.chain.Files(name) {
 		path := filepath.Join(b.chain.Dir, f.Name)
 		read, err := backup.Read(path, func(h backup.Header) (err error) {
@@ -114,7 +113,7 @@ func (t *target) fill(ctx context.Context, to *stream, before uint64) error {
 }
 
 func (b *Backup) createSecrets(ctx context.Context, t *target, h backup.Header, segments *[]string) error {
-	*segments = streams.SecretSegments(slices.Collect(maps.Keys(h.Configs)))
+	*segments = streams.Segments(streams.SecretShard, slices.Collect(maps.Keys(h.Configs)))
 	for _, name := range *segments {
 		if _, err := t.create(ctx, name, h.Configs[name]); err != nil {
 			return err
