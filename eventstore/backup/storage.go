@@ -68,8 +68,8 @@ func (c cluster) read(ctx context.Context, p part, from uint64, handle func(stor
 }
 
 func (c cluster) secrets(ctx context.Context) (secretlog.Reader, []string, error) {
-	names, err := secretlog.SegmentsOn(ctx, c.log.Server())
-	return c.log.Secrets(), names, err
+	all, err := secretlog.SegmentsOn(ctx, c.log.Server())
+	return c.log.Secrets(), all.Names(), err
 }
 
 func (c cluster) cut(ctx context.Context) (cut Cut, err error) {

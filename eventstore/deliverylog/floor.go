@@ -42,8 +42,8 @@ func (d *Stream) Floor() streams.Floor { return d.h.Floor() }
 // which events plan nothing. These events must be durable, and include the events of all records of
 // the segment. ErrHeld: the segment cannot be dropped.
 func (d *Stream) Drop(ctx context.Context, number uint32, newest time.Time, log []uint64) (streams.Floor, error) {
-	before, segments := d.h.Floor(), d.h.Bounds()
-	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number })
+	before, segments := d.h.Floor(), d.h.Segments()
+	i := slices.IndexFunc(segments, func(g streams.Segment) bool { return g.Number == number })
 	if i < 0 || segments[i].Last == 0 || number != max(before.Segment+1, segments[0].Number) {
 		return streams.Floor{}, fmt.Errorf("%w: %s is not the oldest, or not closed", ErrHeld, streams.Name(streams.DeliveryShard, number))
 	}

@@ -10,14 +10,6 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// Bounds are the name and the number of a segment, and the sequences of its first and its closing
-// group. Last is 0 while the segment is open.
-type Bounds struct {
-	Name        string
-	Number      uint32
-	First, Last uint64
-}
-
 // Segment is one segment of the stream.
 type Segment struct {
 	Number         uint32
@@ -32,14 +24,14 @@ func (d *Stream) Segments(ctx context.Context) (oldest, open Segment, err error)
 	if err := d.h.CatchUp(ctx); err != nil {
 		return oldest, open, err
 	}
-	segments, floor, end := d.h.Bounds(), d.h.Floor(), d.h.End().Seq
+	segments, floor, end := d.h.Segments(), d.h.Floor(), d.h.End().Seq
 	for _, g := range segments {
 		if oldest.Number > 0 && g.Last > 0 || g.Number <= floor.Segment {
 			continue
 		}
 		r, err := d.describe(ctx, g, end)
 		if err != nil {
-			return oldest, open, fmt.Errorf("eventstore: %s: %w", g.Name, err)
+			return oldest, open, fmt.Errorf("eventstore: %s: %w", g.Name(), err)
 		}
 		if oldest.Number == 0 {
 			oldest = r
@@ -73,7 +65,7 @@ func (d *Stream) content(ctx context.Context, seq uint64) (content []*format.Rec
 }
 
 // describe reads the first and the last record of a segment; end is the last group of the stream.
-func (d *Stream) describe(ctx context.Context, g Bounds, end uint64) (Segment, error) {
+func (d *Stream) describe(ctx context.Context, g streams.Segment, end uint64) (Segment, error) {
 	r := Segment{Number: g.Number, Closed: g.Last > 0}
 	through := g.Last
 	if !r.Closed {
@@ -103,8 +95,8 @@ func (d *Stream) describe(ctx context.Context, g Bounds, end uint64) (Segment, e
 // Each calls handle with the records of a closed segment in their order. open reports whether a
 // record is open, and its name's newest.
 func (d *Stream) Each(ctx context.Context, number uint32, handle func(record Record, open bool) error) error {
-	segments := d.h.Bounds()
-	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number && g.Last > 0 })
+	segments := d.h.Segments()
+	i := slices.IndexFunc(segments, func(g streams.Segment) bool { return g.Number == number && g.Last > 0 })
 	if i < 0 {
 		return fmt.Errorf("%w: %s is not closed", ErrHeld, streams.Name(streams.DeliveryShard, number))
 	}

@@ -23,8 +23,8 @@ type Shard interface {
 	// First returns the sequence of the first group that was not dropped.
 	First() uint64
 	Floor() streams.Floor
-	// Bounds returns the segments that were not removed, in their order.
-	Bounds() []Bounds
+	// Segments returns the segments that were not removed, in their order.
+	Segments() streams.Line
 	// Tip returns the newest record of a key that this process has; nil if there is none, or it was
 	// dropped.
 	Tip(key format.Key) (*format.Recorded, error)

@@ -33,7 +33,7 @@ func (h *shard) check(g *format.Group) error {
 			}
 		}
 		// Its predecessor was dropped.
-		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments.oldest().first || format.GroupOf(r.PrevSeq) <= h.beyond.floor(h.kind, h.segments.floor))
+		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments.Oldest().First || format.GroupOf(r.PrevSeq) <= h.beyond.floor(h.kind, h.segments.floor))
 		if err := continues(r, tip); err != nil && !cut {
 			return err
 		}

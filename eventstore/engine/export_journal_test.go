@@ -188,8 +188,8 @@ func (s *Store) Segments(shard int) (firsts []uint64) {
 	h := s.shard[shard]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, g := range h.segments.all {
-		firsts = append(firsts, g.first)
+	for _, g := range h.segments.Line {
+		firsts = append(firsts, g.First)
 	}
 	return firsts
 }
@@ -224,13 +224,13 @@ func (s *Store) Silence() {
 func (s *Store) CloseSegment(ctx context.Context, at int) (first uint64, err error) {
 	h := s.shard[at]
 	h.mu.Lock()
-	number := h.segments.open().number
+	number := h.segments.Open().Number
 	h.segments.closeAt = number
 	h.sendNext()
 	h.mu.Unlock()
 	err = s.waitFor(ctx, at, func(h *shard) bool {
-		first = h.segments.open().first
-		return h.segments.open().number > number
+		first = h.segments.Open().First
+		return h.segments.Open().Number > number
 	})
 	return first, err
 }
@@ -336,12 +336,12 @@ func (s *Store) Depart(ctx context.Context, r *format.Recorded) (*Flight, error)
 
 // Publish sends the group's bytes once without the store, and returns the error code of the answer.
 func (f *Flight) Publish(ctx context.Context) (code int, err error) {
-	return PublishGroupAs(ctx, f.h.s.nc, f.f.g.Writer.Node, f.h.n, f.f.seg.number, f.f.g.Seq, f.Data)
+	return PublishGroupAs(ctx, f.h.s.nc, f.f.g.Writer.Node, f.h.n, f.f.seg.Number, f.f.g.Seq, f.Data)
 }
 
 // Send sends the group's bytes without a request for an answer.
 func (f *Flight) Send() error {
-	m := nats.NewMsg(f.f.seg.subject(f.h.n))
+	m := nats.NewMsg(f.f.seg.Subject())
 	m.Data, m.Reply = f.Data, nats.NewInbox()
 	m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(f.f.g.Seq-1, 10))
 	return f.h.s.nc.PublishMsg(m)

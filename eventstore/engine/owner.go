@@ -161,7 +161,7 @@ func (h *shard) takeRequest(r handover.Request, reply string) {
 	} else if r.Barrier > 0 {
 		h.admit(b)
 	}
-	if unable == nil && r.Close == h.segments.open().number {
+	if unable == nil && r.Close == h.segments.Open().Number {
 		h.segments.closeAt = r.Close
 	}
 	h.sendNext()
@@ -245,7 +245,7 @@ func (s *Store) openHandover(ctx context.Context) error {
 // Without one the owner stays unknown for a while.
 func (h *shard) findOwner(ctx context.Context) error {
 	h.mu.Lock()
-	end, first, known := h.head.Seq, h.segments.oldest().first, h.owner.Known()
+	end, first, known := h.head.Seq, h.segments.Oldest().First, h.owner.Known()
 	if end == 0 {
 		h.owner.Empty()
 	}

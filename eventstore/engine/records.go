@@ -53,13 +53,10 @@ func (h records) Floor() streams.Floor {
 	return h.segments.floor
 }
 
-func (h records) Bounds() (all []deliverylog.Bounds) {
+func (h records) Segments() streams.Line {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, g := range h.segments.all {
-		all = append(all, deliverylog.Bounds{Name: g.name(h.n), Number: g.number, First: g.first, Last: g.last})
-	}
-	return all
+	return slices.Clone(h.segments.Line)
 }
 
 func (h records) Tip(key format.Key) (*format.Recorded, error) {
@@ -122,7 +119,7 @@ func (h *shard) base(ctx context.Context) (format.Head, error) {
 	if !h.s.sole { // no group before it shows that a replica has the right one
 		read = h.mustReadAtLeader
 	}
-	first, err := read(ctx, h.segments.oldest().first)
+	first, err := read(ctx, h.segments.Oldest().First)
 	if err != nil {
 		return format.Head{}, err
 	}
@@ -133,7 +130,7 @@ func (h *shard) base(ctx context.Context) (format.Head, error) {
 func (h *shard) checkFloor() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first := h.segments.oldest().first
+	first := h.segments.Oldest().First
 	switch {
 	case first > 1 && h.segments.floor.Seq < first-1:
 		return h.markDamagedLocked(first-1, errors.New("the segments before it are gone"))
@@ -169,10 +166,10 @@ func (h records) Sweep(ctx context.Context) error {
 	}
 	for {
 		h.mu.Lock()
-		oldest, floor := h.segments.oldest(), h.segments.floor
+		oldest, floor := h.segments.Oldest(), h.segments.floor
 		h.mu.Unlock()
-		name := oldest.name(h.n)
-		if oldest.number > floor.Segment {
+		name := oldest.Name()
+		if oldest.Number > floor.Segment {
 			if !h.s.sole {
 				return nil
 			}
@@ -182,11 +179,11 @@ func (h records) Sweep(ctx context.Context) error {
 			return fmt.Errorf("eventstore: %s: %w", name, err)
 		}
 		h.mu.Lock()
-		h.segments.all = slices.Clone(h.segments.all[1:])
+		h.segments.Forget(oldest.Number)
 		h.mu.Unlock()
 		if err := jetapi.DeleteStream(ctx, h.s.api.JS, name); err != nil {
 			h.mu.Lock()
-			h.segments.all = append([]segment{oldest}, h.segments.all...)
+			h.segments.Line = append(streams.Line{oldest}, h.segments.Line...)
 			h.mu.Unlock()
 			return err
 		}
@@ -203,10 +200,10 @@ func (h records) forgetSegment(ctx context.Context, g segment, floor streams.Flo
 	if err := h.s.writeTips(); err != nil {
 		return err
 	}
-	for seq := g.first; seq <= g.last; {
-		next, err := h.Groups(ctx, seq, g.last, func(in *format.Group) error { return h.forgetGroup(in, floor) })
+	for seq := g.First; seq <= g.Last; {
+		next, err := h.Groups(ctx, seq, g.Last, func(in *format.Group) error { return h.forgetGroup(in, floor) })
 		if err != nil {
-			if _, gone := h.s.api.JS.Stream(ctx, g.name(h.n)); errors.Is(gone, jetstream.ErrStreamNotFound) || errors.Is(err, fault.ErrDropped) {
+			if _, gone := h.s.api.JS.Stream(ctx, g.Name()); errors.Is(gone, jetstream.ErrStreamNotFound) || errors.Is(err, fault.ErrDropped) {
 				break // another process was faster
 			}
 			return err

@@ -155,7 +155,7 @@ func (h *shard) endOfTips(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if end.Seq == 0 && h.segments.oldest().first > 1 {
+	if end.Seq == 0 && h.segments.Oldest().First > 1 {
 		if end, err = h.base(ctx); err != nil {
 			return err
 		}
@@ -178,8 +178,8 @@ func (h *shard) endOfTips(ctx context.Context) error {
 func (h *shard) replayAll(ctx context.Context) error {
 	h.mu.Lock()
 	end, last := h.head, h.segments.atStart
-	if open := h.segments.open(); last < open.first {
-		last = open.first - 1
+	if open := h.segments.Open(); last < open.First {
+		last = open.First - 1
 	}
 	h.mu.Unlock()
 	if last < end.Seq {
@@ -233,8 +233,8 @@ func (h *shard) replay(g *format.Group) error {
 		return h.markDamagedLocked(g.Seq, err)
 	}
 	if g.Kind == format.KindClosing && g.Seq < h.segments.atStart {
-		closed, _ := h.segments.find(g.Seq)
-		if next, _ := h.segments.find(g.Seq + 1); next.number == closed.number {
+		closed, _ := h.segments.Find(g.Seq)
+		if next, _ := h.segments.Find(g.Seq + 1); next.Number == closed.Number {
 			return h.markDamagedLocked(g.Seq+1, errors.New("it stands behind the closing group of its segment"))
 		}
 	}
@@ -259,7 +259,7 @@ func (h *shard) makeDurable(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	end := h.head
-	segments := slices.Clone(h.segments.all[:len(h.segments.all)-1])
+	segments := slices.Clone(h.segments.Line[:len(h.segments.Line)-1])
 	h.mu.Unlock()
 	if end.Seq > 0 {
 		last, err := h.Group(ctx, end.Seq)
@@ -271,7 +271,7 @@ func (h *shard) makeDurable(ctx context.Context) error {
 		h.mu.Unlock()
 	}
 	for _, g := range segments {
-		if !g.sealed { // a crash prevented it
+		if !g.Sealed { // a crash prevented it
 			if err := h.seal(ctx, g); err != nil {
 				return err
 			}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -158,17 +157,20 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 // streams returns the streams that this process knows, each with a sequence of it.
 func (c *scrub) streams() map[string]uint64 {
 	all := map[string]uint64{}
+	note := func(segments streams.Line) {
+		for _, g := range segments {
+			all[g.Name()] = g.First
+		}
+	}
 	for _, h := range c.s.all() {
 		h.mu.Lock()
-		for _, g := range h.segments.all {
-			all[g.name(h.n)] = g.first
-		}
+		note(h.segments.Line)
 		h.mu.Unlock()
 	}
 	c.s.openingSecrets.Lock()
 	defer c.s.openingSecrets.Unlock()
 	if c.s.secrets != nil {
-		maps.Copy(all, c.s.secrets.Segments())
+		note(c.s.secrets.Segments())
 	}
 	return all
 }
@@ -262,14 +264,14 @@ func (c *scrub) lookAt(name string) func(folder.Reading) (folder.Found, error) {
 	}
 	h := c.s.byNumber(shard)
 	seg, known := h.acknowledgedPart(number)
-	through := min(seg.last, c.through[shard].Seq)
-	if !known || through < seg.first {
+	through := min(seg.Last, c.through[shard].Seq)
+	if !known || through < seg.First {
 		return nil
 	}
 	return func(r folder.Reading) (folder.Found, error) {
 		r.Handle = func(m stored.Message) error { return c.group(h, m) }
 		found, err := folder.Read(c.s.disk.Dir, name, r)
-		if h.dropped(seg.first) { // perhaps while it was read
+		if h.dropped(seg.First) { // perhaps while it was read
 			return folder.Found{}, nil
 		}
 		if err == nil && found.Last < through {
@@ -303,7 +305,7 @@ func (c *scrub) unread(name string) uint64 {
 		return first
 	}
 	next := c.groups[shard].Seq + 1 // perhaps of another segment: LEDGER_0_10 is read before LEDGER_0_2
-	if seg, known := h.acknowledgedPart(number); known && next > first && next <= seg.last {
+	if seg, known := h.acknowledgedPart(number); known && next > first && next <= seg.Last {
 		return next
 	}
 	return first
@@ -344,9 +346,9 @@ func (c *scrub) group(h *shard, r stored.Message) error {
 func (h *shard) acknowledgedPart(number uint32) (segment, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	g, known := h.segments.numbered(number)
-	if g.last == 0 {
-		g.last = h.head.Seq
+	g, known := h.segments.Numbered(number)
+	if g.Last == 0 {
+		g.Last = h.head.Seq
 	}
 	return g, known
 }

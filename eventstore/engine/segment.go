@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sort"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -20,31 +19,20 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// A segment is one stream of a shard. Only the last segment takes groups. Its closing group ends it
-// and names the next segment.
-type segment struct {
-	number uint32 // from 1
-	first  uint64 // sequence of its first group
-	last   uint64 // sequence of its closing group; 0 while it is open
-	bytes  uint64 // roughly the stored bytes
-	sealed bool   // the server has sealed it, as of the start
-}
-
 // DefaultSegmentBytes is the size from which a segment is closed. After a kill the server reads
 // whole open segments: those of all shards together stay below 1 GiB.
 const DefaultSegmentBytes = 128 << 20
 
 const messageOverhead = 110 // roughly the number of bytes that the server adds to a group's own
 
-func (g segment) name(shard int) string { return streams.Name(shard, g.number) }
-
-func (g segment) subject(shard int) string { return streams.Subject(shard, g.number) }
-
 func (h *shard) name() string { return streams.Shard(h.n) }
 
-// segments are the streams of a shard.
+// segment is one stream of a shard.
+type segment = streams.Segment
+
+// segments are the streams of a shard. A closing group ends one, and names the next.
 type segments struct {
-	all     []segment     // oldest first, without a gap; never empty
+	streams.Line
 	rolling bool          // the newest one was closed, and its successor is being made
 	closeAt uint32        // the segment of this number is closed as soon as it is open, however small it is
 	looking bool          // a goroutine looks whether the servers can make a successor
@@ -54,53 +42,19 @@ type segments struct {
 	begins  format.Head   // the end of the segment before the oldest one, as the first group names it
 }
 
-// open returns the segment that takes groups.
-func (g *segments) open() segment { return g.all[len(g.all)-1] }
-
-// oldest returns the first segment that was not dropped.
-func (g *segments) oldest() segment { return g.all[0] }
-
 // toClose reports whether the open segment is to be closed, however small it is.
-func (g *segments) toClose() bool { return g.closeAt == g.open().number }
-
-// find returns the segment that holds a sequence now or later.
-func (g *segments) find(seq uint64) (segment, bool) {
-	i := sort.Search(len(g.all), func(i int) bool { return g.all[i].first > seq })
-	if i == 0 {
-		return segment{}, false
-	}
-	return g.all[i-1], true
-}
-
-// numbered returns the segment with a number.
-func (g *segments) numbered(number uint32) (segment, bool) {
-	first := g.oldest().number
-	if number < first || int(number-first) >= len(g.all) {
-		return segment{}, false
-	}
-	return g.all[number-first], true
-}
-
-// grow notes that a group of some bytes was stored in the open segment.
-func (g *segments) grow(bytes int) { g.all[len(g.all)-1].bytes += uint64(bytes) + messageOverhead }
+func (g *segments) toClose() bool { return g.closeAt == g.Open().Number }
 
 // ended reports whether a closing group has its successor.
-func (g *segments) ended(closing *format.Group) bool { return g.open().first > closing.Seq }
-
-// succeed ends the open segment with its closing group, and adds the next one.
-func (g *segments) succeed(closing *format.Group, next segment) {
-	g.all[len(g.all)-1].last = closing.Seq
-	g.all = append(g.all, next)
-	g.rolling = false
-}
+func (g *segments) ended(closing *format.Group) bool { return g.Open().First > closing.Seq }
 
 // first returns the first sequence that was not dropped.
-func (g *segments) first() uint64 { return max(g.floor.Seq+1, g.oldest().first) }
+func (g *segments) first() uint64 { return max(g.floor.Seq+1, g.Oldest().First) }
 
 // nameOf returns the name of the segment that holds a sequence. The caller holds the lock.
 func (h *shard) nameOf(seq uint64) string {
-	if g, ok := h.segments.find(seq); ok {
-		return g.name(h.n)
+	if g, ok := h.segments.Find(seq); ok {
+		return g.Name()
 	}
 	return h.name()
 }
@@ -109,7 +63,7 @@ func (h *shard) nameOf(seq uint64) string {
 func (h *shard) segmentOf(seq uint64) (segment, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.segments.find(seq)
+	return h.segments.Find(seq)
 }
 
 // reader returns the connection for look-ups in the shard. Deliveries, secrets and checkpoints have
@@ -129,7 +83,7 @@ func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, err
 	if err := h.mayRead(ctx, seg, folder.Span{From: seq, Through: seq}); err != nil {
 		return nil, err
 	}
-	m, err := h.s.api.Direct(ctx, h.reader(), seg.name(h.n), seq)
+	m, err := h.s.api.Direct(ctx, h.reader(), seg.Name(), seq)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +109,7 @@ func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, e
 	if err := h.mayRead(ctx, seg, folder.Span{From: seq, Through: seq}); err != nil {
 		return nil, err
 	}
-	m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{Seq: seq})
+	m, err := h.s.api.AtLeader(ctx, seg.Name(), jetapi.Get{Seq: seq})
 	if err != nil {
 		return nil, err
 	}
@@ -168,8 +122,8 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 	if !ok {
 		return nil, fault.ErrNotFound
 	}
-	if seg.last > 0 {
-		n = min(n, seg.last-seq+1)
+	if seg.Last > 0 {
+		n = min(n, seg.Last-seq+1)
 	}
 	if n == 1 {
 		g, err := h.groupDirect(ctx, seq)
@@ -181,7 +135,7 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 	if err := h.mayRead(ctx, seg, folder.Span{From: seq, Through: seq + n - 1, On: true}); err != nil {
 		return nil, err
 	}
-	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(found uint64, m *nats.Msg) (bool, error) {
+	_, err = h.s.api.Page(ctx, h.reader(), seg.Name(), seg.Subject(), seq, n, func(found uint64, m *nats.Msg) (bool, error) {
 		if found != seq+uint64(len(page)) {
 			return false, fault.ErrNotFound
 		}
@@ -200,11 +154,11 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 	for {
 		h.mu.Lock()
-		seg := h.segments.open()
+		seg := h.segments.Open()
 		h.mu.Unlock()
-		m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{LastBySubject: seg.subject(h.n)})
+		m, err := h.s.api.AtLeader(ctx, seg.Name(), jetapi.Get{LastBySubject: seg.Subject()})
 		if errors.Is(err, fault.ErrNotFound) {
-			return seg.first - 1, nil
+			return seg.First - 1, nil
 		}
 		if err != nil {
 			return 0, err
@@ -225,13 +179,16 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 	}
 }
 
-func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
-	config := s.streamConfig(g.name(shard), g.subject(shard))
-	config.FirstSeq = g.first
-	config.Metadata = map[string]string{
-		streams.MetadataShards: strconv.Itoa(s.shards), streams.MetadataFormat: streams.Format, streams.MetadataLog: hex.EncodeToString(s.id[:]),
+func (s *Store) segmentConfig(g segment) jetstream.StreamConfig {
+	keeps := !streams.KindOf(g.Shard).Destroys
+	return jetstream.StreamConfig{
+		Name: g.Name(), Subjects: []string{g.Subject()}, FirstSeq: g.First, Storage: jetstream.FileStorage, Replicas: s.replicas, Placement: s.api.Placement,
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxAge: 0, Duplicates: streams.Duplicates,
+		DenyDelete: keeps, DenyPurge: keeps, AllowDirect: true, Compression: jetstream.NoCompression,
+		Metadata: map[string]string{
+			streams.MetadataShards: strconv.Itoa(s.shards), streams.MetadataFormat: streams.Format, streams.MetadataLog: hex.EncodeToString(s.id[:]),
+		},
 	}
-	return config
 }
 
 // mayClose reports whether the open segment may be closed. A closing group cannot be taken back,
@@ -239,12 +196,12 @@ func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
 // of its servers: if one of them is gone, a stream that exists still takes groups. So the segment
 // grows until all are there. The caller holds the lock.
 func (h *shard) mayClose() bool {
-	if h.s.sole || h.segments.ready == h.segments.open().number {
+	if h.s.sole || h.segments.ready == h.segments.Open().Number {
 		return true
 	}
 	if !h.segments.looking {
 		h.segments.looking = true
-		go h.lookForServers(h.segments.open())
+		go h.lookForServers(h.segments.Open())
 	}
 	return false
 }
@@ -263,9 +220,9 @@ func (h *shard) lookForServers(g segment) {
 		err := h.allServers(ctx, g)
 		cancel()
 		h.mu.Lock()
-		over := h.s.closing.Load() || h.stopped != nil || !h.owner.MayAppend() || h.segments.open().number != g.number
+		over := h.s.closing.Load() || h.stopped != nil || !h.owner.MayAppend() || h.segments.Open().Number != g.Number
 		if err == nil && !over {
-			h.segments.ready = g.number
+			h.segments.ready = g.Number
 		}
 		h.mu.Unlock()
 		if err == nil || over {
@@ -283,7 +240,7 @@ func (h *shard) lookForServers(g segment) {
 
 // allServers returns an error if the leader of a segment does not see all of its replicas.
 func (h *shard) allServers(ctx context.Context, g segment) error {
-	stream, err := h.s.api.JS.Stream(ctx, g.name(h.n))
+	stream, err := h.s.api.JS.Stream(ctx, g.Name())
 	if err != nil {
 		return err
 	}
@@ -333,19 +290,20 @@ func (h *shard) roll(g *format.Group) {
 // makeSuccessor makes the segment that follows a closing group, unless it exists, and seals the one
 // before it. It is safe to repeat, and any node may do it.
 func (h *shard) makeSuccessor(ctx context.Context, g *format.Group) error {
-	next := segment{number: g.Next, first: g.Seq + 1}
+	next := segment{Shard: h.n, Number: g.Next, First: g.Seq + 1}
 	if !h.s.readOnly {
-		_, err := h.s.api.JS.CreateStream(ctx, h.s.segmentConfig(h.n, next))
+		_, err := h.s.api.JS.CreateStream(ctx, h.s.segmentConfig(next))
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return fmt.Errorf("eventstore: create %s: %w", next.name(h.n), err)
+			return fmt.Errorf("eventstore: create %s: %w", next.Name(), err)
 		}
 	}
 	h.mu.Lock()
 	if !h.segments.ended(g) {
-		h.segments.succeed(g, next)
+		h.segments.Succeed(next)
+		h.segments.rolling = false
 		h.sendNext()
 	}
-	full, there := h.segments.find(g.Seq)
+	full, there := h.segments.Find(g.Seq)
 	h.mu.Unlock()
 	if !there { // it was dropped meanwhile
 		return nil
@@ -361,10 +319,10 @@ func (h *shard) seal(ctx context.Context, g segment) error {
 	if h.s.readOnly || h.s.sole {
 		return nil
 	}
-	config := h.s.segmentConfig(h.n, g)
+	config := h.s.segmentConfig(g)
 	config.Sealed = true
 	if _, err := h.s.api.JS.UpdateStream(ctx, config); err != nil {
-		return fmt.Errorf("eventstore: seal %s: %w", g.name(h.n), err)
+		return fmt.Errorf("eventstore: seal %s: %w", g.Name(), err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ownership"
+	"payledger/eventstore/streams"
 )
 
 // TestBytesOfOthers: the groups of other nodes count into the size of the open segment, as those of
@@ -40,7 +41,7 @@ func TestBytesOfOthers(t *testing.T) {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return h.segments.open().bytes
+		return h.segments.Open().Bytes
 	}
 	before := bytes(nodes[1])
 	for _, s := range nodes {
@@ -79,7 +80,7 @@ func appendLog(t *testing.T, s *Store) {
 func TestReadyEnds(t *testing.T) {
 	t.Parallel()
 	h := &shard{s: &Store{}, owner: ownership.New("here", func() ownership.Reading { return ownership.Reading{} })}
-	h.segments.all = []segment{{number: 1, first: 1}}
+	h.segments.Line = streams.Line{{Number: 1, First: 1}}
 	h.noteOwner(&format.Group{Seq: 1, Kind: format.KindEvents, Frames: []*format.Recorded{{}}, Writer: format.Writer{Node: "here"}})
 	if h.segments.ready = 1; !h.owner.Owns() {
 		t.Fatal("the node does not own the shard")

@@ -131,7 +131,7 @@ func (h *shard) requires() bool {
 
 // endsSegment reports whether the next group closes the segment. The caller holds the lock.
 func (h *shard) endsSegment() bool {
-	due := h.segments.open().bytes >= h.s.segmentBytes || h.segments.toClose()
+	due := h.segments.Open().Bytes >= h.s.segmentBytes || h.segments.toClose()
 	return due && !h.departure.isQuiet() && h.mayClose()
 }
 
@@ -154,7 +154,7 @@ func (h *shard) makeGroup() *flight {
 	if purpose == nothing {
 		return nil
 	}
-	open := h.segments.open()
+	open := h.segments.Open()
 	f := &flight{began: time.Now(), asOf: h.owner.Now(), seg: open, g: h.next(format.KindEvents)}
 	switch purpose {
 	case visit:
@@ -163,7 +163,7 @@ func (h *shard) makeGroup() *flight {
 		f.g.Kind, f.g.Writer.Next = format.KindEmpty, h.need.heir
 		h.owner.Void()
 	case closing:
-		f.g.Kind, f.g.Next = format.KindClosing, open.number+1
+		f.g.Kind, f.g.Next = format.KindClosing, open.Number+1
 		h.segments.rolling = true
 	default:
 		h.fillGroup(f)
@@ -300,7 +300,7 @@ func (h *shard) send(f *flight) {
 	header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.Seq-1, 10)}}
 	handover.NameWriter(header, f.g.Writer)
 	f.sent = time.Now()
-	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: header})
+	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.Subject(), Data: f.data, Header: header})
 }
 
 func (h *shard) readAnswer(f *flight, m *nats.Msg) (outcome, error) {
@@ -311,7 +311,7 @@ func (h *shard) readAnswer(f *flight, m *nats.Msg) (outcome, error) {
 	switch {
 	case err != nil:
 		return unknown, err
-	case ack.Error == nil && ack.Seq == f.g.Seq && ack.Stream == f.seg.name(h.n):
+	case ack.Error == nil && ack.Seq == f.g.Seq && ack.Stream == f.seg.Name():
 		return acknowledged, nil
 	case ack.Error == nil:
 		return unknown, fmt.Errorf("answer to a publish names %q %d", ack.Stream, ack.Seq)
@@ -355,7 +355,7 @@ func (h *shard) applyAcknowledged() {
 		if !f.repeated {
 			h.owner.Acknowledged(f.asOf)
 		}
-		h.segments.grow(len(f.data))
+		h.segments.Grow(len(f.data) + messageOverhead)
 		endAll(f.drafts, nil)
 		endAll(f.readers, nil)
 		h.readAgain()

@@ -149,7 +149,7 @@ func (h *shard) observeLocked(g *format.Group) error {
 func (h *shard) accept(g *format.Group) {
 	h.beyond.saw(g)
 	if g.Seq > h.segments.atStart { // the server counted the groups before
-		h.segments.grow(g.Stored)
+		h.segments.Grow(g.Stored + messageOverhead)
 	}
 	if !h.s.sole { // a reader sees only groups that a quorum has committed
 		h.settleHanded(g)

@@ -269,7 +269,7 @@ func (s *Store) OpenSecrets(ctx context.Context) (*secretlog.Stream, error) {
 	}
 	b, err := secretlog.Open(ctx, secretlog.Config{
 		API: s.api, Sole: s.sole, ReadOnly: s.readOnly, Bytes: s.secretBytes, Witness: &s.secretWitness,
-		Tips: s.tips, Fixed: s.tipsFixed, Folder: s.disk.Dir, Guard: s.guard, Stream: s.streamConfig, Reader: s.shards + 1,
+		Tips: s.tips, Fixed: s.tipsFixed, Folder: s.disk.Dir, Guard: s.guard, Stream: s.segmentConfig, Reader: s.shards + 1,
 		Fail: s.markUnhealthy, Log: s.log, Room: s.room, Life: s.life,
 	})
 	if err != nil {

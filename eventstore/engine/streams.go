@@ -21,14 +21,6 @@ import (
 
 const minPayload = 4 << 20 // the least max_payload of a server: an outcome must always fit
 
-func (s *Store) streamConfig(name, subject string) jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: s.replicas, Placement: s.api.Placement,
-		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxAge: 0, Duplicates: streams.Duplicates,
-		DenyDelete: true, DenyPurge: true, AllowDirect: true, Compression: jetstream.NoCompression,
-	}
-}
-
 // openStreams finds the log, or makes a new one.
 func (s *Store) openStreams(ctx context.Context, c Config) error {
 	segments, err := s.listSegments(ctx)
@@ -146,12 +138,12 @@ func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jet
 	}
 	if !s.sole { // the streams that an embedded log gets at their first use
 		s.api.Replicas = s.replicas
-		if err := secretlog.Make(ctx, s.api.JS, s.streamConfig); err != nil {
+		if err := secretlog.Make(ctx, s.api.JS, s.segmentConfig); err != nil {
 			return err
 		}
 	}
 	for _, shard := range slices.Backward(streams.All(s.shards)) {
-		config := s.segmentConfig(shard, segment{number: 1, first: 1})
+		config := s.segmentConfig(segment{Shard: shard, Number: 1, First: 1})
 		err := jetapi.CreateStream(ctx, s.api.JS, config)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			var stream jetstream.Stream
@@ -197,16 +189,16 @@ func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 // loadSegments sets the segments of the shard from the server's list. A gap in them is an error.
 func (h *shard) loadSegments(infos []*jetstream.StreamInfo) error {
 	for i, info := range infos {
-		g := segment{number: streams.Number(h.n, info.Config.Name), first: max(1, info.Config.FirstSeq), bytes: info.State.Bytes, sealed: info.Config.Sealed}
+		g := segment{Shard: h.n, Number: streams.Number(h.n, info.Config.Name), First: max(1, info.Config.FirstSeq), Bytes: info.State.Bytes, Sealed: info.Config.Sealed}
 		if i < len(infos)-1 {
-			g.last = info.State.LastSeq
+			g.Last = info.State.LastSeq
 		}
-		if err := h.checkSegment(g, h.segments.all, info); err != nil {
+		if err := h.checkSegment(g, h.segments.Line, info); err != nil {
 			return fault.Stream(info.Config.Name, err)
 		}
-		h.segments.all = append(h.segments.all, g)
+		h.segments.Line = append(h.segments.Line, g)
 	}
-	if len(h.segments.all) == 0 {
+	if len(h.segments.Line) == 0 {
 		return fmt.Errorf("%w: %s has no segment", fault.ErrUnhealthy, h.name())
 	}
 	h.segments.atStart = infos[len(infos)-1].State.LastSeq
@@ -219,17 +211,17 @@ func (h *shard) checkSegment(g segment, before []segment, info *jetstream.Stream
 	number, first := uint32(1), uint64(1)
 	switch {
 	case len(before) > 0:
-		number, first = before[len(before)-1].number+1, before[len(before)-1].last+1
+		number, first = before[len(before)-1].Number+1, before[len(before)-1].Last+1
 	case h.kind.Drops():
-		number, first = g.number, g.first
+		number, first = g.Number, g.First
 	}
 	switch {
-	case g.number != number:
+	case g.Number != number:
 		return fmt.Errorf("segment %d is missing", number)
-	case g.first != first:
-		return fmt.Errorf("begins at sequence %d, but the segment before ends at %d", g.first, first-1)
+	case g.First != first:
+		return fmt.Errorf("begins at sequence %d, but the segment before ends at %d", g.First, first-1)
 	}
-	return checkState(info.State, g.first)
+	return checkState(info.State, g.First)
 }
 
 // checkState checks the server's counts of an append-only stream that begins at sequence first.
@@ -291,10 +283,10 @@ func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end 
 		if number <= dropped { // it may be deleted at this moment
 			continue
 		}
-		g := segment{number: number, first: max(1, info.Config.FirstSeq), last: info.State.LastSeq}
+		g := segment{Number: number, First: max(1, info.Config.FirstSeq), Last: info.State.LastSeq}
 		err := h.checkSegment(g, before, info)
-		if len(before) == 0 && g.first > 1 && err == nil {
-			dropped, lookErr := h.droppedByNow(ctx, g.first-1)
+		if len(before) == 0 && g.First > 1 && err == nil {
+			dropped, lookErr := h.droppedByNow(ctx, g.First-1)
 			if lookErr != nil {
 				return lookErr
 			}

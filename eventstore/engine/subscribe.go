@@ -134,19 +134,19 @@ func (h *shard) tail(ctx context.Context) {
 // tailSegment receives every message of the open segment, and applies its group.
 func (h *shard) tailSegment(ctx context.Context) error {
 	h.mu.Lock()
-	seg, next, rolling := h.segments.open(), h.head.Seq+1, h.segments.rolling // a group under way may never be stored
+	seg, next, rolling := h.segments.Open(), h.head.Seq+1, h.segments.rolling // a group under way may never be stored
 	h.mu.Unlock()
 	if rolling { // its last group may have been read: no message would announce the next segment
 		return nil
 	}
-	consumer, err := h.s.api.JS.CreateConsumer(ctx, seg.name(h.n), jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(next, seg.first),
+	consumer, err := h.s.api.JS.CreateConsumer(ctx, seg.Name(), jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(next, seg.First),
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
 	})
 	if err != nil {
 		return err
 	}
-	defer h.s.dropConsumer(context.WithoutCancel(ctx), seg.name(h.n), consumer.CachedInfo().Name)
+	defer h.s.dropConsumer(context.WithoutCancel(ctx), seg.Name(), consumer.CachedInfo().Name)
 	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(pullMessages, pullBytes), jetstream.PullExpiry(pullExpiry),
 		jetstream.PullHeartbeat(pullHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
 	if err != nil {
@@ -291,10 +291,10 @@ func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 func (h *shard) moved(ctx context.Context, seg segment) (bool, error) {
 	for {
 		h.mu.Lock()
-		open, rolling := h.segments.open(), h.segments.rolling
+		open, rolling := h.segments.Open(), h.segments.rolling
 		h.mu.Unlock()
-		if open.number != seg.number || !rolling {
-			return open.number != seg.number, nil
+		if open.Number != seg.Number || !rolling {
+			return open.Number != seg.Number, nil
 		}
 		if err := due.Rest(ctx, resolvePause, nil); err != nil {
 			return false, err

@@ -227,11 +227,11 @@ func (h *shard) mayRead(ctx context.Context, seg segment, span folder.Span) erro
 	if h.s.guard == nil {
 		return nil
 	}
-	span.Stream, span.First = seg.name(h.n), seg.first
+	span.Stream, span.First = seg.Name(), seg.First
 	h.mu.Lock()
 	span.Stored = h.head.Seq
-	if now, ok := h.segments.numbered(seg.number); ok && now.last > 0 { // it may have been closed since seg was found
-		span.Stored = min(span.Stored, now.last)
+	if now, ok := h.segments.Numbered(seg.Number); ok && now.Last > 0 { // it may have been closed since seg was found
+		span.Stored = min(span.Stored, now.Last)
 	}
 	h.mu.Unlock()
 	damage, err := h.s.guard.Check(ctx, span)
@@ -254,7 +254,7 @@ func (s *Store) mayReadStream(ctx context.Context, stream string, from, through 
 		return nil
 	}
 	h.mu.Lock()
-	seg, known := h.segments.numbered(number)
+	seg, known := h.segments.Numbered(number)
 	h.mu.Unlock()
 	if !known { // it is dropped, or was made a moment ago
 		return nil

@@ -130,11 +130,13 @@ func (l *Log) SecretsOf() []string { return l.Segments(streams.SecretShard) }
 
 // Secret returns a message of SECRETS as its leader has it; fault.ErrNotFound if there is none.
 func (l *Log) Secret(ctx context.Context, seq uint64) (stored.Message, error) {
-	segments, configs := l.SecretsOf(), l.configs()
-	for i := len(segments) - 1; i >= 0; i-- {
-		if configs[segments[i]].FirstSeq <= seq {
-			return l.AtLeader(ctx, segments[i], seq)
-		}
+	segments, err := secretlog.SegmentsOn(ctx, l.Server())
+	if err != nil {
+		return stored.Message{}, l.denied(err)
 	}
-	return stored.Message{}, fault.ErrNotFound
+	g, there := segments.Find(seq)
+	if !there {
+		return stored.Message{}, fault.ErrNotFound
+	}
+	return l.AtLeader(ctx, g.Name(), seq)
 }

@@ -292,15 +292,13 @@ func ownHeader(h nats.Header) []byte {
 func (l *Log) Secrets() secretlog.Reader {
 	return func(ctx context.Context, after, through uint64, handle func(stored.Message) error) (last uint64, err error) {
 		segments, err := secretlog.SegmentsOn(ctx, l.Server())
-		for i, name := range segments {
-			from, to, end := max(after+1, l.configs()[name].FirstSeq), cmp.Or(through, ^uint64(0)-1), through == 0
-			if i+1 < len(segments) {
-				if next := l.configs()[segments[i+1]].FirstSeq; next <= to {
-					to, end = next-1, true
-				}
+		for _, g := range segments {
+			from, to, end := max(after+1, g.First), cmp.Or(through, ^uint64(0)-1), through == 0
+			if g.Last > 0 && g.Last < to {
+				to, end = g.Last, true
 			}
 			if err == nil && from <= to {
-				err = l.read(ctx, name, from, to, readRule{true, end}, func(r stored.Message) error {
+				err = l.read(ctx, g.Name(), from, to, readRule{true, end}, func(r stored.Message) error {
 					last = r.Seq
 					return handle(r)
 				})

@@ -108,8 +108,8 @@ func CheckServer(ctx context.Context, api *jetapi.Client, check Check) error {
 	if newest.seq > 0 {
 		return check(ProofName, newest.value)
 	}
-	for _, stream := range segments {
-		oldest, err := readAt(ctx, api, stream, jetapi.Get{Seq: 1, NextBySubject: subjectOf(stream, valueTopic)})
+	for _, g := range segments {
+		oldest, err := readAt(ctx, api, g, jetapi.Get{Seq: 1, NextBySubject: subjectOf(g, valueTopic)})
 		if errors.Is(err, fault.ErrNotFound) {
 			continue
 		}
@@ -122,14 +122,14 @@ func CheckServer(ctx context.Context, api *jetapi.Client, check Check) error {
 }
 
 // readAt returns a message of a segment as the leader holds it; fault.ErrNotFound if there is none.
-func readAt(ctx context.Context, api *jetapi.Client, stream string, request jetapi.Get) (record, error) {
-	m, err := api.AtLeader(ctx, stream, request)
+func readAt(ctx context.Context, api *jetapi.Client, g segment, request jetapi.Get) (record, error) {
+	m, err := api.AtLeader(ctx, g.Name(), request)
 	if err != nil {
 		return record{}, err
 	}
 	r, err := parse(m.Seq, m.Body)
 	if err != nil {
-		err = fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
+		err = fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, g.Name(), err)
 	}
 	return r, err
 }
@@ -139,15 +139,15 @@ const ProofName = "generation-proof"
 
 // newestGeneration returns the message that began the generation in force; without a sequence in
 // the first generation.
-func newestGeneration(ctx context.Context, api *jetapi.Client, segments []string) (newest record, err error) {
+func newestGeneration(ctx context.Context, api *jetapi.Client, segments streams.Line) (newest record, err error) {
 	floor, err := floorOn(ctx, api, segments)
 	if err != nil {
 		return newest, err
 	}
 	var generations []record
-	for _, stream := range segments {
+	for _, g := range segments {
 		for from := uint64(1); ; {
-			r, err := readAt(ctx, api, stream, jetapi.Get{Seq: from, NextBySubject: subjectOf(stream, generationTopic)})
+			r, err := readAt(ctx, api, g, jetapi.Get{Seq: from, NextBySubject: subjectOf(g, generationTopic)})
 			if errors.Is(err, fault.ErrNotFound) {
 				break
 			}
@@ -168,7 +168,7 @@ func Fence(ctx context.Context, api *jetapi.Client) (seq uint64, err error) {
 	if err != nil || len(segments) == 0 {
 		return 0, err
 	}
-	m := nats.NewMsg(subjectOf(segments[len(segments)-1], destroyedTopic))
+	m := nats.NewMsg(subjectOf(segments.Open(), destroyedTopic))
 	m.Data = newDestruction("", "", nil).body
 	ack, err := api.Publish(ctx, m)
 	if err == nil && ack.Error != nil {
@@ -178,16 +178,4 @@ func Fence(ctx context.Context, api *jetapi.Client) (seq uint64, err error) {
 		return 0, fmt.Errorf("%w: %s: %w", fault.ErrNoMajority, streams.Secrets, err)
 	}
 	return ack.Seq, nil
-}
-
-// SegmentsOn returns the names of the segments on a server, in their order.
-func SegmentsOn(ctx context.Context, api *jetapi.Client) (names []string, err error) {
-	infos, err := listSegments(ctx, api.JS)
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: %s: %w", streams.Secrets, err)
-	}
-	for _, info := range infos {
-		names = append(names, info.Config.Name)
-	}
-	return names, nil
 }

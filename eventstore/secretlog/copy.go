@@ -95,7 +95,7 @@ func (c *Copy) Whole() (missing uint64, whole bool) {
 // Filler returns a message that stands in a segment's gap until a restore is complete: its subject,
 // and its body.
 func Filler(stream string) (subject string, body []byte) {
-	return subjectOf(stream, fillerTopic), newDestruction("", "", nil).body
+	return subjectOf(newSegment(numberOf(stream), 0), fillerTopic), newDestruction("", "", nil).body
 }
 
 const fillerTopic = "filler"

@@ -191,7 +191,7 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 // delete makes the server remove one value; with overwrite, no program can read its bytes
 // afterwards.
 func (b *Stream) delete(ctx context.Context, seq uint64, overwrite bool) error {
-	stream := b.segments.of(seq).stream
+	stream := b.segments.of(seq).Name()
 	err := b.API.Change(ctx, "MSG.DELETE", stream, map[string]any{"seq": seq, "no_erase": !overwrite})
 	if err == nil {
 		return nil
@@ -205,14 +205,14 @@ func (b *Stream) delete(ctx context.Context, seq uint64, overwrite bool) error {
 // purge makes the server delete the values of a group up to a sequence.
 func (b *Stream) purge(ctx context.Context, group string, last uint64) error {
 	for _, g := range b.segments.all() {
-		if g.first > last {
+		if g.First > last {
 			break
 		}
-		subject := g.subject(groupTopic + group)
-		if _, err := b.API.AtLeader(ctx, g.stream, jetapi.Get{LastBySubject: subject}); errors.Is(err, fault.ErrNotFound) {
+		subject := subjectOf(g, groupTopic+group)
+		if _, err := b.API.AtLeader(ctx, g.Name(), jetapi.Get{LastBySubject: subject}); errors.Is(err, fault.ErrNotFound) {
 			continue
 		}
-		if err := b.API.Change(ctx, "PURGE", g.stream, map[string]any{"filter": subject, "seq": last + 1}); err != nil {
+		if err := b.API.Change(ctx, "PURGE", g.Name(), map[string]any{"filter": subject, "seq": last + 1}); err != nil {
 			return fmt.Errorf("eventstore: purge secrets: %w", err)
 		}
 	}
@@ -248,7 +248,7 @@ func (b *Stream) finishIn(ctx context.Context, prefix string, want func(name str
 			continue
 		}
 		seq := binary.BigEndian.Uint64(value)
-		if want == nil && value[8] == endSurplus && !b.index.begun(b.segments.of(seq).number) {
+		if want == nil && value[8] == endSurplus && !b.index.begun(b.segments.of(seq).Number) {
 			continue
 		}
 		b.index.mu.Lock()

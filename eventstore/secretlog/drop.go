@@ -63,11 +63,7 @@ func (x *index) droppedOn(ctx context.Context, infos []*jetstream.StreamInfo) (u
 	if len(infos) == 0 || numberOf(infos[0].Config.Name) <= x.floor.dropped+1 {
 		return x.floor.dropped, nil
 	}
-	var segments []string
-	for _, info := range infos {
-		segments = append(segments, info.Config.Name)
-	}
-	floor, err := floorOn(ctx, x.API, segments)
+	floor, err := floorOn(ctx, x.API, lineOf(infos))
 	if err == nil && len(x.generations) == 0 && floor.generation > 0 {
 		x.generations = []uint64{floor.generation}
 	}
@@ -82,7 +78,7 @@ func (r record) floor() streams.Floor { return streams.Floor{Segment: r.dropped,
 func (x *index) begun(number uint32) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return number >= x.segments.of(x.generationAt(1<<64-1)).number
+	return number >= x.segments.of(x.generationAt(1<<64-1)).Number
 }
 
 // drop removes dropped segments from the index. The caller holds the lock.
@@ -98,7 +94,7 @@ func (x *index) drop(r record, change map[string][]byte) error {
 	x.segments.forget(r.dropped)
 	all := func(_, _ []byte) bool { return true }
 	for number := uint32(1); number <= r.dropped; number++ {
-		stream := newSegment(number, 0).stream
+		stream := newSegment(number, 0).Name()
 		if err := errors.Join(x.remove(string(key(recordPrefix, stream, "")), all), x.remove(string(key(dyingPrefix, stream, "")), all)); err != nil {
 			return err
 		}
@@ -160,13 +156,13 @@ func (b *Stream) dropEarlier(ctx context.Context, r Resealing) error {
 		oldest = min(oldest, parseEntry(value).seq)
 	}
 	kept := b.segments.of(oldest)
-	if b.segments.all()[0].number == kept.number { // another run may have recorded the drop, and been cut before the deletion
+	if b.segments.all().Oldest().Number == kept.Number { // another run may have recorded the drop, and been cut before the deletion
 		return b.sweep(ctx)
 	}
 	b.index.mu.Lock()
-	generation := b.index.generationAt(kept.first)
+	generation := b.index.generationAt(kept.First)
 	b.index.mu.Unlock()
-	if _, err := b.put(ctx, droppedTopic, newDropped(kept.number-1, kept.first-1, generation)); err != nil {
+	if _, err := b.put(ctx, droppedTopic, newDropped(kept.Number-1, kept.First-1, generation)); err != nil {
 		return fmt.Errorf("eventstore: drop secrets: %w", err)
 	}
 	reach(r.Stepped, stepDropped)
@@ -185,25 +181,25 @@ func (b *Stream) sweep(ctx context.Context) error {
 	if floor.seq == 0 || b.ReadOnly || b.Fixed {
 		return nil
 	}
-	infos, err := listSegments(ctx, b.API.JS)
+	all, err := SegmentsOn(ctx, b.API)
 	if err != nil {
-		return fmt.Errorf("eventstore: drop secrets: %w", err)
+		return err
 	}
 	kept := []string{}
-	for _, info := range infos {
-		if numberOf(info.Config.Name) > floor.dropped {
-			kept = append(kept, info.Config.Name)
+	for _, g := range all {
+		if g.Number > floor.dropped {
+			kept = append(kept, g.Name())
 		}
 	}
 	remains, err := folder.Remains(b.Folder, streams.SecretShard, floor.dropped)
-	if err != nil || len(kept) == len(infos) && len(remains) == 0 {
+	if err != nil || len(kept) == len(all) && len(remains) == 0 {
 		return err
 	}
 	if err := b.secure(ctx, kept); err != nil {
 		return err
 	}
-	for _, info := range infos[:len(infos)-len(kept)] {
-		if err := jetapi.DeleteStream(ctx, b.API.JS, info.Config.Name); err != nil {
+	for _, g := range all[:len(all)-len(kept)] {
+		if err := jetapi.DeleteStream(ctx, b.API.JS, g.Name()); err != nil {
 			return err
 		}
 	}
@@ -230,9 +226,9 @@ func (b *Stream) secure(ctx context.Context, kept []string) error {
 
 // floorOn returns the newest drop on a server, given the segments; the zero value if there was
 // none.
-func floorOn(ctx context.Context, api *jetapi.Client, segments []string) (record, error) {
-	for _, stream := range slices.Backward(segments) {
-		r, err := readAt(ctx, api, stream, jetapi.Get{LastBySubject: subjectOf(stream, droppedTopic)})
+func floorOn(ctx context.Context, api *jetapi.Client, segments streams.Line) (record, error) {
+	for _, g := range slices.Backward(segments) {
+		r, err := readAt(ctx, api, g, jetapi.Get{LastBySubject: subjectOf(g, droppedTopic)})
 		if !errors.Is(err, fault.ErrNotFound) {
 			return r, err
 		}

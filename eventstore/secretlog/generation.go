@@ -255,8 +255,8 @@ func (b *Stream) Reseal(ctx context.Context, r Resealing) (count int, err error)
 // dropped. A full disk is an error.
 func (b *Stream) finishAll(ctx context.Context) error {
 	for _, g := range b.segments.all() {
-		if b.index.begun(g.number) {
-			if err := b.finishIn(ctx, string(key(dyingPrefix, g.stream, "")), nil); err != nil {
+		if b.index.begun(g.Number) {
+			if err := b.finishIn(ctx, string(key(dyingPrefix, g.Name(), "")), nil); err != nil {
 				return err
 			}
 		}
@@ -299,11 +299,11 @@ type earlierValue struct {
 // earlier returns the values of earlier generations in their order. copied includes those that are
 // only copied.
 func (b *Stream) earlier(r Resealing, copied bool) (values []earlierValue, err error) {
-	begun := b.segments.of(r.Generation).number
+	begun := b.segments.of(r.Generation).Number
 	all, err := b.index.under(nameKey(""))
 	for name, value := range all {
 		e := parseEntry(value)
-		if e.seq < r.Generation && (!r.Skip(name) || copied && b.segments.of(e.seq).number < begun) {
+		if e.seq < r.Generation && (!r.Skip(name) || copied && b.segments.of(e.seq).Number < begun) {
 			values = append(values, earlierValue{name, e})
 		}
 	}

@@ -19,10 +19,10 @@ import (
 func (b *Stream) mayAppend(ctx context.Context, g segment) error {
 	began := time.Now()
 	_, stored := b.index.place()
-	if b.Guard == nil || stored < g.first || !b.lookDue() {
+	if b.Guard == nil || stored < g.First || !b.lookDue() {
 		return nil
 	}
-	damage, err := b.Guard.CheckNewest(ctx, g.stream, stored)
+	damage, err := b.Guard.CheckNewest(ctx, g.Name(), stored)
 	switch {
 	case damage.Reason != "":
 		return b.index.damage(damage.Seq, damage.Reason)
@@ -74,7 +74,7 @@ func (b *Stream) answered(g segment, failed int, err error) {
 	case b.silent.IsZero():
 		b.silent = time.Now()
 	case time.Since(b.silent) > b.API.Patience():
-		b.Fail(fmt.Errorf("%s: no message after sequence %d is known to be on disk for %s: %w", g.stream, b.Witness.Acked(),
+		b.Fail(fmt.Errorf("%s: no message after sequence %d is known to be on disk for %s: %w", g.Name(), b.Witness.Acked(),
 			time.Since(b.silent).Round(time.Second), err), true)
 	}
 }

@@ -121,12 +121,12 @@ func (x *index) entry(name string) (entry, error) {
 
 // recordKey returns the key of a message that stays until it is destroyed.
 func (x *index) recordKey(seq uint64) string {
-	return string(sequenceKey(recordPrefix, x.segments.of(seq).stream, seq))
+	return string(sequenceKey(recordPrefix, x.segments.of(seq).Name(), seq))
 }
 
 // dyingKey returns the key of a value that must be destroyed.
 func (x *index) dyingKey(seq uint64) string {
-	return string(sequenceKey(dyingPrefix, x.segments.of(seq).stream, seq))
+	return string(sequenceKey(dyingPrefix, x.segments.of(seq).Name(), seq))
 }
 
 // mustEnd adds that a value must be destroyed to change.
@@ -136,7 +136,7 @@ func (x *index) mustEnd(change map[string][]byte, seq uint64, state ...byte) {
 
 // damage marks the log as unhealthy.
 func (x *index) damage(seq uint64, reason string) error {
-	err := fault.Damage(x.segments.of(seq).stream, seq, errors.New(reason))
+	err := fault.Damage(x.segments.of(seq).Name(), seq, errors.New(reason))
 	x.Fail(err, false)
 	return err
 }

@@ -83,7 +83,9 @@ func (x *index) missing(through uint64) {
 // page reads the messages of one segment from a sequence on. It returns every message up to end.
 func (x *index) page(ctx context.Context, from, through uint64) (page []record, end uint64, err error) {
 	g := x.segments.of(from)
-	through = min(through, g.last)
+	if g.Last > 0 {
+		through = min(through, g.Last)
+	}
 	page, whole, err := x.direct(ctx, g, from, through)
 	if errors.Is(err, errRecord) && x.API.Replicas == 1 { // else the leader may have another message
 		return nil, 0, x.damage(from, err.Error())
@@ -101,7 +103,7 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 		page, err = x.withGenerations(ctx, g, page, from)
 		return page, end, err
 	}
-	m, err := x.API.AtLeader(ctx, g.stream, jetapi.Get{Seq: from, NextBySubject: ">"}) // a replica may lack the message
+	m, err := x.API.AtLeader(ctx, g.Name(), jetapi.Get{Seq: from, NextBySubject: ">"}) // a replica may lack the message
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil, through, nil
 	}
@@ -123,7 +125,7 @@ func (x *index) withGenerations(ctx context.Context, g segment, page []record, f
 		return page, nil
 	}
 	for {
-		m, err := x.API.AtLeader(ctx, g.stream, jetapi.Get{Seq: from, NextBySubject: g.subject(generationTopic)})
+		m, err := x.API.AtLeader(ctx, g.Name(), jetapi.Get{Seq: from, NextBySubject: subjectOf(g, generationTopic)})
 		if errors.Is(err, fault.ErrNotFound) || err == nil && m.Seq > end {
 			return page, nil
 		}
@@ -145,7 +147,7 @@ func (x *index) withGenerations(ctx context.Context, g segment, page []record, f
 // direct reads a page from one server. whole means that the page has every message up to through.
 func (x *index) direct(ctx context.Context, g segment, from, through uint64) (page []record, whole bool, err error) {
 	past := false
-	whole, err = x.API.Page(ctx, x.Reader, g.stream, ">", from, pageSecrets, func(seq uint64, m *nats.Msg) (bool, error) {
+	whole, err = x.API.Page(ctx, x.Reader, g.Name(), ">", from, pageSecrets, func(seq uint64, m *nats.Msg) (bool, error) {
 		if past = seq > through; past { // a later read gets it
 			return false, nil
 		}
@@ -168,7 +170,7 @@ func (x *index) resolveGaps(ctx context.Context) error {
 		if seq == 0 {
 			return nil
 		}
-		last, err := End(ctx, x.API, x.segments.names()) // a destruction is in the stream before its values are deleted
+		last, err := End(ctx, x.API, x.segments.all()) // a destruction is in the stream before its values are deleted
 		if err != nil {
 			return err
 		}
@@ -178,7 +180,7 @@ func (x *index) resolveGaps(ctx context.Context) error {
 			}
 			continue
 		}
-		m, err := x.API.AtLeader(ctx, x.segments.of(seq).stream, jetapi.Get{Seq: seq})
+		m, err := x.API.AtLeader(ctx, x.segments.of(seq).Name(), jetapi.Get{Seq: seq})
 		if since.IsZero() && errors.Is(err, fault.ErrNotFound) {
 			since = time.Now()
 		}
@@ -220,7 +222,7 @@ func (x *index) refresh(ctx context.Context) error {
 		_, acked := x.place()
 		return x.catchUp(ctx, acked)
 	}
-	last, err := End(ctx, x.API, x.segments.names())
+	last, err := End(ctx, x.API, x.segments.all())
 	if err != nil || last == 0 {
 		return err
 	}
@@ -245,7 +247,7 @@ func (x *index) find(ctx context.Context, name string) (entry, error) {
 // and errRecord if it is another message. With several replicas it reads at the leader: another
 // replica may still hold a destroyed value.
 func (x *index) read(ctx context.Context, name string, e entry) ([]byte, error) {
-	stream := x.segments.of(e.seq).stream
+	stream := x.segments.of(e.seq).Name()
 	var body []byte
 	var err error
 	if x.API.Replicas > 1 {

@@ -40,7 +40,7 @@ type Config struct {
 	Fixed    bool            // Tips is not written
 	Folder   string          // of the server's files; "" if this process does not have them
 	Guard    *folder.Guard   // of Folder; nil without it
-	Stream   func(name, subject string) jetstream.StreamConfig
+	Stream   func(streams.Segment) jetstream.StreamConfig
 	Reader   int                        // number of the connection for look-ups
 	Fail     func(err error, stop bool) // marks the log as unhealthy; with stop, the process must stop
 	Log      zerolog.Logger
@@ -274,7 +274,7 @@ func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64
 	failed := b.failed
 	b.mu.Unlock()
 	sent := time.Now()
-	m := nats.NewMsg(g.subject(subject))
+	m := nats.NewMsg(subjectOf(g, subject))
 	m.Data = r.body
 	ack, err := b.API.Publish(ctx, m)
 	b.answered(g, failed, err)
@@ -283,7 +283,7 @@ func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64
 		return 0, err
 	case ack.Error != nil:
 		return 0, ack.Error
-	case ack.Seq < g.first:
+	case ack.Seq < g.First:
 		return 0, errors.New("answer to a publish names no sequence")
 	}
 	b.lookCounts(sent)

@@ -136,10 +136,13 @@ func Old(name string) bool {
 	return !ok && slices.ContainsFunc([]*Kind{&events, &deliveries, &checkpoints, &secrets}, func(k *Kind) bool { return strings.HasPrefix(name, k.name) })
 }
 
-// Subject returns the subject of a segment; of SECRETS the beginning of its subjects.
+// Subject returns the subject of a segment; of SECRETS a pattern.
 func Subject(shard int, number uint32) string {
 	segment := strconv.FormatUint(uint64(number), 10)
-	if k := KindOf(shard); !k.Events {
+	switch k := KindOf(shard); {
+	case k.Destroys:
+		return k.root + "." + segment + ".>"
+	case !k.Events:
 		return k.root + "." + segment
 	}
 	return events.root + "." + strconv.Itoa(shard) + "." + segment
