@@ -33,7 +33,7 @@ type index struct {
 
 	floor record // the newest drop of segments; its sequence is 0 if there was none
 
-	reading sync.Mutex
+	reading chan struct{} // holds one while a caller reads the stream into the index
 }
 
 // States of an "x" entry.
@@ -44,7 +44,7 @@ const (
 )
 
 func newIndex(c Config, segments *segments) *index {
-	x := &index{Config: c, segments: segments, gaps: stored.Sequences{}}
+	x := &index{Config: c, segments: segments, gaps: stored.Sequences{}, reading: make(chan struct{}, 1)}
 	if c.Fixed {
 		x.overlay = map[string][]byte{}
 	}

@@ -31,8 +31,12 @@ func (x *index) catchUp(ctx context.Context, through uint64) error {
 	if x.whole(through) {
 		return nil
 	}
-	x.reading.Lock()
-	defer x.reading.Unlock()
+	select {
+	case x.reading <- struct{}{}:
+		defer func() { <-x.reading }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	report := time.Now()
 	for {
 		applied, acked := x.place()
