@@ -26,7 +26,7 @@ var ErrUncovered = errors.New("the newest events have no checkpoint, so their po
 type bounds struct {
 	deciding sync.Mutex    // locked while a checkpoint is decided and appended, and while a moment is taken
 	ends     [][]uint64    // moments that are not covered yet, in their order; guarded by deciding
-	ending   sync.Mutex    // locked by one EndAt at a time
+	ending   chan struct{} // holds one during an EndAt
 	hurry    chan struct{} // of the writer
 }
 
@@ -68,8 +68,12 @@ func (l *Log) unbound(events []uint64) {
 // the checkpoint that covers exactly these events. The zero Checkpoint is that of a log without
 // events.
 func (l *Log) EndAt(ctx context.Context, moment func() []uint64) (checkpoint.Checkpoint, error) {
-	l.ending.Lock()
-	defer l.ending.Unlock()
+	select {
+	case l.ending <- struct{}{}:
+		defer func() { <-l.ending }()
+	case <-ctx.Done():
+		return checkpoint.Checkpoint{}, ctx.Err()
+	}
 	waiting, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
 	for {

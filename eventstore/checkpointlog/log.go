@@ -71,7 +71,7 @@ type Log struct {
 // New returns the log of a shard.
 func New(c Config) *Log {
 	marks := cache.New[uint64](marksKept, func(checkpoint.Checkpoint) int { return 1 }, nil)
-	return &Log{Config: c, marks: marks, bounds: bounds{hurry: make(chan struct{}, 1)}}
+	return &Log{Config: c, marks: marks, bounds: bounds{hurry: make(chan struct{}, 1), ending: make(chan struct{}, 1)}}
 }
 
 // Last returns the newest checkpoint that any process appended before the call; fault.ErrNotFound
