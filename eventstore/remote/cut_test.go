@@ -173,24 +173,29 @@ func (w *written) count() int {
 // run appends events to new aggregates until ctx ends.
 func (w *written) run(ctx context.Context, t *testing.T, s *engine.Store) {
 	for ctx.Err() == nil {
-		var b [16]byte
-		if _, err := rand.Read(b[:]); err != nil {
-			t.Error(err)
-			return
-		}
-		meta, err := s.NewMeta("tester", "test")
-		key := tallies.Key("acct", string(domain.NewToken(b)))
-		if err == nil {
-			_, err = eventstore.ExecuteNew(t.Context(), s, tallies, key, meta, func(int64) (added, error) { return added{}, nil })
-		}
+		id, err := add(t.Context(), s)
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		w.mu.Lock()
-		w.keys = append(w.keys, key.ID)
+		w.keys = append(w.keys, id)
 		w.mu.Unlock()
 	}
+}
+
+// add appends an event to a new aggregate, and returns its id.
+func add(ctx context.Context, s *engine.Store) (string, error) {
+	var b [16]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	meta, err := s.NewMeta("tester", "test")
+	key := tallies.Key("acct", string(domain.NewToken(b)))
+	if err == nil {
+		_, err = eventstore.ExecuteNew(ctx, s, tallies, key, meta, func(int64) (added, error) { return added{}, nil })
+	}
+	return key.ID, err
 }
 
 // place is where an event is in the log.
