@@ -20,10 +20,6 @@ const (
 // end, or no record: both mean the same.
 const keptEnds = 32
 
-// codeWrongSequence is the error of a publish whose expected sequence is not the newest one of the
-// subject.
-const codeWrongSequence = 10071
-
 var (
 	errReplaced = errors.New("the record of this node has changed since this node wrote it")
 	errUnread   = errors.New("a record was not read yet")
@@ -62,7 +58,8 @@ func (r *Registry) round(ctx context.Context) error {
 		return err
 	}
 	r.mu.Lock()
-	if joined > 0 && joined == r.joins && r.state == Serving && !r.open {
+	if joined > 0 && joined == r.joins && r.state == Serving && !r.open && r.entering != joined {
+		r.entering = joined
 		r.loops.Go(func() { r.enter(joined) })
 	}
 	r.mu.Unlock()
@@ -127,7 +124,7 @@ func (r *Registry) write(ctx context.Context, record Record, expected uint64) (u
 	switch {
 	case err != nil:
 		return 0, err
-	case ack.Error != nil && ack.Error.ErrCode == codeWrongSequence:
+	case ack.Error != nil && ack.Error.Taken():
 		return 0, errReplaced
 	case ack.Error != nil:
 		return 0, ack.Error
@@ -162,13 +159,6 @@ func (r *Registry) findOwn(ctx context.Context) error {
 // enter applies the log after a join that is stored, and lets the node answer requests. A later
 // join makes it void.
 func (r *Registry) enter(joins int) {
-	r.mu.Lock()
-	busy := r.entering == joins
-	r.entering = joins
-	r.mu.Unlock()
-	if busy {
-		return
-	}
 	began, ended := r.Clock(), r.endedNodes()
 	err := r.CatchUp(r.life)
 	if err == nil {
