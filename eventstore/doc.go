@@ -56,8 +56,8 @@
 //     its aggregate. A wrong group stops the shard: it takes no appends, and returns ErrUnhealthy,
 //     never ErrNotFound, for an unknown aggregate.
 //   - A build appends nothing to an aggregate with an event of a newer schema. It folds a state of
-//     an older schema again from the events. A store with WriteFor writes an event in a schema that
-//     every live node reads (format.Writing), or refuses it.
+//     an older schema again from the events. In a cluster it writes an event in a schema that every
+//     live node reads (format.Writing), or refuses it.
 //   - An unreadable event stops its reader; no reader skips it.
 //   - A reader gets a group of the log only if it has the hash that the group after it names, or
 //     that the end of the shard has in memory (engine/groupread.go). A walk back from an

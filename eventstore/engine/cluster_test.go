@@ -12,6 +12,7 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/engine"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
 
@@ -267,7 +268,7 @@ func testLinkCut(t *testing.T, r *rig) {
 		names = append(names, n.store.Node())
 	}
 	for _, n := range r.nodes { // they hand requests on to each other
-		n.store.ShareWith(engine.OtherNodes{Serving: func() []string { return names }})
+		n.store.ServeWith(eventstoretest.Nodes{Serving: names})
 	}
 	m := startModel(t, r)
 	for range scale(1, 4) {

@@ -223,39 +223,45 @@ func (s *Store) NewMeta(actor, correlationID string) (eventstore.Meta, error) {
 	if err != nil {
 		return eventstore.Meta{}, err
 	}
-	if mark := s.mark.Load(); mark != nil {
-		commandID = (*mark)(commandID)
+	if known := s.nodes.Load(); known != nil {
+		commandID = (*known).Mark(commandID)
 	}
 	return eventstore.Meta{EventID: eventID, CommandID: commandID, CorrelationID: correlationID, Actor: actor, At: s.Now()}, nil
 }
 
-// OpenNodes joins the registry of the nodes that serve this log.
+// Nodes is what a store asks about the nodes that serve its log. ReadsHeader and Sharing are called
+// with a shard locked: they must not wait for one.
+type Nodes interface {
+	Mark(command string) string // the id of a command of this node
+	Valid() error               // nil while this node has a lease
+	// Reads and ReadsHeader return the newest schema of an aggregate, and the newest level of the
+	// header of groups (format.HeaderLevel), that every live node reads. The store writes no newer
+	// one.
+	Reads(aggregate string) int
+	ReadsHeader() int
+	// Sharing returns the names of the nodes that serve, this one included, and those of them that
+	// keep no shard while another one serves. The shards are shared out evenly among the others.
+	Sharing() (serving, guests []string)
+}
+
+// OpenNodes joins the registry of the nodes that serve this log. It must be called before the first
+// command.
 func (s *Store) OpenNodes(ctx context.Context, c nodes.Config) (*nodes.Registry, error) {
 	c.API, c.Reader = s.api, s.shards+1
 	r, err := nodes.Open(ctx, c)
 	if err == nil {
-		mark, lease := r.Mark, r.Valid
-		s.mark.Store(&mark)
-		s.lease.Store(&lease)
+		s.ServeWith(r)
 	}
 	return r, err
 }
 
-// WriteFor makes the store write each kind of aggregate in a schema that every live node reads:
-// readable returns the newest one, by the aggregate's name. It must be called before the first
-// command.
-func (s *Store) WriteFor(readable func(aggregate string) int) { s.readers = readable }
-
-// WriteHeadersFor makes the store leave out the optional fields of a group's header that a live
-// node could not read: readable returns the newest level of the header that every live node reads
-// (format.HeaderLevel). It is called for each group, with the shard locked. It must be set before
-// the first command.
-func (s *Store) WriteHeadersFor(readable func() int) { s.headers.Store(&readable) }
+// ServeWith sets the nodes that serve this log.
+func (s *Store) ServeWith(n Nodes) { s.nodes.Store(&n) }
 
 // readable returns the newest schema of an aggregate that every live node reads.
 func (s *Store) readable(aggregate string) int {
-	if s.readers == nil {
-		return math.MaxInt
+	if known := s.nodes.Load(); known != nil {
+		return (*known).Reads(aggregate)
 	}
-	return s.readers(aggregate)
+	return math.MaxInt
 }

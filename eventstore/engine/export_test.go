@@ -111,9 +111,6 @@ func NewTips(capacity int) *cache.Cache[format.Key, *format.Recorded] { return n
 // Weight estimates the memory that the parts moved out of a state take, in bytes.
 func Weight(state any) int { return (&format.Recorded{}).WithState(state).Weight() }
 
-// SetLease replaces the lease of this node.
-func (s *Store) SetLease(lease func() error) { s.lease.Store(&lease) }
-
 // ScrubPaced makes one pass that goes on where an interrupted one was.
 func (s *Store) ScrubPaced(ctx context.Context, paced func(ctx context.Context, n int) error) error {
 	c := &scrub{s: s, paced: paced, only: format.NoShard, tips: s.tips}

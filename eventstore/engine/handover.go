@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -159,8 +158,8 @@ func (h *shard) unanswered(owner, to string) {
 		h.owner.Unanswered(owner)
 	}
 	if owner == h.owner.Target() && (to != owner || h.owner.Beyond()) {
-		serving := h.s.serving.Load() // a look at the nodes now might wait for this shard
-		h.exchange.relay.Failed(to, owner, h.s.node, *cmp.Or(serving, &[]string{}))
+		serving, _ := h.s.serving()
+		h.exchange.relay.Failed(to, owner, h.s.node, serving)
 	}
 }
 
@@ -383,10 +382,3 @@ func isVisit(g *format.Group) bool {
 func (s *Store) Owned() int { return len(s.owned()) }
 
 func machineClock() ownership.Reading { return ownership.Reading{Up: nodes.Clock(), Day: time.Now()} }
-
-func (n OtherNodes) guests() []string {
-	if n.Guests == nil {
-		return nil
-	}
-	return n.Guests()
-}

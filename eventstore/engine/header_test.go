@@ -57,6 +57,14 @@ func TestHeaderLevels(t *testing.T) {
 	}
 }
 
+// older are nodes of which one reads a level of the header.
+type older struct {
+	eventstoretest.Nodes
+	level *atomic.Int64
+}
+
+func (o older) ReadsHeader() int { return int(o.level.Load()) }
+
 // TestHeadersForOlderNodes: while a live node reads an earlier level of the header only, no group
 // has a field of a later one. Afterwards the groups have all fields.
 func TestHeadersForOlderNodes(t *testing.T) {
@@ -69,7 +77,7 @@ func TestHeadersForOlderNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.WriteHeadersFor(func() int { return int(level.Load()) })
+	s.ServeWith(older{level: &level})
 	values, err := s.OpenSecrets(testContext(t))
 	if err == nil {
 		err = values.Create(testContext(t), "customer-key.acct.1", bytes.Repeat([]byte("x"), 64))

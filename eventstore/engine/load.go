@@ -37,8 +37,8 @@ func (s *Store) Load(ctx context.Context, key format.Key, consistency eventstore
 		consistency = eventstore.Majority
 	}
 	h := s.shard[s.ShardOf(key)]
-	lease := s.lease.Load()
-	leased := consistency == eventstore.Leased && lease != nil && !s.majority
+	known := s.nodes.Load()
+	leased := consistency == eventstore.Leased && known != nil && !s.majority
 	if consistency != eventstore.Applied && !leased {
 		if err := h.catchUp(ctx, key); err != nil {
 			return nil, err
@@ -46,7 +46,7 @@ func (s *Store) Load(ctx context.Context, key format.Key, consistency eventstore
 	}
 	r, err := h.tip(key)
 	switch {
-	case leased && !eventstore.Demands(ctx, eventstore.Applied) && (*lease)() != nil:
+	case leased && !eventstore.Demands(ctx, eventstore.Applied) && (*known).Valid() != nil:
 		return s.Load(ctx, key, eventstore.Latest)
 	case err != nil:
 		return nil, err

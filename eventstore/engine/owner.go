@@ -30,9 +30,8 @@ const (
 type membership struct {
 	node     string // the name of this process; "" with an embedded server, and for a process that only reads
 	clock    func() ownership.Reading
-	majority bool                       // reads rest on no lease
-	others   atomic.Pointer[OtherNodes] // nil: unknown
-	serving  atomic.Pointer[[]string]   // the names of the nodes that serve, as of the last look
+	majority bool                  // reads rest on no lease
+	nodes    atomic.Pointer[Nodes] // nil: unknown
 	share    ownership.Share
 	leaving  atomic.Bool
 	echo     *nats.Subscription
@@ -271,20 +270,6 @@ func (h *shard) findOwner(ctx context.Context) error {
 	return nil
 }
 
-// OtherNodes is what a store asks about the nodes of its cluster.
-type OtherNodes struct {
-	Serving func() []string // the names of the nodes that serve, this one included: the shards are shared out evenly among them
-	Guests  func() []string // those of them that keep no shard while another one serves; nil: none
-}
-
-// ShareWith sets what the store asks about the nodes of its cluster.
-func (s *Store) ShareWith(n OtherNodes) { s.others.Store(&n); s.note(n) }
-
-func (s *Store) note(n OtherNodes) {
-	serving := n.Serving()
-	s.serving.Store(&serving)
-}
-
 // shareShards hands shards over to nodes that own fewer, one after the other, and all shards if
 // this node hears nobody.
 func (s *Store) shareShards() {
@@ -296,11 +281,8 @@ func (s *Store) shareShards() {
 			return
 		case <-tick.C:
 		}
-		guest := false
-		if n := s.others.Load(); n != nil {
-			s.note(*n)
-			guest = slices.Contains(n.guests(), s.node) && !slices.Contains(s.servingNodes(), s.node)
-		}
+		_, guests := s.serving()
+		guest := slices.Contains(guests, s.node) && !slices.Contains(s.sharers(), s.node)
 		owned := s.owned()
 		if len(owned) == 0 || !s.nc.IsConnected() {
 			s.echoes.Store(0)
@@ -315,7 +297,7 @@ func (s *Store) shareShards() {
 			continue
 		}
 		_ = s.nc.Publish(handover.EchoSubject(s.node), nil) // without a connection this node appends nothing
-		if next := s.share.Surplus(s.node, s.servingNodes(), s.owners()); next != "" {
+		if next := s.share.Surplus(s.node, s.sharers(), s.owners()); next != "" {
 			s.handTo(owned[len(owned)-1:], func(*shard) string { return next })
 		}
 	}
@@ -352,16 +334,20 @@ func (s *Store) heir(h *shard) string {
 	h.mu.Lock()
 	giver := h.owner.Giver()
 	h.mu.Unlock()
-	return s.share.Heir(s.node, s.servingNodes(), s.owners(), giver)
+	return s.share.Heir(s.node, s.sharers(), s.owners(), giver)
 }
 
-// servingNodes returns the nodes that share the shards.
-func (s *Store) servingNodes() []string {
-	if others := s.others.Load(); others != nil {
-		return ownership.Owners(others.Serving(), others.guests())
+// serving returns the nodes that serve, and those of them that keep no shard while another one
+// serves.
+func (s *Store) serving() (all, guests []string) {
+	if known := s.nodes.Load(); known != nil {
+		return (*known).Sharing()
 	}
-	return nil
+	return nil, nil
 }
+
+// sharers returns the nodes that share the shards.
+func (s *Store) sharers() []string { return ownership.Owners(s.serving()) }
 
 // handTo lets the next group of each shard name the next owner.
 func (s *Store) handTo(shards []*shard, next func(*shard) string) {

@@ -263,7 +263,7 @@ func testLeave(t testing.TB, r *rig) {
 		names = append(names, n.store.Node())
 	}
 	for _, n := range r.nodes {
-		n.store.ShareWith(engine.OtherNodes{Serving: func() []string { return names }})
+		n.store.ServeWith(eventstoretest.Nodes{Serving: names})
 	}
 	ctx, stop := context.WithCancel(testContext(t))
 	var writing sync.WaitGroup
@@ -300,7 +300,7 @@ func testDeafOwner(t testing.TB, r *rig) {
 		}
 		return err
 	})
-	s.ShareWith(engine.OtherNodes{Serving: func() []string { return []string{s.Node(), r.other().Node()} }})
+	s.ServeWith(eventstoretest.Nodes{Serving: []string{s.Node(), r.other().Node()}})
 	if err := s.Deafen(); err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func testShare(t testing.TB, r *rig) {
 		for shard := range r.shards {
 			mustAdd(t, n.store, keyIn(n.store, shard), added{N: 1})
 		}
-		n.store.ShareWith(engine.OtherNodes{Serving: func() []string { return names }})
+		n.store.ServeWith(eventstoretest.Nodes{Serving: names})
 	}
 	eventually(t, 3*time.Minute, "no node has two shards more than another", func() error {
 		least, most := 99, 0
@@ -335,7 +335,7 @@ func testShare(t testing.TB, r *rig) {
 		return nil
 	})
 	for _, n := range r.nodes { // the other promises choose the owners
-		n.store.ShareWith(engine.OtherNodes{Serving: func() []string { return nil }})
+		n.store.ServeWith(eventstoretest.Nodes{})
 	}
 }
 
@@ -347,7 +347,7 @@ func testGuest(t testing.TB, r *rig) {
 		all = append(all, n.store.Node())
 	}
 	for _, n := range r.nodes {
-		n.store.ShareWith(engine.OtherNodes{Serving: func() []string { return all }, Guests: func() []string { return []string{s.Node()} }})
+		n.store.ServeWith(eventstoretest.Nodes{Serving: all, Guests: []string{s.Node()}})
 	}
 	eventually(t, time.Minute, "the node hands its shards over", func() error {
 		if n := s.Owned(); n > 0 {

@@ -388,8 +388,8 @@ func (h *shard) next(kind format.Kind) *format.Group {
 	if now := time.Now(); h.witness.newest != nil && now.Sub(h.witness.named) > witnessEvery {
 		g.Witness, h.witness.named = h.witness.newest(), now
 	}
-	if readable := h.s.headers.Load(); readable != nil {
-		g.Limit((*readable)())
+	if known := h.s.nodes.Load(); known != nil {
+		g.Limit((*known).ReadsHeader())
 	} else if !h.s.sole { // before the node knows the others, a read can append a group
 		g.Limit(1)
 	}

@@ -99,10 +99,6 @@ type Store struct {
 	readOnly bool
 	// The server is embedded, and no other process appends; else the log is on an external cluster.
 	sole     bool
-	readers  func(string) int                            // of WriteFor; nil: this build's
-	headers  atomic.Pointer[func() int]                  // of WriteHeadersFor; nil: this build's
-	mark     atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
-	lease    atomic.Pointer[func() error]                // of this node (nodes.Registry.Valid); nil: none
 	progress func(done, of uint64)
 	timed    Timed // nil: none
 	dial     func() (*nats.Conn, error)

@@ -7,6 +7,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
 
@@ -64,13 +65,21 @@ func newerBuild() *eventstore.Aggregate[labelled, domain.Event] {
 	})
 }
 
+// readers are nodes of which one reads a schema.
+type readers struct {
+	eventstoretest.Nodes
+	oldest *int
+}
+
+func (r readers) Reads(string) int { return *r.oldest }
+
 // TestUpgrade runs an older and a newer build on one log. The newer one writes the older schema
 // while the older one is live, and then the new schema, which the older one refuses.
 func TestUpgrade(t *testing.T) {
 	r := cluster(t, 2)
 	older, newer := r.store(), r.other()
 	build, oldest := newerBuild(), 1
-	newer.WriteFor(func(string) int { return oldest })
+	newer.ServeWith(readers{oldest: &oldest})
 	key := newKey()
 	do := func(event domain.Event) (eventstore.Tip[labelled], error) {
 		return eventstore.Execute(testContext(t), newer, build, key, newMeta(t, newer), func(labelled) (domain.Event, error) { return event, nil })

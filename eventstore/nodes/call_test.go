@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -287,7 +288,8 @@ func nothingBeforeGo(t *testing.T, a, b *testNode) {
 	stop(over)
 }
 
-// TestStandIn: each node without views has one stand-in, which plans its events at once.
+// TestStandIn: each node without views has one stand-in, which plans its events at once. Nodes that
+// only have views are guests.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 1, nil)
@@ -305,6 +307,14 @@ func TestStandIn(t *testing.T) {
 	eventually(t, "one stand-in", func() bool { return planners[0].Plans(command) != planners[1].Plans(command) })
 	if own := planners[0].Mark(command); !planners[0].Plans(own) {
 		t.Error("a node does not plan its own events")
+	}
+	for _, n := range append(planners, api) {
+		eventually(t, "who shares the shards", func() bool {
+			serving, guests := n.Sharing()
+			slices.Sort(serving)
+			slices.Sort(guests)
+			return slices.Equal(serving, []string{writer, planners[0].Self.Node, planners[1].Self.Node}) && slices.Equal(guests, serving[1:])
+		})
 	}
 }
 

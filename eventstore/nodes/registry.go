@@ -289,6 +289,26 @@ func (r *Registry) Serving() int {
 	return n
 }
 
+// Sharing returns the ids of the nodes that serve, this one included if it does, and those of them
+// that own no shard while another one serves. It must not wait, as ReadsHeader.
+func (r *Registry) Sharing() (serving, guests []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	add := func(id string, state State, role Role) {
+		if state == Serving {
+			serving = append(serving, id)
+		}
+		if state == Serving && !role.OwnsShards() {
+			guests = append(guests, id)
+		}
+	}
+	add(r.Self.Node, r.state, r.Self.Role)
+	for id, p := range r.peers {
+		add(id, p.State, p.Role)
+	}
+	return serving, guests
+}
+
 func (r *Registry) own() (record Record, joins int) {
 	record = r.Self
 	record.Schema, record.Applied = recordSchema, r.Applied()

@@ -7,7 +7,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
-	"payledger/eventstore/engine"
 	"payledger/eventstore/nodes"
 )
 
@@ -17,7 +16,7 @@ func (n *node) register() *nodes.Registry {
 	n.w.t.Helper()
 	began := time.Now()
 	registry, err := n.store.OpenNodes(n.w.t.Context(), nodes.Config{
-		Self:    nodes.Record{Node: n.name, Address: "http://" + n.w.named(n.name), Build: nodes.Build{Version: "v1"}},
+		Self:    nodes.Record{Node: n.name, Address: "http://" + n.w.named(n.name), Build: nodes.Build{Version: "v1", Schemas: map[string]int{"sum": 1}}},
 		Applied: n.position, Acknowledged: n.position,
 		WaitFor: func(context.Context, []uint64) error { return nil }, // a store shows what it has applied
 		CatchUp: func(ctx context.Context) error {
@@ -41,16 +40,6 @@ func (n *node) register() *nodes.Registry {
 	if err := registry.Serve(n.w.t.Context()); err != nil {
 		n.w.t.Fatal(err)
 	}
-	n.store.ShareWith(engine.OtherNodes{
-		Serving: func() (names []string) {
-			for _, record := range registry.Live() {
-				if record.State == nodes.Serving {
-					names = append(names, record.Node)
-				}
-			}
-			return names
-		},
-	})
 	return registry
 }
 

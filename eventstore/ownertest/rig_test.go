@@ -121,7 +121,7 @@ func (w *world) serve(nodes ...*node) {
 		names = append(names, n.name)
 	}
 	for _, n := range w.nodes {
-		n.store.ShareWith(engine.OtherNodes{Serving: func() []string { return names }})
+		n.store.ServeWith(eventstoretest.Nodes{Serving: names})
 	}
 }
 

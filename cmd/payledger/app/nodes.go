@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"payledger/cmd/payledger/ledger"
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
@@ -43,9 +42,6 @@ func (a *App) joinNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.Ledger.Store.WriteFor(a.Nodes.Reads)
-	a.Ledger.Store.WriteHeadersFor(a.Nodes.ReadsHeader)
-	a.Ledger.Store.ShareWith(ledger.OtherNodes{Serving: a.serving, Guests: a.guests})
 	a.Views.AskNodes(func(ctx context.Context, hurry bool) ([]uint64, time.Duration, error) {
 		position, asOf, err := a.Nodes.Ends(ctx, hurry)
 		return position, a.Nodes.Clock() - asOf, err
@@ -59,23 +55,6 @@ func (a *App) nodeID() (string, error) {
 		return id, nil
 	}
 	return eventstore.NewUUID(rand.Reader)
-}
-
-// serving returns the names of the nodes that serve, and know owners of shards.
-func (a *App) serving() []string { return a.servingAs(func(nodes.Role) bool { return true }) }
-
-// guests returns those of them that own no shard while another one serves.
-func (a *App) guests() []string {
-	return a.servingAs(func(r nodes.Role) bool { return !r.OwnsShards() })
-}
-
-func (a *App) servingAs(fits func(nodes.Role) bool) (ids []string) {
-	for _, node := range a.Nodes.Live() {
-		if node.State == nodes.Serving && fits(node.Role) {
-			ids = append(ids, node.Node)
-		}
-	}
-	return ids
 }
 
 // acknowledged returns the address of the newest event of each shard that this node knows to be

@@ -53,12 +53,8 @@ const (
 	Create               // creates the log and its master key if they do not exist
 )
 
-type (
-	// Config is the configuration of the log.
-	Config = engine.Config
-	// OtherNodes are the other nodes of a cluster, for engine.Store.ShareWith.
-	OtherNodes = engine.OtherNodes
-)
+// Config is the configuration of the log.
+type Config = engine.Config
 
 // Open opens the log in the data folder, or at --nats-url. It refuses a log of another master key
 // before it changes anything. config has the clock (default: time.Now), the logger and the progress
