@@ -311,7 +311,8 @@ func (a *Archive) SecretsReach(ctx context.Context, seq uint64) (bool, error) {
 	if !is {
 		return true, nil
 	}
-	return s.Log.SecretsReach(ctx, seq)
+	end, err := s.Log.SecretsEnd(ctx)
+	return end >= seq, err
 }
 
 // Notes returns what was noticed apart from faults.

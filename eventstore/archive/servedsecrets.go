@@ -18,7 +18,7 @@ func (s *served) Inspect(ctx context.Context, damaged Damaged) error {
 		return nil
 	}
 	for {
-		before := s.Log.SecretsOf()
+		before := s.Log.Segments(streams.SecretShard)
 		missing, err := s.missingSecret(ctx)
 		if err == nil && missing > 0 {
 			return damaged(streams.Secrets, missing, "the record is missing, and no destruction names it")

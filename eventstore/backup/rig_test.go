@@ -216,7 +216,7 @@ func verified(t testing.TB, dir string) verify.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := secrets.StoppedVerifier(dir, eventstoretest.MasterKey)
+	key, err := secrets.Verifier(secretlog.Stopped(dir), eventstoretest.MasterKey)
 	if err != nil {
 		t.Fatal(err)
 	}

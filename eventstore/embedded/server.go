@@ -82,7 +82,7 @@ func Start(c Config) (*Server, error) {
 
 func (s *Server) start(c Config) error {
 	if c.Secret != nil {
-		if err := secretlog.CheckStopped(c.Dir, c.Secret); err != nil {
+		if err := secretlog.Stopped(c.Dir).Check(c.Secret); err != nil {
 			return err
 		}
 	}

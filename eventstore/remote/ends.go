@@ -115,19 +115,6 @@ func (l *Log) SecretsEnd(ctx context.Context) (uint64, error) {
 	return last, l.denied(err)
 }
 
-// SecretsReach reports whether SECRETS has a message at a sequence or after it, as its leader has
-// it.
-func (l *Log) SecretsReach(ctx context.Context, seq uint64) (bool, error) {
-	if err := l.list(ctx); err != nil {
-		return false, err
-	}
-	last, err := l.SecretsEnd(ctx)
-	return last >= seq, err
-}
-
-// SecretsOf returns the segments of SECRETS that exist.
-func (l *Log) SecretsOf() []string { return l.Segments(streams.SecretShard) }
-
 // Secret returns a message of SECRETS as its leader has it; fault.ErrNotFound if there is none.
 func (l *Log) Secret(ctx context.Context, seq uint64) (stored.Message, error) {
 	segments, err := secretlog.SegmentsOn(ctx, l.Server())

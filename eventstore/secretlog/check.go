@@ -26,8 +26,19 @@ type Check func(name string, value []byte) error
 
 var errFound = errors.New("eventstore: the message was found")
 
+// Messages calls handle with the messages of SECRETS, in their order.
+type Messages func(handle func(stored.Message) error) error
+
+// All returns the messages of a reader.
+func (read Reader) All(ctx context.Context) Messages {
+	return func(handle func(stored.Message) error) error {
+		_, err := read(ctx, 0, 0, handle)
+		return err
+	}
+}
+
 // find reads messages until found returns true. It reports whether it did.
-func find(read func(handle func(stored.Message) error) error, found func(stored.Message) bool) (bool, error) {
+func (read Messages) find(found func(stored.Message) bool) (bool, error) {
 	err := read(func(m stored.Message) error {
 		if found(m) {
 			return errFound
@@ -40,13 +51,13 @@ func find(read func(handle func(stored.Message) error) error, found func(stored.
 	return false, err
 }
 
-// CheckRead is CheckStopped for the messages that read returns, in their order.
-func CheckRead(read func(handle func(stored.Message) error) error, check Check) error {
+// Check calls check as its comment says. Damaged messages are left out.
+func (read Messages) Check(check Check) error {
 	var seen bool
 	var failed error // of the oldest value
 	var generations []record
 	var floor record
-	opened, err := find(read, func(m stored.Message) bool {
+	opened, err := read.find(func(m stored.Message) bool {
 		r, err := parse(m.Seq, m.Body)
 		switch {
 		case err != nil: // it is damaged
@@ -70,17 +81,12 @@ func CheckRead(read func(handle func(stored.Message) error) error, check Check) 
 	return failed
 }
 
-// ReadOn is ReadStopped for the values that read returns.
-func ReadOn(ctx context.Context, read Reader, name string, use func(stored []byte) error) error {
-	return useValue(func(handle func(stored.Message) error) error {
-		_, err := read(ctx, 0, 0, handle)
-		return err
-	}, name, use)
-}
-
-func useValue(read func(handle func(stored.Message) error) error, name string, use func([]byte) error) error {
+// Use calls use with the stored values of a name, the oldest first, until it returns nil. A value
+// that is sealed with another master key may stand beside the value that counts. Use returns the
+// last error; ErrNotFound if there is no value.
+func (read Messages) Use(name string, use func(stored []byte) error) error {
 	failed := fault.ErrNotFound
-	used, err := find(read, func(m stored.Message) bool {
+	used, err := read.find(func(m stored.Message) bool {
 		r, err := parse(m.Seq, m.Body)
 		if err != nil || !r.isValue() || r.name != name { // the value is damaged, or has another name
 			return false

@@ -230,14 +230,9 @@ func (b *Stream) finish(ctx context.Context) error {
 }
 
 // finishSome completes the destructions that have begun for the wanted names; nil: those that do
-// not wait for a drop.
+// not wait for a drop. A full disk is an error.
 func (b *Stream) finishSome(ctx context.Context, want func(name string) bool) error {
-	return b.finishIn(ctx, string(dyingPrefix)+streams.Secrets+"_", want)
-}
-
-// finishIn is finishSome for the destructions under a prefix of their keys.
-func (b *Stream) finishIn(ctx context.Context, prefix string, want func(name string) bool) error {
-	found, err := b.index.under(prefix)
+	found, err := b.index.under(string(dyingPrefix) + streams.Secrets + "_")
 	if err != nil {
 		return err
 	}

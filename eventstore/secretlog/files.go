@@ -22,27 +22,18 @@ func Segments(dir string) ([]string, error) {
 	return all, err
 }
 
-// inStopped returns a function that reads the messages of all segments in a stopped folder, in
-// their order.
-func inStopped(dir string) func(handle func(stored.Message) error) error {
+// Stopped returns the messages of a stopped folder. It changes no byte, and leaves out damaged
+// records: the inspection reports them.
+func Stopped(dir string) Messages {
 	return func(handle func(stored.Message) error) error {
 		segments, err := Segments(dir)
-		if err != nil {
-			return err
-		}
 		for _, stream := range segments {
-			if err := each(dir, stream, handle); err != nil {
-				return err
+			if err == nil {
+				_, err = folder.Read(dir, stream, folder.Reading{Handle: stored.Standing(handle)})
 			}
 		}
-		return nil
+		return err
 	}
-}
-
-// each is inStopped for one segment.
-func each(dir, stream string, handle func(stored.Message) error) error {
-	_, err := folder.Read(dir, stream, folder.Reading{Handle: stored.Standing(handle)})
-	return err
 }
 
 // InFolder returns the reader of the files of a folder. The server may run.
@@ -67,18 +58,6 @@ func InFolder(dir string) Reader {
 		}
 		return last, nil
 	}
-}
-
-// CheckStopped calls check for the values in a stopped folder. It changes no byte, and ignores
-// damaged records: the inspection reports them.
-func CheckStopped(dir string, check Check) error { return CheckRead(inStopped(dir), check) }
-
-// ReadStopped calls use with the stored values of a name in a stopped folder, the oldest first,
-// until it returns nil. A value that is sealed with another master key may stand beside the value
-// that counts. ReadStopped returns the last error; ErrNotFound if there is no value. It changes no
-// byte.
-func ReadStopped(dir, name string, use func(stored []byte) error) error {
-	return useValue(inStopped(dir), name, use)
 }
 
 // Unnamed returns the segment and the sequence of the first record of SECRETS that is missing in a

@@ -236,7 +236,7 @@ func (b *Stream) Reseal(ctx context.Context, r Resealing) (count int, err error)
 			}
 			count += len(part)
 			reach(r.Stepped, stepReplaced)
-			if err := b.finishAll(ctx); err != nil {
+			if err := b.finishSome(ctx, nil); err != nil {
 				return count, err
 			}
 			reach(r.Stepped, stepOverOld)
@@ -244,24 +244,11 @@ func (b *Stream) Reseal(ctx context.Context, r Resealing) (count int, err error)
 		if len(values) > 0 {
 			continue
 		}
-		if err := b.finishAll(ctx); err != nil { // an earlier run may have left replaced values
+		if err := b.finishSome(ctx, nil); err != nil { // an earlier run may have left replaced values
 			return count, err
 		}
 		return count, b.dropEarlier(ctx, r)
 	}
-}
-
-// finishAll completes all destructions that have begun, apart from those of segments that are to be
-// dropped. A full disk is an error.
-func (b *Stream) finishAll(ctx context.Context) error {
-	for _, g := range b.segments.all() {
-		if b.index.begun(g.Number) {
-			if err := b.finishIn(ctx, string(key(dyingPrefix, g.Name(), "")), nil); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Earlier calls use with one value of a generation before the one in force. It does nothing if
@@ -323,8 +310,7 @@ func (b *Stream) resealAll(ctx context.Context, values []earlierValue, r Reseali
 		return nil
 	}, func(ctx context.Context, v earlierValue) error {
 		seq, err := b.resealOne(ctx, v, r)
-		for was := last.Load(); seq > was && !last.CompareAndSwap(was, seq); was = last.Load() {
-		}
+		raise(&last, seq)
 		return err
 	})
 	if entered := b.entered(ctx, last.Load()); err == nil {

@@ -45,22 +45,10 @@ func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, erro
 	return signer, public, err
 }
 
-// StoppedVerifier returns the verifier key of the checkpoints in a stopped folder, given its master
-// key, or several during a rotation. It changes no byte.
-func StoppedVerifier(dir string, master ...Key) (public string, err error) {
-	err = secretlog.ReadStopped(dir, string(checkpointSigner), verifierOf(master, &public))
-	return public, err
-}
-
-// VerifierOn returns the verifier key of the checkpoints on a cluster, given its master key, or
-// several during a rotation.
-func VerifierOn(ctx context.Context, read secretlog.Reader, master ...Key) (public string, err error) {
-	err = secretlog.ReadOn(ctx, read, string(checkpointSigner), verifierOf(master, &public))
-	return public, err
-}
-
-func verifierOf(masters []Key, public *string) func(stored []byte) error {
-	return func(stored []byte) error {
+// Verifier returns the verifier key of the checkpoints in a log, given its master key, or several
+// during a rotation.
+func Verifier(log secretlog.Messages, masters ...Key) (public string, err error) {
+	err = log.Use(string(checkpointSigner), func(stored []byte) error {
 		var ring keyring
 		for _, master := range masters {
 			box, err := master.aead()
@@ -73,9 +61,10 @@ func verifierOf(masters []Key, public *string) func(stored []byte) error {
 		if err != nil {
 			return err
 		}
-		_, *public, err = parseSigner(string(plain))
+		_, public, err = parseSigner(string(plain))
 		return err
-	}
+	})
+	return public, err
 }
 
 func parseSigner(stored string) (note.Signer, string, error) {

@@ -15,6 +15,7 @@ import (
 	"payledger/eventstore/benchlog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/verify"
 )
@@ -27,7 +28,7 @@ var benchPayments = flag.Int("verifypayments", 500, "number of payments in the l
 // folder.
 func BenchmarkVerify(b *testing.B) {
 	l := &log{dir: benchlog.Dir(b, *benchPayments)}
-	public, err := secrets.StoppedVerifier(l.dir, eventstoretest.MasterKey)
+	public, err := secrets.Verifier(secretlog.Stopped(l.dir), eventstoretest.MasterKey)
 	if err == nil {
 		l.verifier, err = note.NewVerifier(public)
 	}

@@ -21,6 +21,7 @@ import (
 	"payledger/eventstore/backup"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/folder"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/verify"
@@ -343,7 +344,7 @@ func (c *Verify) verifier(events string) (note.Verifier, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	key, err := secrets.StoppedVerifier(events, append([]secrets.Key{master}, secrets.OtherKeys(c.Data, master, text == "")...)...)
+	key, err := secrets.Verifier(secretlog.Stopped(events), append([]secrets.Key{master}, secrets.OtherKeys(c.Data, master, text == "")...)...)
 	switch {
 	case errors.Is(err, secrets.ErrSealed):
 		return nil, "", errForeignKey

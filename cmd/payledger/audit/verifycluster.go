@@ -68,7 +68,7 @@ func (c *Verify) masterKeys() (keys []secrets.Key, err error) {
 
 // verifierOn takes the key that checks signatures from the secrets of a cluster.
 func (c *checker) verifierOn(ctx context.Context, stored secretlog.Reader, master []secrets.Key) error {
-	public, err := secrets.VerifierOn(ctx, stored, master...)
+	public, err := secrets.Verifier(stored.All(ctx), master...)
 	switch {
 	case errors.Is(err, eventstore.ErrNotFound):
 		c.keyless = true

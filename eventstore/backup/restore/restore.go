@@ -51,8 +51,8 @@ func (b *Backup) damaged(seq uint64, err error) error {
 
 // CheckSecret calls check for the values of the keys (secretlog.Check).
 func (b *Backup) CheckSecret(check secretlog.Check) error {
-	return secretlog.CheckRead(func(handle func(stored.Message) error) error {
+	return secretlog.Messages(func(handle func(stored.Message) error) error {
 		_, err := backup.Read(b.keys, nil, handle)
 		return err
-	}, check)
+	}).Check(check)
 }

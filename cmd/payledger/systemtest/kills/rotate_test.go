@@ -41,7 +41,7 @@ func opensWith(t *testing.T, data, text string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = secretlog.CheckStopped(filepath.Join(data, ledger.EventsFolder), key.Check)
+	err = secretlog.Stopped(filepath.Join(data, ledger.EventsFolder)).Check(key.Check)
 	if err != nil && !errors.Is(err, secrets.ErrSealed) {
 		t.Fatal(err)
 	}
