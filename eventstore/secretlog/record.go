@@ -1,13 +1,13 @@
 package secretlog
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
+	"strings"
 )
 
 // The layout of a message of SECRETS. Numbers are big-endian; "varints" are unsigned varints:
@@ -138,88 +138,82 @@ func appendText(b []byte, text string) []byte {
 
 // parse decodes a message. The record shares the memory of body.
 func parse(seq uint64, body []byte) (record, error) {
-	r := record{seq: seq, body: body}
-	b, ok := bytes.CutPrefix(body, []byte(magic))
-	if ok = ok && len(b) > 0; ok {
-		r.kind = b[0]
-		r.name, b, ok = cutText(b[1:])
+	r, c := record{seq: seq, body: body}, cursor{rest: body}
+	if head := string(c.cut(len(magic) + 1)); strings.HasPrefix(head, magic) {
+		r.kind, r.name = head[len(magic)], c.text()
+		if r.parseRest(&c) && !c.bad {
+			return r, nil
+		}
 	}
-	if !ok || !r.parseRest(b) {
-		return r, fmt.Errorf("%w: sequence %d", errRecord, seq)
-	}
-	return r, nil
+	return record{seq: seq}, fmt.Errorf("%w: sequence %d", errRecord, seq)
 }
 
-func (r *record) parseRest(b []byte) (ok bool) {
+// parseRest decodes what follows the name, and reports whether it is right, unless c is bad.
+func (r *record) parseRest(c *cursor) bool {
 	switch r.kind {
 	case kindValue:
-		r.value, ok = b, true
+		r.value = c.rest
 	case kindDestruction:
-		if r.group, b, ok = cutText(b); ok {
-			r.ended, ok = cutSequences(b, r.seq)
-		}
+		r.group, r.ended = c.text(), c.sequences(r.seq)
+		return len(c.rest) == 0
 	case kindDropped:
-		ok = r.parseDropped(b)
-	case kindLater, kindResealed, kindGeneration:
-		ok = r.parseGeneration(b)
-	}
-	return ok
-}
-
-// parseDropped decodes the rest of a drop.
-func (r *record) parseDropped(b []byte) bool {
-	var fields [3]uint64
-	for i := range fields {
-		var n int
-		if fields[i], n = binary.Uvarint(b); n <= 0 {
-			return false
+		r.dropped = uint32(min(c.number(), math.MaxUint32))
+		r.through, r.generation = c.number(), c.number()
+		return r.name == "" && len(c.rest) == 0 && r.dropped > 0 && r.through < r.seq && r.generation <= r.through
+	case kindLater, kindResealed:
+		if r.generation = c.number(); r.kind == kindResealed {
+			if r.replaced = c.number(); r.replaced == 0 || r.replaced >= r.generation {
+				return false
+			}
 		}
-		b = b[n:]
-	}
-	r.dropped, r.through, r.generation = uint32(min(fields[0], math.MaxUint32)), fields[1], fields[2]
-	return r.name == "" && len(b) == 0 && r.dropped > 0 && r.through < r.seq && r.generation <= r.through
-}
-
-// parseGeneration decodes the rest of a message that names a generation.
-func (r *record) parseGeneration(b []byte) bool {
-	var n int
-	if r.generation, n = binary.Uvarint(b); n <= 0 || r.generation >= r.seq || r.generation == 0 && r.kind != kindGeneration {
+		r.value = c.rest
+		return r.generation > 0 && r.generation < r.seq
+	case kindGeneration:
+		r.generation = c.number()
+		r.value = c.rest
+		return r.name == "" && r.generation < r.seq
+	default:
 		return false
 	}
-	b = b[n:]
-	if r.kind == kindResealed {
-		if r.replaced, n = binary.Uvarint(b); n <= 0 || r.replaced == 0 || r.replaced >= r.generation {
-			return false
-		}
-		b = b[n:]
-	}
-	r.value = b
-	return r.kind != kindGeneration || r.name == ""
+	return true
 }
 
-func cutText(b []byte) (text string, rest []byte, ok bool) {
-	if len(b) < 2 || len(b)-2 < int(binary.BigEndian.Uint16(b)) {
-		return "", nil, false
-	}
-	n := 2 + int(binary.BigEndian.Uint16(b))
-	return string(b[2:n]), b[n:], true
+// cursor decodes the fields of a message.
+type cursor struct {
+	rest []byte
+	bad  bool // a field was not there, or is wrong
 }
 
-// cutSequences decodes increasing sequences that are all below a limit.
-func cutSequences(b []byte, below uint64) (all []uint64, ok bool) {
-	count, n := binary.Uvarint(b)
-	if n <= 0 || count > uint64(len(b)-n) {
-		return nil, false
+func (c *cursor) cut(n int) (b []byte) {
+	if c.bad = c.bad || n > len(c.rest); !c.bad {
+		b, c.rest = c.rest[:n], c.rest[n:]
 	}
-	b = b[n:]
+	return b
+}
+
+func (c *cursor) text() string {
+	n := 0
+	for _, b := range c.cut(2) {
+		n = n<<8 | int(b)
+	}
+	return string(c.cut(n))
+}
+
+func (c *cursor) number() uint64 {
+	v, n := binary.Uvarint(c.rest)
+	c.bad = c.bad || n <= 0
+	c.cut(n)
+	return v
+}
+
+// sequences decodes increasing sequences that are all below a limit.
+func (c *cursor) sequences(below uint64) (all []uint64) {
 	before := uint64(0)
-	for range count {
-		step, n := binary.Uvarint(b)
-		if n <= 0 || step == 0 || step >= below-before {
-			return nil, false
-		}
-		before, b = before+step, b[n:]
+	for n := c.number(); n > 0 && !c.bad; n-- {
+		step := c.number()
+		c.bad = c.bad || step == 0 || step >= below-before
+		before += step
 		all = append(all, before)
 	}
-	return all, len(b) == 0
+	return all
 }

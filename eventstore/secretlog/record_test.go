@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"payledger/eventstore/secretlog"
+	"payledger/eventstore/stored"
 )
 
 // FuzzParse: parsing any bytes returns a record or an error. Encoding the record gives the same
@@ -58,5 +59,14 @@ func TestLayout(t *testing.T) {
 				t.Errorf("%q was read", text[:cut])
 			}
 		}
+	}
+}
+
+// TestDamagedDrop: a damaged message that looks like a drop destroys nothing, and takes no time.
+func TestDamagedDrop(t *testing.T) {
+	t.Parallel()
+	ended := stored.Sequences{}
+	if err := secretlog.AddEnded(ended, 900, secretlog.EncodeDropped(3, 1000, 7)); err == nil || ended.Lowest() > 0 {
+		t.Errorf("it destroys %d, %v", ended.Lowest(), err)
 	}
 }
