@@ -91,7 +91,7 @@ func (x *index) drop(r record, change map[string][]byte) error {
 		return err
 	}
 	x.floor = r
-	x.segments.forget(r.dropped)
+	x.segments.change(func(all *streams.Line) { all.Forget(r.dropped) })
 	all := func(_, _ []byte) bool { return true }
 	for number := uint32(1); number <= r.dropped; number++ {
 		stream := newSegment(number, 0).Name()

@@ -31,7 +31,7 @@ func (b *Stream) Replicated(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, replicasWait)
 	defer cancel()
-	name, whole := b.segments.newest().Name(), map[string]bool{}
+	name, whole := b.segments.all().Open().Name(), map[string]bool{}
 	for {
 		stream, err := b.API.JS.Stream(ctx, name)
 		if err == nil {

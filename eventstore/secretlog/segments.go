@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -26,9 +27,9 @@ const recordOverhead = 30 // the number of bytes that the server adds to a messa
 // ends a segment. A cluster has one, unless it was restored from a folder.
 type segments struct {
 	Config
-
-	mu sync.Mutex
-	streams.Line
+	changing sync.Mutex
+	line     atomic.Pointer[streams.Line]
+	bytes    atomic.Uint64 // roughly the stored bytes of the newest one
 }
 
 type segment = streams.Segment
@@ -81,85 +82,69 @@ func SegmentsOn(ctx context.Context, api *jetapi.Client) (streams.Line, error) {
 
 // load takes the segments on the server that were not dropped. It returns the last sequence.
 func (l *segments) load(ctx context.Context, infos []*jetstream.StreamInfo, dropped uint32) (last uint64, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	infos = slices.DeleteFunc(infos, func(info *jetstream.StreamInfo) bool { return numberOf(info.Config.Name) <= dropped })
-	if len(infos) == 0 {
-		return 0, missingSegment(dropped + 1)
-	}
+	all := lineOf(infos)
+	all.Forget(dropped)
+	infos = infos[len(infos)-len(all):]
 	for i, info := range infos {
+		g := all[i]
 		// An empty last segment whose creation was not known: the segment before it has grown
 		// since.
-		if i > 0 && i == len(infos)-1 && info.State.Msgs == 0 && info.Config.FirstSeq <= last && l.Sole {
+		if i > 0 && i == len(infos)-1 && info.State.Msgs == 0 && g.First <= last && l.Sole {
 			if !l.ReadOnly {
-				if err := jetapi.DeleteStream(ctx, l.API.JS, info.Config.Name); err != nil {
-					return 0, err
-				}
+				err = jetapi.DeleteStream(ctx, l.API.JS, g.Name())
 			}
+			all = all[:i]
+			all[i-1].Last = 0
 			break
 		}
-		g := newSegment(numberOf(info.Config.Name), max(1, info.Config.FirstSeq))
-		if due := dropped + 1 + uint32(i); g.Number != due || i > 0 && g.First <= l.Open().First || due == 1 && g.First != 1 {
+		if due := dropped + 1 + uint32(i); g.Number != due || i > 0 && g.First <= all[i-1].First || due == 1 && g.First != 1 {
 			return 0, missingSegment(due)
 		}
-		g.Bytes = info.State.Bytes
-		l.Succeed(g)
+		l.bytes.Store(info.State.Bytes)
 		last = max(g.First-1, info.State.LastSeq)
 	}
-	return last, nil
+	if len(all) == 0 {
+		return 0, missingSegment(dropped + 1)
+	}
+	l.line.Store(&all)
+	return last, err
 }
 
 func missingSegment(number uint32) error {
 	return fmt.Errorf("%w: %s: segment %d is missing; copy the folder before anything else", fault.ErrUnhealthy, streams.Secrets, number)
 }
 
-// newest returns the segment that takes messages.
-func (l *segments) newest() segment {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Open()
-}
-
-// of returns the segment of a sequence; the oldest one for a sequence of a dropped one.
-func (l *segments) of(seq uint64) segment {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g, _ := l.Find(max(seq, l.Oldest().First))
-	return g
-}
-
-// all returns the segments in their order.
-func (l *segments) all() streams.Line {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.Line)
-}
+// all returns the segments.
+func (l *segments) all() streams.Line { return *l.line.Load() }
 
 // Segments returns the segments.
 func (b *Stream) Segments() streams.Line { return b.segments.all() }
 
-// grow notes that a message was stored, given the bytes of its subject and its body.
-func (l *segments) grow(bytes int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.Grow(bytes + recordOverhead)
+// of returns the segment of a sequence; the oldest one for a sequence of a dropped one.
+func (l *segments) of(seq uint64) segment {
+	all := l.all()
+	g, _ := all.Find(max(seq, all.Oldest().First))
+	return g
+}
+
+// change changes the segments.
+func (l *segments) change(do func(*streams.Line)) {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	all := l.all()
+	do(&all)
+	l.line.Store(&all)
 }
 
 // full reports whether the next segment is due.
-func (l *segments) full() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Sole && l.Open().Bytes >= l.Bytes
-}
+func (l *segments) full() bool { return l.Sole && l.bytes.Load() >= l.Bytes }
 
 // begin begins a segment after the last sequence, if the newest one has a message and at least some
 // bytes. Nothing may be under way.
 func (l *segments) begin(ctx context.Context, last, bytes uint64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	newest := l.Open()
+	newest := l.all().Open()
 	g := newSegment(newest.Number+1, last+1)
-	if newest.First > last || newest.Bytes < bytes {
+	if newest.First > last || l.bytes.Load() < bytes {
 		return nil
 	}
 	_, err := l.API.JS.CreateStream(ctx, l.Stream(g))
@@ -169,7 +154,8 @@ func (l *segments) begin(ctx context.Context, last, bytes uint64) error {
 	if err != nil {
 		return fmt.Errorf("eventstore: create %s: %w", g.Name(), err)
 	}
-	l.Succeed(g)
+	l.change(func(all *streams.Line) { all.Succeed(g) })
+	l.bytes.Store(0)
 	return nil
 }
 
@@ -187,13 +173,6 @@ func (l *segments) remake(ctx context.Context, g segment) error {
 	}
 	_, err = l.API.JS.CreateStream(ctx, l.Stream(g))
 	return err
-}
-
-// forget is Forget with the lock.
-func (l *segments) forget(number uint32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.Forget(number)
 }
 
 // End returns the sequence of the last message that stands, as the leaders of the segments hold it;

@@ -266,7 +266,7 @@ func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64
 	if now, _ := b.Generation(); r.isValue() && r.generation < now {
 		return 0, ErrGeneration
 	}
-	g := b.segments.newest()
+	g := b.segments.all().Open()
 	if err := b.mayAppend(ctx, g); err != nil {
 		return 0, err
 	}
@@ -287,7 +287,7 @@ func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64
 		return 0, errors.New("answer to a publish names no sequence")
 	}
 	b.lookCounts(sent)
-	b.segments.grow(len(m.Data) + len(m.Subject))
+	b.segments.bytes.Add(uint64(len(m.Data) + len(m.Subject) + recordOverhead))
 	b.index.acknowledged(ack.Seq)
 	return ack.Seq, nil
 }
