@@ -100,72 +100,42 @@ func (read Messages) Use(name string, use func(stored []byte) error) error {
 	return failed
 }
 
-// CheckServer calls check with the proof of the newest generation on a server; in the first
-// generation with the oldest value.
+// CheckServer is Check for a server. Of each segment it reads the oldest value, the beginnings of
+// generations and the drops.
 func CheckServer(ctx context.Context, api *jetapi.Client, check Check) error {
-	segments, err := SegmentsOn(ctx, api)
-	if err != nil {
-		return err
-	}
-	newest, err := newestGeneration(ctx, api, segments)
-	if err != nil {
-		return err
-	}
-	if newest.seq > 0 {
-		return check(ProofName, newest.value)
-	}
-	for _, g := range segments {
-		oldest, err := readAt(ctx, api, g, jetapi.Get{Seq: 1, NextBySubject: subjectOf(g, valueTopic)})
-		if errors.Is(err, fault.ErrNotFound) {
-			continue
+	return Messages(func(handle func(stored.Message) error) error {
+		segments, err := SegmentsOn(ctx, api)
+		for _, g := range segments {
+			for _, topic := range []string{valueTopic, generationTopic, droppedTopic} {
+				if err == nil {
+					err = eachOn(ctx, api, g, topic, handle)
+				}
+			}
 		}
-		if err != nil {
-			return err
-		}
-		return check(oldest.name, oldest.value)
-	}
-	return nil
+		return err
+	}).Check(check)
 }
 
-// readAt returns a message of a segment as the leader holds it; fault.ErrNotFound if there is none.
-func readAt(ctx context.Context, api *jetapi.Client, g segment, request jetapi.Get) (record, error) {
-	m, err := api.AtLeader(ctx, g.Name(), request)
-	if err != nil {
-		return record{}, err
+// eachOn calls handle with the messages of a topic as the leader of a segment holds them; of the
+// values with the oldest.
+func eachOn(ctx context.Context, api *jetapi.Client, g segment, topic string, handle func(stored.Message) error) error {
+	for from := uint64(1); ; {
+		m, err := api.AtLeader(ctx, g.Name(), jetapi.Get{Seq: from, NextBySubject: subjectOf(g, topic)})
+		switch {
+		case errors.Is(err, fault.ErrNotFound):
+			return nil
+		case err == nil:
+			err = handle(m)
+		}
+		if err != nil || topic == valueTopic {
+			return err
+		}
+		from = m.Seq + 1
 	}
-	r, err := parse(m.Seq, m.Body)
-	if err != nil {
-		err = fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, g.Name(), err)
-	}
-	return r, err
 }
 
 // ProofName is the name under which the proof of a generation is sealed.
 const ProofName = "generation-proof"
-
-// newestGeneration returns the message that began the generation in force; without a sequence in
-// the first generation.
-func newestGeneration(ctx context.Context, api *jetapi.Client, segments streams.Line) (newest record, err error) {
-	floor, err := floorOn(ctx, api, segments)
-	if err != nil {
-		return newest, err
-	}
-	var generations []record
-	for _, g := range segments {
-		for from := uint64(1); ; {
-			r, err := readAt(ctx, api, g, jetapi.Get{Seq: from, NextBySubject: subjectOf(g, generationTopic)})
-			if errors.Is(err, fault.ErrNotFound) {
-				break
-			}
-			if err != nil {
-				return newest, err
-			}
-			generations = append(generations, r)
-			from = r.seq + 1
-		}
-	}
-	return newestOf(generations, floor), nil
-}
 
 // Fence appends a message without effect on a server of a cluster, and returns its sequence. Its
 // acknowledgement covers all messages before.

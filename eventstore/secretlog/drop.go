@@ -226,14 +226,20 @@ func (b *Stream) secure(ctx context.Context, kept []string) error {
 
 // floorOn returns the newest drop on a server, given the segments; the zero value if there was
 // none.
-func floorOn(ctx context.Context, api *jetapi.Client, segments streams.Line) (record, error) {
+func floorOn(ctx context.Context, api *jetapi.Client, segments streams.Line) (floor record, err error) {
 	for _, g := range slices.Backward(segments) {
-		r, err := readAt(ctx, api, g, jetapi.Get{LastBySubject: subjectOf(g, droppedTopic)})
-		if !errors.Is(err, fault.ErrNotFound) {
-			return r, err
+		m, err := api.AtLeader(ctx, g.Name(), jetapi.Get{LastBySubject: subjectOf(g, droppedTopic)})
+		if errors.Is(err, fault.ErrNotFound) {
+			continue
 		}
+		if err == nil {
+			if floor, err = parse(m.Seq, m.Body); err != nil {
+				err = fault.Damage(g.Name(), m.Seq, err)
+			}
+		}
+		return floor, err
 	}
-	return record{}, nil
+	return floor, nil
 }
 
 // newestOf returns the message that began the generation in force, given all generations and the
