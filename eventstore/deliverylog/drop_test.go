@@ -231,29 +231,10 @@ func TestDropCrash(t *testing.T) {
 		"before the tip store has the floor": func(t *testing.T, r *dropRig) {
 			older(t, r)
 		},
-		"while the server deletes the stream": func(t *testing.T, r *dropRig) {
-			blocks, err := filepath.Glob(filepath.Join(r.dir, "jetstream", "*", "streams", "DELIVERIES_1", "msgs", "*.blk"))
-			if err != nil || len(blocks) == 0 {
-				t.Fatal(blocks, err)
-			}
-			last := blocks[len(blocks)-1]
-			block, err := os.ReadFile(last)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := r.d.Sweep(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			r.stop()
-			all, err := filepath.Glob(filepath.Join(r.dir, "jetstream", "*", "streams", "DELIVERIES_2"))
-			if err != nil || len(all) != 1 {
-				t.Fatal(all, err)
-			}
-			half := filepath.Join(filepath.Dir(all[0]), "DELIVERIES_1")
-			if err := os.MkdirAll(filepath.Join(half, "msgs"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(half, "msgs", filepath.Base(last)), block, 0o600); err != nil {
+		"while the server deletes the stream": halfDeleted,
+		"while the server deletes the stream, and the tip store is lost": func(t *testing.T, r *dropRig) {
+			halfDeleted(t, r)
+			if err := os.RemoveAll(filepath.Join(r.dir, "tips")); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -279,6 +260,36 @@ func TestDropCrash(t *testing.T) {
 				t.Errorf("streams %q", names)
 			}
 		})
+	}
+}
+
+// halfDeleted stops the log, and leaves of the first segment what a crash leaves while the server
+// deletes it.
+func halfDeleted(t *testing.T, r *dropRig) {
+	t.Helper()
+	blocks, err := filepath.Glob(filepath.Join(r.dir, "jetstream", "*", "streams", "DELIVERIES_1", "msgs", "*.blk"))
+	if err != nil || len(blocks) == 0 {
+		t.Fatal(blocks, err)
+	}
+	last := blocks[len(blocks)-1]
+	block, err := os.ReadFile(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.d.Sweep(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	r.stop()
+	all, err := filepath.Glob(filepath.Join(r.dir, "jetstream", "*", "streams", "DELIVERIES_2"))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	half := filepath.Join(filepath.Dir(all[0]), "DELIVERIES_1")
+	if err := os.MkdirAll(filepath.Join(half, "msgs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(half, "msgs", filepath.Base(last)), block, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
