@@ -137,9 +137,9 @@ func (b *Backup) check(ctx context.Context, t *target, to Target) error {
 		return err
 	}
 	defer log.Close()
-	for name, s := range t.streams {
+	for _, s := range t.streams {
 		if err := s.compareOn(ctx, log); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
 		}
 	}
 	ends := map[int]uint64{}
@@ -160,26 +160,34 @@ func (t *target) secretsEnd() (last uint64) {
 	return last
 }
 
-// compareOn reads a stream back from the cluster: every message must stand there with its bytes.
+// compareOn reads a stream back from the cluster.
 func (s *stream) compareOn(ctx context.Context, log *remote.Log) error {
-	digest := sha256.New()
-	if s.kept > 0 {
-		filler, _ := secretlog.Filler(s.name)
-		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || streams.KindIn(s.name).Destroys, func(r stored.Message) error {
-			if r.Subject == filler { // a replica has not purged it yet
-				return nil
-			}
-			note(digest, r)
+	return s.compare(func(handle func(stored.Message) error) error {
+		if s.kept == 0 {
 			return nil
-		})
-		if err != nil {
-			return err
 		}
+		return log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || streams.KindIn(s.name).Destroys, handle)
+	})
+}
+
+// compare compares the messages that are read back with those that were written: every one must
+// stand there with its bytes. A replica may not have purged the fillers yet.
+func (s *stream) compare(read func(handle func(stored.Message) error) error) error {
+	digest := sha256.New()
+	filler, _ := secretlog.Filler(s.name)
+	err := read(func(r stored.Message) error {
+		if r.Subject != filler {
+			note(digest, r)
+		}
+		return nil
+	})
+	if err == nil && !bytes.Equal(digest.Sum(nil), s.digest.Sum(nil)) {
+		err = errors.New("restore: it is not what was written to it: a disk or the memory is faulty")
 	}
-	if !bytes.Equal(digest.Sum(nil), s.digest.Sum(nil)) {
-		return errors.New("restore: the stream is not what was written to it: a disk or the memory of a NATS server is faulty")
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.name, err)
 	}
-	return nil
+	return err
 }
 
 // complete makes the streams that a back-up of a folder may lack, and removes the mark: from then
