@@ -292,9 +292,10 @@
 //  4. The index removes the record of the sequence, and the note that its destruction had begun.
 //     Failure: the same.
 //
-// After a rotation of the master key (package secretlog, A rotation) whole segments are dropped, so
-// the first one may have any number. A durable message names them and destroys all their messages;
-// only then are their streams deleted. A missing segment that it does not name is damage.
+// Segments, end and dropped part are those of a shard (package secretlog, What it shares with the
+// shards). After a rotation of the master key (A rotation) whole segments are dropped, so the first
+// one may have any number. A durable message names them and destroys all their messages; only then
+// are their streams deleted. A missing segment that it does not name is damage.
 //
 // # One append, and a power failure after each step
 //

@@ -30,6 +30,30 @@
 // and no server-side encryption: both defeat secure delete. It is synced like the log. All values
 // share one subject, so the server's memory does not grow with their number.
 //
+// # What it shares with the shards
+//
+// SECRETS is a kind of shard (streams.Kind, Destroys). One owner has for all kinds: the names, the
+// order and the bounds of segments, and the configuration of their streams (streams.Line,
+// engine.segmentConfig); the end, which is one number, in the tip store, in the groups that name it
+// and in the inspection of a folder (Witness, archive); the dropped part, and the removal of its
+// files (streams.Floor, folder.Clean). This remains apart:
+//
+//   - The end of a segment: no message closes one, because several nodes write without an order
+//     among them, so none could write the last message. The sequence with which the next segment
+//     begins is the end.
+//   - The append: a value needs no message before it, so no owner and no expected sequence.
+//     Duplicates after a lost answer, and values that came second, are destroyed.
+//   - The reading: destroyed messages leave gaps, so no message can have the hash of the one
+//     before. The index has a digest of each, and a destruction explains each gap.
+//   - The index: its rows are written with each message, because a destruction must be synced there
+//     before the server deletes the value. Tips are written once a second. Its end, which follows
+//     with them, is the number of the shards.
+//   - The drop: a message of SECRETS itself names the dropped segments, because it also destroys
+//     their messages for every reader of the stream.
+//   - A back-up has SECRETS in one file, written anew by each run, in another folder: a destroyed
+//     value must not survive in an earlier file. A restore fills the gaps, so that each message
+//     gets its sequence.
+//
 // # A rotation, and a crash after each step
 //
 //	step                                   after a crash, or a loss of the majority of the servers

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -32,8 +31,6 @@ const droppedTopic = "dropped"
 
 // keysAtOnce is the number of keys of the index that one batch deletes.
 const keysAtOnce = 10_000
-
-var errPage = errors.New("eventstore: the page is full")
 
 func (x *index) loadFloor() error {
 	stored, err := x.value(droppedKey())
@@ -92,7 +89,7 @@ func (x *index) drop(r record, change map[string][]byte) error {
 	}
 	x.floor = r
 	x.segments.change(func(all *streams.Line) { all.Forget(r.dropped) })
-	all := func(_, _ []byte) bool { return true }
+	all := func(string, []byte) bool { return true }
 	for number := uint32(1); number <= r.dropped; number++ {
 		stream := newSegment(number, 0).Name()
 		if err := errors.Join(x.remove(string(key(recordPrefix, stream, "")), all), x.remove(string(key(dyingPrefix, stream, "")), all)); err != nil {
@@ -101,9 +98,9 @@ func (x *index) drop(r record, change map[string][]byte) error {
 	}
 	// No message after the drop can replace a value of the dropped segments (counts).
 	spent := string(key(spentPrefix, streams.Secrets, ""))
-	err := x.remove(spent, func(key, _ []byte) bool { return binary.BigEndian.Uint64(key[len(spent):]) <= r.through })
+	err := x.remove(spent, func(seq string, _ []byte) bool { return binary.BigEndian.Uint64([]byte(seq)) <= r.through })
 	if err == nil {
-		err = x.remove(endedKey(""), func(_, value []byte) bool {
+		err = x.remove(endedKey(""), func(_ string, value []byte) bool {
 			return len(value) == 8 && binary.BigEndian.Uint64(value) <= r.through
 		})
 	}
@@ -116,33 +113,23 @@ func (x *index) drop(r record, change map[string][]byte) error {
 	return x.write(change)
 }
 
-// remove deletes keys with a prefix from the index.
-func (x *index) remove(prefix string, which func(key, value []byte) bool) error {
-	for {
-		change := map[string][]byte{}
-		err := x.Tips.Each([]byte(prefix), func(key, value []byte) error {
-			if !which(key, value) {
-				return nil
-			}
-			if len(change) == keysAtOnce && x.overlay == nil {
-				return errPage
-			}
-			change[string(key)] = nil
-			return nil
-		})
-		full := errors.Is(err, errPage)
-		for key, value := range x.overlay {
-			if strings.HasPrefix(key, prefix) && value != nil && which([]byte(key), value) {
-				change[key] = nil
-			}
+// remove deletes keys with a prefix from the index, given the rest of each key and its value. The
+// caller holds the lock.
+func (x *index) remove(prefix string, which func(rest string, value []byte) bool) error {
+	found, err := x.rows(prefix)
+	change := map[string][]byte{}
+	for rest, value := range found {
+		if err == nil && which(rest, value) {
+			change[prefix+rest] = nil
 		}
-		if err != nil && !full {
-			return err
-		}
-		if err := x.write(change); err != nil || !full {
-			return err
+		if len(change) == keysAtOnce {
+			err, change = x.write(change), map[string][]byte{}
 		}
 	}
+	if err != nil {
+		return err
+	}
+	return x.write(change)
 }
 
 // dropEarlier drops the segments before the generation in force in which no value counts.
@@ -178,7 +165,7 @@ func (b *Stream) sweep(ctx context.Context) error {
 	b.index.mu.Lock()
 	floor := b.index.floor
 	b.index.mu.Unlock()
-	if floor.seq == 0 || b.ReadOnly || b.Fixed {
+	if floor.seq == 0 || b.ReadOnly {
 		return nil
 	}
 	all, err := SegmentsOn(ctx, b.API)

@@ -92,15 +92,23 @@ func (x *index) write(change map[string][]byte) error {
 	return errors.Join(append(errs, batch.Commit())...)
 }
 
-// under returns the values of the keys that begin with a prefix, by the rest of the key.
+// under is rows for callers that do not hold the lock.
 func (x *index) under(prefix string) (map[string][]byte, error) {
+	if x.overlay != nil { // the tip store needs no lock
+		x.mu.Lock()
+		defer x.mu.Unlock()
+	}
+	return x.rows(prefix)
+}
+
+// rows returns the values of the keys that begin with a prefix, by the rest of the key. The caller
+// holds the lock.
+func (x *index) rows(prefix string) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	err := x.Tips.Each([]byte(prefix), func(key, value []byte) error {
 		found[string(key[len(prefix):])] = bytes.Clone(value)
 		return nil
 	})
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	for key, value := range x.overlay {
 		if rest, ok := strings.CutPrefix(key, prefix); ok && value != nil {
 			found[rest] = value
