@@ -170,7 +170,9 @@ func (in *inspection) readStream(name string) error {
 	secret := streams.KindOf(shard).Destroys
 	part := !in.whole && (number < in.newest[shard] || secret) && !in.seeksFloor(shard)
 	reading := folder.Reading{Pace: in.pace, Newest: part && folder.Trusted(in.dir, name)}
+	last := uint64(0)
 	reading.Handle = func(r stored.Message) error {
+		last = max(last, r.Seq)
 		err := in.see(shard, r)
 		if part && errors.Is(err, stored.ErrRefused) { // the first read of it names it, and what to do
 			return nil
@@ -197,8 +199,9 @@ func (in *inspection) readStream(name string) error {
 		return in.readStream(name)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case err != nil:
-		return in.damaged(name, 1, err.Error())
+	case err != nil: // after the last message that could be read
+		d, _ := folder.Describe(in.dir, name)
+		return in.damaged(name, max(d.First, last+1), err.Error())
 	}
 	in.read[name] = found
 	for _, f := range found.Faults {

@@ -75,7 +75,7 @@ const maxFaults = 100
 type Fault struct {
 	Block    int    // number of the block file; 0 if the fault belongs to the whole stream
 	Offset   int64  // where, in bytes
-	After    uint64 // the highest good sequence before it; 0 if none
+	After    uint64 // the highest good sequence before it; if none, the one before the stream's first
 	Reason   string
 	From, To uint64 // the missing sequences, if the fault is a gap
 }

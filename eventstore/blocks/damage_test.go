@@ -382,3 +382,20 @@ func TestBadFirstRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestBadFirstRecordOfALaterSegment: the stream begins with a higher sequence than 1, and its first
+// record is bad: the damage is named there.
+func TestBadFirstRecordOfALaterSegment(t *testing.T) {
+	r := start(t, t.TempDir())
+	r.stream(jetstream.StreamConfig{Name: "PAST", Subjects: []string{"past.one"}, FirstSeq: 1000}, false)
+	r.fill(seeded(t, 23), literal("past.one"), 3, 300)
+	r.stop()
+	change(t, files(t, r.dir, "PAST")[0].Path, flip(40*8), func() {
+		for _, from := range []uint64{0, blocks.Newest} {
+			report := verify(t, r.dir, "PAST", blocks.Options{Subject: "past.one", From: from})
+			if len(report.Faults) == 0 || report.Faults[0].After != 999 {
+				t.Errorf("from %d: want a fault after 999: %v", from, report.Faults)
+			}
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"payledger/eventstore/stored"
 )
@@ -269,19 +270,31 @@ func (v *verifier) lookBack() error {
 }
 
 // lastBefore returns the highest sequence of a good record in the blocks before one; 0 if there is
-// none.
+// none. A block that the disk cannot return is a fault: it holds the messages after that one.
 func (v *verifier) lastBefore(block int) (last uint64, err error) {
 	files, err := v.files(v.folder)
 	if err != nil {
 		return 0, err
 	}
+	var lost []Fault
+	defer func() {
+		for _, f := range lost {
+			f.After = last
+			v.fault(f)
+		}
+	}()
 	for _, f := range slices.Backward(files) {
 		if f.Number >= block {
 			continue
 		}
 		result, err := ReadBlock(f.Path, v.report.Stream, Options{Deletes: true, Uncached: v.o.Uncached, Pace: v.o.Pace})
-		if result.Last > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return result.Last, err
+		switch {
+		case errors.Is(err, syscall.EIO):
+			lost = append(lost, Fault{Block: f.Number, Reason: err.Error()})
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return 0, err
+		case result.Last > 0:
+			return result.Last, nil
 		}
 	}
 	return 0, nil
@@ -317,5 +330,10 @@ func (v *verifier) finish() {
 		r.Kind = max(r.Kind, b.Kind)
 		r.Faults = append(r.Faults, b.Faults...)
 		r.Messages += b.Messages
+	}
+	for i := range r.Faults {
+		if f := &r.Faults[i]; f.Block != 0 { // before the first record of a later segment
+			f.After = max(f.After, v.first-1)
+		}
 	}
 }
