@@ -68,9 +68,9 @@ type Events interface {
 	Groups(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error
 	// LastSeq returns the address of the newest event of a shard; 0 when there is none.
 	LastSeq(ctx context.Context, shard int) (uint64, error)
-	// Appended returns the address of the newest event of a shard that this process knows to be
+	// Appended returns the address of the newest event of each shard that this process knows to be
 	// durable. It makes no request; events of other nodes count a moment later.
-	Appended(shard int) uint64
+	Appended() []uint64
 	// Events returns the number of events of the log that this process knows to be durable.
 	Events() uint64
 	// CheckReader compares a reader's positions with the log: a log that ends before a position has
@@ -80,6 +80,17 @@ type Events interface {
 	// window, whatever the clocks of the nodes said, and some around it. The times of events rise
 	// only roughly.
 	Near(ctx context.Context, shard int, through uint64, w Window) ([]format.Stretch, error)
+}
+
+// Ends returns Events.LastSeq of each shard.
+func Ends(ctx context.Context, s Store) (position []uint64, err error) {
+	position = make([]uint64, s.Shards())
+	for shard := range position {
+		if position[shard], err = s.LastSeq(ctx, shard); err != nil {
+			return nil, err
+		}
+	}
+	return position, nil
 }
 
 // Subscribing is the part of a Store that a Fanout uses.

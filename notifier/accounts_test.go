@@ -26,11 +26,11 @@ type lagging struct {
 	waited bool
 }
 
-func (b *lagging) WaitFor(ctx context.Context, shard int, seq uint64) error {
+func (b *lagging) Reach(ctx context.Context, position []uint64) error {
 	b.mu.Lock()
-	b.waited = b.waited || b.seq > 0 && shard == b.shard && seq >= b.seq
+	b.waited = b.waited || b.seq > 0 && position[b.shard] >= b.seq
 	b.mu.Unlock()
-	return b.Views.WaitFor(ctx, shard, seq)
+	return b.Views.Reach(ctx, position)
 }
 
 func (b *lagging) Account(id domain.AccountID) (account.State, bool) {
@@ -153,7 +153,7 @@ func TestAccountAfterWait(t *testing.T) {
 // still are views that show nothing new.
 type still struct{ message.Views }
 
-func (still) WaitFor(ctx context.Context, _ int, _ uint64) error {
+func (still) Reach(ctx context.Context, _ []uint64) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

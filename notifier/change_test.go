@@ -84,15 +84,10 @@ func (r *rig) rotateTo(text string) {
 func (r *rig) answered() {
 	r.t.Helper()
 	ctx := context.Background()
-	for shard := range r.shards {
-		if !r.cluster { // the log's only writer has its own events at once
-			break
-		}
-		last, err := r.store.LastSeq(ctx, shard)
+	if r.cluster { // else the log's only writer has its own events at once
+		ends, err := eventstore.Ends(ctx, r.store)
 		r.must(err)
-		if last > 0 {
-			r.must(r.notifier.Views.WaitFor(ctx, shard, last))
-		}
+		r.must(r.notifier.Views.Reach(ctx, ends))
 	}
 	r.notifier.Settle()
 }

@@ -96,10 +96,7 @@ func (c *crashing) await(t *testing.T, n int, outcomes bool) {
 
 // saved waits until the position is behind the events that were just planned.
 func (c *crashing) saved(r *rig) {
-	ends := make([]uint64, r.store.Shards())
-	for shard := range ends {
-		ends[shard] = r.store.Appended(shard)
-	}
+	ends := r.store.Appended()
 	for at := range c.saves {
 		if !behind(at, ends) {
 			return

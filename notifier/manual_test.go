@@ -331,7 +331,7 @@ func TestEndpointGone(t *testing.T) {
 		inbox.waitFor(1)
 		gone(r, id)
 		_, newest := r.newestAccount()
-		r.must(shown.WaitFor(context.Background(), newest.Shard, newest.Seq))
+		r.must(shown.Shown(context.Background(), newest.Aggregate, newest.Shard, newest.Seq))
 		close(changed)
 		d := r.until("cancelled", func(d delivery.Delivery) bool { return d.Status == delivery.Cancelled })
 		if len(d.Attempts) != 1 || !d.NextAt.IsZero() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"payledger/eventstore"
 	"payledger/eventstore/due"
 	"payledger/eventstore/position"
 )
@@ -46,12 +47,9 @@ const (
 // Planned waits until the planner reaches the current end of the event log, for plannedTime at
 // most, and returns that end.
 func (n *Notifier) Planned(ctx context.Context) ([]uint64, error) {
-	ends := make([]uint64, n.Store.Shards())
-	for shard := range ends {
-		var err error
-		if ends[shard], err = n.Store.LastSeq(ctx, shard); err != nil {
-			return nil, err
-		}
+	ends, err := eventstore.Ends(ctx, n.Store)
+	if err != nil {
+		return nil, err
 	}
 	for limit := time.Now().Add(n.plannedTime); ; {
 		if !behind(n.position.At(), ends) || time.Now().After(limit) {

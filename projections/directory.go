@@ -159,8 +159,8 @@ var ErrNoRows = errors.New("projections: this node keeps no views (--role api)")
 func openWithoutRows(ctx context.Context, c Config) (*Projections, error) {
 	m := &model{File: sqlitefile.Absent(ErrNoRows), store: c.Store, directory: newDirectory(), places: make([]place, c.Store.Shards())}
 	events := c.Store.Events()
-	for shard := range m.places { // before the accounts: a later change of an account comes again
-		m.places[shard].seq = c.Store.Appended(shard)
+	for shard, seq := range c.Store.Appended() { // before the accounts: a later change of an account comes again
+		m.places[shard].seq = seq
 	}
 	var found []view[account.State]
 	err := c.Store.Newest(ctx, eventstore.EveryAccount, eventstore.Accounts.Name, func(uint64) {}, func(r *eventstore.Recorded) error {

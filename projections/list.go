@@ -125,16 +125,7 @@ func current[T any](ctx context.Context, p *Projections, read func(context.Conte
 // appendedHere returns when the read model shows every event that this node knows: it knows those
 // of a call before it answers.
 func (p *Projections) appendedHere(ctx context.Context) error {
-	seqs := make([]uint64, p.Store.Shards())
-	for shard := range seqs {
-		seqs[shard] = p.Store.Appended(shard)
-	}
-	for shard, seq := range seqs {
-		if err := p.WaitFor(ctx, shard, seq); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.Reach(ctx, p.Store.Appended())
 }
 
 // listed reads up to n payments from a place, in its direction.

@@ -19,7 +19,7 @@ func TestNoRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		shard := store.ShardOf(paymentKey(s.ID))
-		if at, want := n.Positions()[shard], store.Appended(shard); at != want {
+		if at, want := n.Positions()[shard], store.Appended()[shard]; at != want {
 			t.Errorf("shard %d is at %d, not at %d", shard, at, want)
 		}
 		if found, err := n.Payment(ctx, testAccount, s.ID); err != nil || found.ID != s.ID {

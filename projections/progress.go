@@ -109,6 +109,16 @@ func (p *Projections) WaitFor(ctx context.Context, shard int, seq uint64) error 
 	return p.progress.wait(ctx, shard, seq)
 }
 
+// Reach is WaitFor for an address of each shard.
+func (p *Projections) Reach(ctx context.Context, position []uint64) error {
+	for shard, seq := range position {
+		if err := p.WaitFor(ctx, shard, seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Shown returns when GET shows the event at seq of shard, which this node has read from the log
 // (D17). GET reads payments and disputes from the store, and lists wait for themselves, so that
 // only the events of other aggregates must reach the read model first.

@@ -149,11 +149,10 @@ func (f *filler) run(ctx context.Context) error {
 
 // round applies the events up to the end of the log as of the call, and returns their number.
 func (f *filler) round(ctx context.Context) (applied uint64, err error) {
-	before, end := f.done, make([]uint64, f.p.Store.Shards())
-	for shard := range end {
-		if end[shard], err = f.p.Store.LastSeq(ctx, shard); err != nil {
-			return 0, fmt.Errorf("projections: the end of the log: %w", err)
-		}
+	before := f.done
+	end, err := eventstore.Ends(ctx, f.p.Store)
+	if err != nil {
+		return 0, fmt.Errorf("projections: the end of the log: %w", err)
 	}
 	err = f.fill(ctx, end)
 	return f.done - before, err

@@ -30,12 +30,9 @@ func (b *Base) AllAppliedEverywhere(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, everywhereWithin)
 	defer cancel()
-	position := make([]uint64, b.Store.Shards())
-	for shard := range position {
-		var err error
-		if position[shard], err = b.Store.LastSeq(ctx, shard); err != nil {
-			return unconfirmed(err)
-		}
+	position, err := eventstore.Ends(ctx, b.Store)
+	if err != nil {
+		return unconfirmed(err)
 	}
 	return b.everywhere(ctx, position)
 }

@@ -244,10 +244,10 @@ type Nodes interface {
 	Sharing() (serving, guests []string)
 }
 
-// OpenNodes joins the registry of the nodes that serve this log. It must be called before the first
-// command.
+// OpenNodes joins the registry of the nodes that serve this log, under the name by which the shards
+// know this node. It must be called before the first command.
 func (s *Store) OpenNodes(ctx context.Context, c nodes.Config) (*nodes.Registry, error) {
-	c.API, c.Reader = s.api, s.shards+1
+	c.API, c.Reader, c.Self.Node, c.Acknowledged = s.api, s.shards+1, s.node, s.Appended
 	r, err := nodes.Open(ctx, c)
 	if err == nil {
 		s.ServeWith(r)

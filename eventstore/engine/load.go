@@ -115,9 +115,13 @@ func (s *Store) LastSeq(ctx context.Context, shard int) (uint64, error) {
 }
 
 // Appended implements eventstore.Events.
-func (s *Store) Appended(shard int) uint64 {
-	end, _ := s.shard[shard].end()
-	return end.Last
+func (s *Store) Appended() []uint64 {
+	position := make([]uint64, s.shards)
+	for shard, h := range s.shard {
+		end, _ := h.end()
+		position[shard] = end.Last
+	}
+	return position
 }
 
 // Events implements eventstore.Events.

@@ -299,8 +299,8 @@ func readChecks(t *testing.T, l *rawLog, s *engine.Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if end := h.all[len(h.all)-1].Seq; last != end || s.Appended(shard) != end {
-			t.Errorf("the newest event is at %d and %d, not %d", last, s.Appended(shard), end)
+		if end := h.all[len(h.all)-1].Seq; last != end || s.Appended()[shard] != end {
+			t.Errorf("the newest event is at %d and %d, not %d", last, s.Appended()[shard], end)
 		}
 		ends[shard] = last
 	}

@@ -140,7 +140,7 @@ func readWhole(t *testing.T, s *engine.Store, total int) {
 	n := 0
 	errEnd := errors.New("the end")
 	for shard := range s.Shards() {
-		last, next := s.Appended(shard), uint64(1)
+		last, next := s.Appended()[shard], uint64(1)
 		err := s.Subscribe(testContext(t), shard, 0, func(r *eventstore.Recorded) error {
 			if r.Number != next {
 				return fmt.Errorf("event %d instead of %d", r.Number, next)

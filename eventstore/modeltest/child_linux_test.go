@@ -102,7 +102,7 @@ func (c *child) do(next command) (err error) {
 			func(s sight) { c.tell(line{Sight: &s}) }))
 	case next.Close:
 		for _, f := range c.followers {
-			err = errors.Join(err, f.finish(c.o.store.Appended(f.shard)))
+			err = errors.Join(err, f.finish(c.o.store.Appended()[f.shard]))
 			<-f.ended
 		}
 		c.followers = nil

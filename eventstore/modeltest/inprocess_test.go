@@ -198,7 +198,7 @@ func (p *inProcess) leave() {
 // restart closes the log in order, once its followers have seen everything.
 func (p *inProcess) restart() {
 	for _, f := range p.followers {
-		p.must(f.finish(p.o.store.Appended(f.shard)))
+		p.must(f.finish(p.o.store.Appended()[f.shard]))
 		<-f.ended
 	}
 	p.followers = nil

@@ -16,8 +16,8 @@ func (n *node) register() *nodes.Registry {
 	n.w.t.Helper()
 	began := time.Now()
 	registry, err := n.store.OpenNodes(n.w.t.Context(), nodes.Config{
-		Self:    nodes.Record{Node: n.name, Address: "http://" + n.w.named(n.name), Build: nodes.Build{Version: "v1", Schemas: map[string]int{"sum": 1}}},
-		Applied: n.position, Acknowledged: n.position,
+		Self:    nodes.Record{Address: "http://" + n.w.named(n.name), Build: nodes.Build{Version: "v1", Schemas: map[string]int{"sum": 1}}},
+		Applied: n.store.Appended,
 		WaitFor: func(context.Context, []uint64) error { return nil }, // a store shows what it has applied
 		CatchUp: func(ctx context.Context) error {
 			for shard := range n.w.shards {
@@ -41,12 +41,4 @@ func (n *node) register() *nodes.Registry {
 		n.w.t.Fatal(err)
 	}
 	return registry
-}
-
-func (n *node) position() []uint64 {
-	position := make([]uint64, n.w.shards)
-	for shard := range position {
-		position[shard] = n.store.Appended(shard)
-	}
-	return position
 }

@@ -42,13 +42,8 @@ func (w *Writer) cachedAccount(ctx context.Context, id domain.AccountID) (accoun
 		return tip.State, nil
 	}
 	if !w.caught.Load() {
-		for shard, last := range w.ends {
-			if last == 0 {
-				continue
-			}
-			if err := w.views.WaitFor(ctx, shard, last); err != nil {
-				return account.State{}, err
-			}
+		if err := w.views.Reach(ctx, w.ends); err != nil {
+			return account.State{}, err
 		}
 		w.caught.Store(true)
 	}

@@ -36,7 +36,7 @@ type Views interface {
 	// Shown returns when GET shows the event at seq of shard. aggregate is the name of its
 	// aggregate.
 	Shown(ctx context.Context, aggregate string, shard int, seq uint64) error
-	WaitFor(ctx context.Context, shard int, seq uint64) error
+	Reach(ctx context.Context, position []uint64) error
 	Account(id domain.AccountID) (account.State, bool)
 }
 
@@ -59,14 +59,10 @@ type Writer struct {
 // NewWriter returns a writer. It uses the views' accounts only after the views show the current
 // last sequence of each shard.
 func NewWriter(ctx context.Context, s eventstore.Store, v *secrets.Store, views Views, now func() time.Time) (*Writer, error) {
-	w := &Writer{store: s, secrets: v, views: views, now: now, keys: newKeyring(v), events: newEventCache(s), ends: make([]uint64, s.Shards())}
-	for shard := range w.ends {
-		var err error
-		if w.ends[shard], err = s.LastSeq(ctx, shard); err != nil {
-			return nil, err
-		}
-	}
-	return w, nil
+	w := &Writer{store: s, secrets: v, views: views, now: now, keys: newKeyring(v), events: newEventCache(s)}
+	var err error
+	w.ends, err = eventstore.Ends(ctx, s)
+	return w, err
 }
 
 // Compose returns the message of a delivery. It waits until GET shows at least the state at the

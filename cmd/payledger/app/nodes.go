@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"runtime/debug"
 	"time"
@@ -23,18 +22,14 @@ func (a *App) joinNodes(ctx context.Context) error {
 	if a.Options.NatsURL == "" {
 		return nil
 	}
-	id, err := a.nodeID()
-	if err != nil {
-		return err
-	}
 	build, _ := debug.ReadBuildInfo() // without it the version is "unknown"
 	version, commit := BuildOf(build)
+	var err error
 	a.Nodes, err = a.Ledger.Store.OpenNodes(ctx, nodes.Config{
-		Self: nodes.Record{Node: id, Address: a.API.URL, Role: a.role(), Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas(), Header: format.HeaderLevel}},
+		Self: nodes.Record{Address: a.API.URL, Role: a.role(), Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas(), Header: format.HeaderLevel}},
 		// The account directory, the erasures and the log's own tips have an event when the views
 		// have it.
-		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, Healthy: a.Views.Healthy,
-		Acknowledged: a.acknowledged,
+		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.Views.Reach, Healthy: a.Views.Healthy,
 		// Membership rests on the log itself, and on no lease of a shard's owner.
 		CatchUp: func(ctx context.Context) error { return a.Views.Barrier(eventstore.Reading(ctx, eventstore.Majority)) },
 		Now:     a.clock, Clock: a.leaseClock, Logger: a.log,
@@ -46,37 +41,6 @@ func (a *App) joinNodes(ctx context.Context) error {
 		position, asOf, err := a.Nodes.Ends(ctx, hurry)
 		return position, a.Nodes.Clock() - asOf, err
 	})
-	return nil
-}
-
-// nodeID returns the name of this node: the shards of the log know it under the same name.
-func (a *App) nodeID() (string, error) {
-	if id := a.Ledger.Store.Node(); id != "" {
-		return id, nil
-	}
-	return eventstore.NewUUID(rand.Reader)
-}
-
-// acknowledged returns the address of the newest event of each shard that this node knows to be
-// durable.
-func (a *App) acknowledged() []uint64 {
-	store := a.Ledger.Store
-	position := make([]uint64, store.Shards())
-	for shard := range position {
-		position[shard] = store.Appended(shard)
-	}
-	return position
-}
-
-func (a *App) applied(ctx context.Context, position []uint64) error {
-	for shard, address := range position {
-		if address == 0 {
-			continue
-		}
-		if err := a.Views.WaitFor(ctx, shard, address); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

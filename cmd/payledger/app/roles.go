@@ -45,7 +45,7 @@ func (a *App) connectNodes(api *httpapi.API) (http.Handler, error) {
 	}
 	if !a.keepsViews() {
 		door := passing.NewDoor(&passing.Door{
-			Own: api, Seen: a.acknowledged, Refuse: api.Unavailable, NewID: a.requestID, Bodies: a.Intake.Bodies, Clients: a.Intake.Clients, Tally: a.Intake.Tally, Logger: a.log,
+			Own: api, Seen: a.Ledger.Store.Appended, Refuse: api.Unavailable, NewID: a.requestID, Bodies: a.Intake.Bodies, Clients: a.Intake.Clients, Tally: a.Intake.Tally, Logger: a.log,
 			Call: func(ctx context.Context, request []byte) (passing.Answer, error) {
 				return a.call(ctx, callRequest, request)
 			},
@@ -59,7 +59,7 @@ func (a *App) connectNodes(api *httpapi.API) (http.Handler, error) {
 		}
 		return door, nil
 	}
-	server := &passing.Server{API: api, WithID: httpapi.WithID, Shown: a.applied, Refuse: api.Unavailable}
+	server := &passing.Server{API: api, WithID: httpapi.WithID, Shown: a.Views.Reach, Refuse: api.Unavailable}
 	var err error
 	a.endCalls, err = a.Nodes.AnswerCalls(func(ctx context.Context, request []byte, send func([]byte) error) error {
 		if len(request) == 0 {

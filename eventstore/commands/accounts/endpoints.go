@@ -75,7 +75,7 @@ func (s *Accounts) ends(ctx context.Context) ([]uint64, error) {
 		var err error
 		ends[shard], err = s.Store.LastSeq(ctx, shard)
 		if errors.Is(err, eventstore.ErrUnhealthy) { // a damaged shard takes no further events, and must not prevent a change
-			ends[shard], err = s.Store.Appended(shard), nil
+			ends[shard], err = s.Store.Appended()[shard], nil
 		}
 		if err != nil {
 			return nil, domain.Unavailable(err)

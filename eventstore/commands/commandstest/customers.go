@@ -68,8 +68,7 @@ func (c *Customers) Instruments(ctx context.Context, account domain.AccountID, c
 func (c *Customers) SavedCards(ctx context.Context, of commands.SavedCards) (found []commands.SavedCard, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for shard := range c.rig.Store.Shards() {
-		last := c.rig.Store.Appended(shard)
+	for shard, last := range c.rig.Store.Appended() {
 		if shard == of.Shard {
 			if last, err = c.rig.Store.LastSeq(ctx, shard); err != nil {
 				return nil, err
