@@ -67,9 +67,9 @@ type staleLink struct {
 
 func (l staleLink) Write(p []byte) (int, error) { return l.Conn.Write(l.leader.changed(p)) }
 
-// TestCutStaleCheckpoints: a leader of CHECKPOINTS that has lost its cluster shows an old end. A cut
-// does not end there: neither before the checkpoint of its events, nor at this checkpoint if groups
-// without one came after it.
+// TestCutStaleCheckpoints: a leader of CHECKPOINTS that has lost its cluster shows an old end. A
+// cut does not end there: neither before the checkpoint of its events, nor at this checkpoint if
+// groups without one came after it.
 func TestCutStaleCheckpoints(t *testing.T) {
 	t.Parallel()
 	access := external.Access{URL: clustertest.Start(t, 3, nil).Formed(t).URL(clustertest.User)}
