@@ -198,7 +198,7 @@ func (c *scrub) dropped(name string, seq uint64) (bool, error) {
 	if h := c.s.byNumber(shard); h != nil {
 		return ours && h.dropped(seq), nil
 	}
-	dropped, err := secretlog.WasDropped(c.tips, name)
+	dropped, err := secretlog.WasDropped(c.tips.Get, name)
 	if err != nil {
 		return false, c.broken(name, err)
 	}
@@ -252,7 +252,7 @@ func (c *scrub) lookAt(name string) func(folder.Reading) (folder.Found, error) {
 			if err == nil && len(found.Faults) == 0 && found.Torn == nil {
 				return found, nil
 			}
-			if dropped, tipsErr := secretlog.WasDropped(c.tips, name); dropped || tipsErr != nil { // perhaps while it was read
+			if dropped, tipsErr := secretlog.WasDropped(c.tips.Get, name); dropped || tipsErr != nil { // perhaps while it was read
 				return folder.Found{}, tipsErr
 			}
 			return found, err

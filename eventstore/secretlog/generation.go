@@ -257,20 +257,12 @@ func (b *Stream) Earlier(ctx context.Context, skip func(name string) bool, use f
 	generation, _ := b.Generation()
 	values, err := b.earlier(Resealing{Generation: generation, Skip: skip}, false)
 	for _, v := range values {
-		name := v.name
-		e, entryErr := b.index.entry(name)
-		if entryErr != nil {
-			return entryErr
-		}
-		if !e.stands() {
-			continue
-		}
-		value, err := b.index.read(ctx, name, e)
+		value, err := b.index.read(ctx, v.name, v.entry)
 		if errors.Is(err, fault.ErrNotFound) || errors.Is(err, errRecord) { // it is destroyed or replaced meanwhile
 			continue
 		}
 		if err == nil {
-			err = use(name, value)
+			err = use(v.name, value)
 		}
 		return err
 	}
