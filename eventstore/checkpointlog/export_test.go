@@ -32,3 +32,19 @@ func (l *Log) Put(ctx context.Context, c checkpoint.Checkpoint) (checkpoint.Chec
 	newest, _, _ := l.Shard.Newest()
 	return l.put(ctx, c, newest.Events, true)
 }
+
+// LeavesAtOnce is leavesAtOnce.
+const LeavesAtOnce = leavesAtOnce
+
+// Batches returns the checkpoints of each batch in which Leaves reads all events.
+func (o Order) Batches(ctx context.Context) (batches [][]checkpoint.Checkpoint, err error) {
+	var before checkpoint.Checkpoint
+	for before.Size < o.last.Size {
+		path, err := o.path(ctx, before, o.last.Size)
+		if err != nil {
+			return nil, err
+		}
+		batches, before = append(batches, path), path[len(path)-1]
+	}
+	return batches, nil
+}

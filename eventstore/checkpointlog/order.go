@@ -79,8 +79,8 @@ func (l *Log) keep(c checkpoint.Checkpoint) {
 	l.marks.Put(c.Number, checkpoint.Checkpoint{Number: c.Number, Place: c.Place, Size: c.Size, LastSeq: c.LastSeq, Events: c.Events})
 }
 
-// leavesAtOnce is the number of events after which a batch of checkpoints ends. A batch reads each
-// shard once.
+// leavesAtOnce is the largest number of events that several checkpoints of a batch cover. A batch
+// reads each shard once.
 const leavesAtOnce = 4096
 
 var errLeavesRead = errors.New("eventstore: enough leaves")
@@ -94,10 +94,8 @@ func (o Order) Leaves(ctx context.Context, from, through uint64, visit func(form
 	before, err := o.search(ctx, func(c checkpoint.Checkpoint) bool { return c.Size <= from })
 	for err == nil && from < through {
 		var path []checkpoint.Checkpoint
-		for last := before; len(path) == 0 || last.Size < through && last.Size-before.Size < leavesAtOnce; path = append(path, last) {
-			if last, err = o.log.Mark(ctx, last.Number+1); err != nil {
-				return err
-			}
+		if path, err = o.path(ctx, before, through); err != nil {
+			return err
 		}
 		end, place := path[len(path)-1], before.Size
 		err = o.batch(ctx, before, path, func(h format.Hash) error {
@@ -115,6 +113,20 @@ func (o Order) Leaves(ctx context.Context, from, through uint64, visit func(form
 		before, from = end, max(from, end.Size)
 	}
 	return err
+}
+
+// path returns the checkpoints of the next batch after before: one of any size, or several that
+// cover at most leavesAtOnce events.
+func (o Order) path(ctx context.Context, before checkpoint.Checkpoint, through uint64) (path []checkpoint.Checkpoint, err error) {
+	for last := before; last.Size < through; path = append(path, last) {
+		if last, err = o.log.Mark(ctx, last.Number+1); err != nil {
+			return nil, err
+		}
+		if len(path) > 0 && last.Size-before.Size > leavesAtOnce {
+			break
+		}
+	}
+	return path, nil
 }
 
 // batch visits the events of the checkpoints of a path that follows before. A single checkpoint can

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -28,6 +29,9 @@ const (
 	othersTurn   = 2
 	hurriedDelay = 10 * time.Millisecond
 	hurriedFor   = 2 * time.Second
+	// boundStep is the largest number of a shard's events in a checkpoint on the way to a bound: a
+	// log without checkpoints for a long time is covered step by step. No group is as large.
+	boundStep = 65_536
 )
 
 // Reader returns the events of the log, and the events of each shard in their order.
@@ -247,22 +251,26 @@ type covered struct {
 }
 
 // cover returns the hashes of the pending events in the order of the next checkpoint, whole groups
-// only. With a bound, it returns all events up to the bound, or none while one of them is not
-// pending yet.
+// only. With a bound, it returns all events up to the bound, or up to boundStep of each shard, or
+// none while one of them is not pending yet: what it covers depends on the log alone.
 func (w *Writer) cover(bound []uint64) (c covered) {
 	c.lastSeq, c.events = make([]uint64, len(w.pending)), make([]uint64, len(w.pending))
 	for shard, pending := range w.pending {
 		c.lastSeq[shard], c.events[shard] = w.newest.LastGroup(shard), w.newest.EventsOf(shard)
+		through := uint64(math.MaxUint64)
+		if bound != nil {
+			through = min(bound[shard], c.events[shard]+boundStep)
+			if through > c.events[shard] && (len(pending) == 0 || pending[len(pending)-1].number < through) {
+				return covered{}
+			}
+		}
 		whole := len(pending)
-		for whole > 0 && (!pending[whole-1].ends || bound != nil && pending[whole-1].number > bound[shard]) {
+		for whole > 0 && (!pending[whole-1].ends || pending[whole-1].number > through) {
 			whole--
 		}
 		for _, e := range pending[:whole] {
 			c.lastSeq[shard], c.events[shard] = e.seq, e.number
 			c.leaves = append(c.leaves, e.hash)
-		}
-		if bound != nil && c.events[shard] < bound[shard] {
-			return covered{}
 		}
 	}
 	return c
