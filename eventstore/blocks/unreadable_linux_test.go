@@ -9,9 +9,9 @@ import (
 	"payledger/eventstore/blocks"
 )
 
-// TestBadFirstRecordBehindALostBlock: the newest block begins with a bad record, and the disk cannot
-// return the block before. The damage is named at the first message of that block. Address 0 of this
-// process, which nobody can read, stands for the block.
+// TestBadFirstRecordBehindALostBlock: the newest block begins with a bad record, and the disk
+// cannot return the block before. The damage is named at the first message of that block. Address
+// 0 of this process, which nobody can read, stands for the block.
 func TestBadFirstRecordBehindALostBlock(t *testing.T) {
 	s := stoppedStore(t, seeded(t, 22))
 	for stream, o := range map[string]blocks.Options{"PAST": past, "KEPT": {Deletes: true, Subject: "kept"}} {
