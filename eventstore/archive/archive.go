@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"payledger/domain"
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
@@ -23,8 +26,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Archive is a log that is read: the files of a stopped server, a back-up, or a log that its
-// servers return, up to acknowledged ends.
+// Archive is a log that is read: the files of a server, a back-up, or a log that its servers
+// return, up to acknowledged ends.
 type Archive struct {
 	Shards int
 	Events uint64 // that will be read, for the progress; 0: Ends has them
@@ -41,17 +44,20 @@ type Archive struct {
 	view       *tipstore.View
 	log        *remote.Log // of running
 	unreadable error       // why the tip store cannot be read
+
+	mu    sync.Mutex // of files: Groups reads shards concurrently
+	files *inspection
 }
 
 // Open opens the folder of a stopped server. folder.ErrInUse: a server runs on the folder.
 // fault.ErrNotFound: the folder has no log.
 func Open(dir string) (*Archive, error) {
 	a := &Archive{dir: dir}
-	var err error
-	if a.streams, err = folder.Streams(dir); err != nil {
+	names, err := folder.Streams(dir)
+	if err != nil {
 		return nil, err
 	}
-	if len(a.streams) == 0 {
+	if len(names) == 0 {
 		return nil, fmt.Errorf("%w: %s holds no log", fault.ErrNotFound, dir)
 	}
 	if err := CheckFormat(dir); err != nil {
@@ -71,29 +77,33 @@ func Open(dir string) (*Archive, error) {
 			a.unreadable = damagedTips(a.dir, err)
 		}
 	}
-	if err := a.readEnds(); err != nil {
-		if !errors.Is(err, tipstore.ErrDamaged) {
-			return nil, errors.Join(err, a.Close())
-		}
-		a.view.Close()
-		a.view, a.Ends, a.unreadable = nil, map[int]format.Head{}, err
+	if err := a.openFiles(a.opened, nil); err != nil {
+		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
 }
 
-func (a *Archive) readEnds() error {
-	a.Ends = map[int]format.Head{}
-	for _, name := range a.streams {
-		if shard, _, ours := streams.Parse(name); ours && streams.KindOf(shard).Events {
+// openFiles lists the files, and reads the ends in the tip store. That of a stopped server may be
+// damaged.
+func (a *Archive) openFiles(tips *tipstore.Store, live *Files) error {
+	a.files = &inspection{dir: a.dir, tips: tips, live: live, whole: true}
+	if err := a.files.prepare(a.view); err != nil {
+		return err
+	}
+	if err := damagedTips(a.dir, a.files.unread); err != nil {
+		if live != nil || !errors.Is(err, tipstore.ErrDamaged) {
+			return err
+		}
+		a.view.Close()
+		a.view, a.unreadable = nil, err
+	}
+	a.Ends, a.streams = a.files.heads, a.files.names
+	for shard := range a.files.newest {
+		if streams.KindOf(shard).Events {
 			a.Shards = max(a.Shards, shard+1)
 		}
 	}
-	if a.view == nil {
-		return nil
-	}
-	var err error
-	a.Ends, err = tiprow.Ends(*a.view)
-	return damagedTips(a.dir, err)
+	return nil
 }
 
 // damagedTips adds the place of the tip store to an error that reports its damage.
@@ -167,15 +177,17 @@ func (a *Archive) Missing() (names []string) {
 	return names
 }
 
-// Inspect checks what the groups do not show: the files of all streams, SECRETS
-// against their indexes, too; of a cluster, the messages of SECRETS. A fault of the tip store has
-// no stream.
-func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
-	if a.running != nil {
-		if err := a.inspectRunning(ctx, format.NoShard, damaged); err != nil || a.FilesInUse() {
-			return err
-		}
+// Known reports the damage that the store of this process knows.
+func (a *Archive) Known(damaged Damaged) error {
+	if a.running == nil {
+		return nil
 	}
+	return a.running.Known(damaged)
+}
+
+// Inspect checks what the groups do not show: the files of SECRETS against their indexes; of a
+// cluster, the messages of SECRETS. A fault of the tip store has no stream.
+func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	if a.source != nil {
 		return a.source.Inspect(ctx, damaged)
 	}
@@ -184,12 +196,21 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 			return err
 		}
 	}
-	intact := true
-	report := func(stream string, seq uint64, reason string) error {
-		intact = false
-		return damaged(stream, seq, reason)
+	in := a.files.with(ctx, damaged)
+	if err := in.gone(); err != nil {
+		return err
 	}
-	if err := a.inspect(ctx, true, report); err != nil || a.view != nil || !intact {
+	return in.readSecrets()
+}
+
+// Compare compares the files with each other and with the tip store, after Inspect and Groups of
+// all shards: each stream must reach the places that others name. Without a tip store, a
+// destruction must name each missing record of SECRETS.
+func (a *Archive) Compare(ctx context.Context, damaged Damaged) error {
+	if a.files == nil {
+		return nil
+	}
+	if err := a.files.with(ctx, damaged).compareShards(); err != nil || a.view != nil || len(a.files.bad) > 0 {
 		return err
 	}
 	stream, missing, err := secretlog.Unnamed(ctx, a.dir)
@@ -199,15 +220,16 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	return damaged(stream, missing, "the record is missing, and no destruction names it")
 }
 
+func (in *inspection) with(ctx context.Context, report Damaged) *inspection {
+	in.report, in.pace = report, func(int) error { return ctx.Err() }
+	in.rest = func() error { return due.Rest(ctx, laterPause, nil) }
+	return in
+}
+
 // InspectStart refuses a folder on which the server would not start, as Inspect does, and changes
 // nothing.
-func (a *Archive) InspectStart(ctx context.Context) error { return a.inspect(ctx, false, refuse) }
-
-func (a *Archive) inspect(ctx context.Context, whole bool, report Damaged) error {
-	in := inspection{dir: a.dir, tips: a.opened, whole: whole, report: report, pace: func(int) error { return ctx.Err() }}
-	if a.view == nil {
-		in.tips = nil
-	}
+func (a *Archive) InspectStart(ctx context.Context) error {
+	in := inspection{dir: a.dir, tips: a.files.tips, report: refuse, pace: func(int) error { return ctx.Err() }}
 	return in.run()
 }
 
@@ -237,35 +259,72 @@ func floorIn(get func(key []byte) ([]byte, error), shard int) (streams.Floor, er
 // Damaged reports a fault in a stream's files: the first affected sequence, and the reason.
 type Damaged func(stream string, seq uint64, reason string) error
 
-// Groups calls handle with the groups of a shard from a sequence on, in their order, and damaged
-// with each fault of the files. It returns the first error of handle or damaged.
-func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
+// Groups calls handle with the groups of a shard, in their order, and damaged with each fault of
+// the files. It returns the first error of handle or damaged.
+func (a *Archive) Groups(ctx context.Context, shard int, damaged Damaged, handle func(stream string, g *format.Group) error) error {
 	if a.source != nil {
-		return a.source.Groups(ctx, shard, from, damaged, handle)
+		return a.source.Groups(ctx, shard, damaged, handle)
+	}
+	in := a.alone().with(ctx, damaged)
+	err := in.readShard(shard, func(name string) error { return in.readGroups(shard, name, handle) })
+	a.join(shard, in)
+	return err
+}
+
+// alone returns the inspection for one shard.
+func (a *Archive) alone() *inspection {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	in := *a.files
+	in.bad, in.read, in.closed, in.next = map[string]bool{}, map[string]folder.Found{}, map[int]uint64{}, map[int]uint64{}
+	in.ends, in.floors = map[int]uint64{}, maps.Clone(in.floors)
+	return &in
+}
+
+// join takes over what the inspection of a shard has found.
+func (a *Archive) join(shard int, in *inspection) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.Copy(a.files.bad, in.bad)
+	maps.Copy(a.files.read, in.read)
+	maps.Copy(a.files.closed, in.closed)
+	maps.Copy(a.files.next, in.next)
+	for named, seq := range in.ends {
+		a.files.ends[named] = max(a.files.ends[named], seq)
+	}
+	a.files.floors[shard] = in.floors[shard]
+}
+
+// Tail calls handle with the groups in the files of a shard that the tip store has not applied.
+// Groups reports their faults.
+func (a *Archive) Tail(ctx context.Context, shard int, handle func(*format.Group)) error {
+	from := a.Ends[shard].Seq + 1
+	if a.source != nil || a.files.later(shard, from) {
+		return nil
 	}
 	for _, name := range folder.From(a.dir, streams.Segments(shard, a.streams), from) {
 		reading := folder.Reading{From: from, Pace: func(int) error { return ctx.Err() }}
 		reading.Handle = stored.Standing(func(r stored.Message) error {
-			if r.Seq < from {
+			if r.Seq < from || a.files.later(shard, r.Seq) {
 				return nil
 			}
 			g, err := format.ParseGroupAt(shard, r.Seq, bytes.Clone(r.Body))
 			if err != nil {
 				return fmt.Errorf("%w: %w", stored.ErrRefused, err)
 			}
-			return handle(name, g)
+			handle(g)
+			return nil
 		})
-		found, err := folder.Read(a.dir, name, reading)
-		if err != nil {
+		if _, err := folder.Read(a.dir, name, reading); err != nil {
 			return err
-		}
-		for _, f := range found.Faults {
-			if err := damaged(name, f.Seq, f.Reason); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// Dropped reports whether a running server dropped a group, perhaps while its files were read.
+func (a *Archive) Dropped(shard int, seq uint64) bool {
+	return a.files != nil && a.files.live != nil && streams.KindOf(shard).Drops() && seq <= a.files.live.Floor(shard).Seq
 }
 
 // Tip returns the newest event of an aggregate in the tip store; fault.ErrNotFound if there is

@@ -10,20 +10,53 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// compareShards checks that no segment of a shard is missing, that each begins at the end of the
-// one before it, and that the newest one reaches the message that the tip store or groups of others
-// name. The tip store may be from an earlier time as the stream itself; the groups are not.
-func (in *inspection) compareShards() error {
-	shards := slices.Collect(maps.Keys(in.newest))
-	for shard := range in.ends {
-		if in.newest[shard] == 0 {
-			shards = append(shards, shard)
+// readShard reads the segments of a shard, and checks that none is missing, and that each begins at
+// the end of the one before it.
+func (in *inspection) readShard(shard int, read func(name string) error) error {
+	all := streams.Segments(shard, in.names)
+	if in.seeksFloor(shard) {
+		for _, name := range slices.Backward(all) { // a new one may have the record of the dropped ones, which the server was deleting
+			if err := in.readStream(name); err != nil {
+				return err
+			}
 		}
 	}
-	slices.Sort(shards)
-	for _, shard := range shards {
+	number, next := in.beginning(shard)
+	for ; number <= in.newest[shard]; number++ {
+		name := streams.Name(shard, number)
+		if slices.Contains(all, name) {
+			if err := read(name); err != nil {
+				return err
+			}
+		}
+		var err error
+		if next, err = in.follow(name, next); err != nil {
+			return err
+		}
+	}
+	in.next[shard] = next
+	return nil
+}
+
+// compareShards checks that the shards that were read reach the message that the tip store, the
+// process, or groups of others name. The tip store may be from an earlier time as the stream
+// itself; the groups are not.
+func (in *inspection) compareShards() error {
+	for _, shard := range slices.Sorted(maps.Keys(in.newest)) {
 		if err := in.compareShard(shard); err != nil {
 			return err
+		}
+	}
+	return in.gone()
+}
+
+// gone checks that each shard with an acknowledged message has a stream.
+func (in *inspection) gone() error {
+	for _, shard := range slices.Sorted(maps.Keys(in.ends)) {
+		if in.newest[shard] == 0 {
+			if err := in.compareShard(shard); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -31,26 +64,22 @@ func (in *inspection) compareShards() error {
 
 func (in *inspection) compareShard(shard int) error {
 	newest, required := in.newest[shard], in.ends[shard]
-	number, next := in.beginning(shard)
+	number, first := in.beginning(shard)
 	for newest > 0 && !in.there(streams.Name(shard, newest)) { // it was being created
 		newest--
 	}
 	gone := fmt.Sprintf("the stream is gone; it was acknowledged up to %d", required)
 	switch {
 	case newest == 0 && required > 0:
-		return in.missed(streams.Name(shard, number), next, gone)
+		return in.missed(streams.Name(shard, number), first, gone)
 	case newest == 0:
 		return nil
 	}
-	var err error
-	for ; number <= newest && err == nil; number++ {
-		next, err = in.follow(streams.Name(shard, number), next)
-	}
-	name := streams.Name(shard, newest)
+	name, next := streams.Name(shard, newest), in.next[shard]
 	last := in.read[name].Last
 	switch {
-	case err != nil, in.bad[name], next > required:
-		return err
+	case in.bad[name], next > required:
+		return nil
 	case last > 0 && last == in.closed[shard]:
 		return in.missed(streams.Name(shard, newest+1), next, gone)
 	}
@@ -66,14 +95,22 @@ func (in *inspection) beginning(shard int) (number uint32, first uint64) {
 // follow checks that a segment exists and begins at a sequence. It returns the sequence after the
 // segment. Either sequence is 0 if it is unknown.
 func (in *inspection) follow(name string, next uint64) (uint64, error) {
-	if !in.there(name) {
+	found, read := in.read[name]
+	switch {
+	case found.Unfinished: // it was being created
+		return next, nil
+	case in.wasDropped(name): // while it was read
+		return 0, nil
+	case !read:
 		return 0, in.missed(name, next, "the stream is gone")
 	}
 	d, err := folder.Describe(in.dir, name)
 	if err != nil {
 		return 0, in.missed(name, 1, err.Error())
 	}
-	if next > 0 && (d.First > next || d.First < next && !streams.KindIn(name).Destroys) { // an empty one of SECRETS may be older than the end of the one before
+	shard, _, _ := streams.Parse(name)
+	misplaced := next > 0 && (d.First > next || d.First < next && !streams.KindOf(shard).Destroys) // an empty one of SECRETS may be older than the end of the one before
+	if misplaced && !in.later(shard, d.First) {
 		if err := in.missed(name, d.First, fmt.Sprintf("it begins here, but the segment before ends at %d", next-1)); err != nil {
 			return 0, err
 		}
@@ -81,7 +118,13 @@ func (in *inspection) follow(name string, next uint64) (uint64, error) {
 	if in.bad[name] {
 		return 0, nil
 	}
-	return max(next, d.First, in.read[name].Last+1), nil
+	return max(next, d.First, found.Last+1), nil
+}
+
+// wasDropped reports whether a stream is a dropped segment that is not removed yet.
+func (in *inspection) wasDropped(name string) bool {
+	shard, number, _ := streams.Parse(name)
+	return number <= max(in.floors[shard].Segment, in.floor(shard).Segment)
 }
 
 // seeksFloor reports whether the first segments of a shard that drops some are gone, and the tip

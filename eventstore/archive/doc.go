@@ -1,6 +1,6 @@
-// Package archive is a log that package verify checks: Open reads the files of a stopped server,
-// From a back-up, and Of and OfServed the messages that the servers of a running log return.
-// Inspect checks a stopped folder before its server starts.
+// Package archive is a log that package verify checks: Open reads the files of a stopped server, Of
+// those of a running one, From a back-up, and OfServed the messages that the servers of a cluster
+// return. Inspect checks a stopped folder before its server starts.
 //
 // # Rules
 //
@@ -12,11 +12,17 @@
 //     of its stream, so that the server does.
 //   - An archive reads no further than the ends that were acknowledged when it was opened (but
 //     Later).
+//   - Each segment in files is read once: Groups passes its groups on, and notes the places that
+//     Compare compares. The server may run: it only appends to a segment, and has synced every
+//     message that it has acknowledged. Files that look damaged are read again, because they may
+//     have been replaced meanwhile, or a message was being written. The process knows the streams
+//     that were dropped meanwhile (Files).
 //   - Any replica answers a read. If its groups do not fit each other, or a message is missing, the
 //     leader's count: only if they do not fit either, there is a fault. A note says where a replica
 //     differs from its leader.
 //
-// The package must not know: how the store appends. A running store passes functions (Running).
+// The package must not know: how the store appends. A running store passes functions (Running,
+// Files).
 //
 // # Place
 //

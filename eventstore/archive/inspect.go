@@ -1,12 +1,16 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"payledger/eventstore/fault"
@@ -20,17 +24,26 @@ import (
 	"payledger/eventstore/tipstore/tipfiles"
 )
 
+// inspection reads the files of a server, each once, and compares them with each other and with the
+// tip store.
 type inspection struct {
 	dir    string
 	tips   *tipstore.Store         // nil if there is none, or it is unreadable
+	live   *Files                  // of a running server; nil: it is stopped
 	whole  bool                    // every message is read, also those that the server will not read
 	report Damaged                 // called with each damage; an error ends the run
 	pace   func(n int) error       // may be nil
+	rest   func() error            // before a second look at a running server's files
+	unread error                   // why the tip store is unreadable
+	names  []string                // of all streams
 	bad    map[string]bool         // streams with damage
 	read   map[string]folder.Found // streams that were read
 
-	ends   map[int]uint64        // by shard: the newest message that the tip store, or a group of another shard, names
+	heads  map[int]format.Head   // by shard: the end that the tip store has applied
+	acked  map[int]uint64        // by shard: the end of a running server's log at one moment
+	ends   map[int]uint64        // by shard: the newest message that the tip store, the process, or a group of another shard names
 	closed map[int]uint64        // by shard: the newest group that closes a segment
+	next   map[int]uint64        // by shard: the sequence after the segments that were read; 0: it is unknown
 	newest map[int]uint32        // by shard: number of the newest segment
 	oldest map[int]uint32        // by shard that drops segments: number of the oldest remaining one that was not being deleted
 	floors map[int]streams.Floor // by shard: the dropped part
@@ -65,25 +78,53 @@ func refuse(stream string, seq uint64, reason string) error {
 }
 
 func (in *inspection) run() error {
-	names, err := folder.Streams(in.dir)
-	if err != nil {
-		return err
+	var view *tipstore.View
+	if in.tips != nil {
+		now := in.tips.Snapshot()
+		defer now.Close()
+		view = &now
 	}
-	in.bad, in.read, in.ends, in.closed = map[string]bool{}, map[string]folder.Found{}, map[int]uint64{}, map[int]uint64{}
-	in.newest, in.oldest, in.floors = map[int]uint32{}, map[int]uint32{}, map[int]streams.Floor{}
-	if err := in.readTips(); err != nil {
-		return err
+	err := in.prepare(view)
+	if err == nil && in.unread != nil {
+		err = in.report("", 0, damagedTips(in.dir, in.unread).Error())
 	}
-	if len(names) == 0 {
-		if len(in.ends) > 0 {
-			return in.damaged(streams.Shard(0), 0, "the log's streams are gone, but there is a tip store of them")
+	switch {
+	case err != nil:
+		return err
+	case len(in.names) == 0 && len(in.ends) > 0:
+		return in.damaged(streams.Shard(0), 0, "the log's streams are gone, but there is a tip store of them")
+	}
+	for _, shard := range slices.Sorted(maps.Keys(in.newest)) {
+		if err := in.readShard(shard, in.readStream); err != nil {
+			return err
 		}
-		return nil
 	}
-	// The newest segments are read first: they may have the record of the dropped ones, which the
-	// server was deleting.
-	slices.SortStableFunc(names, func(a, b string) int { return streams.Compare(b, a) })
-	for _, name := range names {
+	return in.compareShards()
+}
+
+// prepare reads the ends in the tip store, and then lists the streams, so that it finds all
+// segments up to the ends.
+func (in *inspection) prepare(tips *tipstore.View) error {
+	in.bad, in.read, in.closed, in.next = map[string]bool{}, map[string]folder.Found{}, map[int]uint64{}, map[int]uint64{}
+	in.readTips(tips)
+	if in.live != nil {
+		in.acked = in.live.Ends()
+		in.ends = maps.Clone(in.acked) // the tip store has applied no group after them
+	}
+	return in.list()
+}
+
+// list lists the streams.
+func (in *inspection) list() (err error) {
+	if in.names, err = folder.Streams(in.dir); err != nil {
+		return err
+	}
+	for _, shard := range []int{streams.DeliveryShard, streams.SecretShard} {
+		in.floors[shard] = in.floor(shard)
+	}
+	in.newest, in.oldest = map[int]uint32{}, map[int]uint32{}
+	slices.SortStableFunc(in.names, func(a, b string) int { return streams.Compare(b, a) })
+	for _, name := range in.names {
 		if shard, number, ours := streams.Parse(name); ours {
 			in.newest[shard] = max(in.newest[shard], number)
 			if streams.KindOf(shard).Drops() && number > in.floors[shard].Segment && (number == in.newest[shard] || folder.Described(in.dir, name)) {
@@ -91,12 +132,7 @@ func (in *inspection) run() error {
 			}
 		}
 	}
-	for _, name := range names {
-		if err := in.readStream(name); err != nil {
-			return err
-		}
-	}
-	return in.compareShards()
+	return nil
 }
 
 // damaged reports damage of a stream.
@@ -115,40 +151,40 @@ func (in *inspection) missed(stream string, seq uint64, reason string) error {
 }
 
 // readTips reads the witnesses in the tip store, if there is one and it is readable.
-func (in *inspection) readTips() error {
-	if in.tips == nil {
-		return nil
+func (in *inspection) readTips(tips *tipstore.View) {
+	in.heads, in.ends, in.floors = map[int]format.Head{}, map[int]uint64{}, map[int]streams.Floor{}
+	if tips == nil {
+		return
 	}
-	err := in.readWitnesses()
-	if err == nil {
-		return nil
+	if in.unread = in.readWitnesses(*tips); in.unread != nil {
+		in.tips, in.heads, in.ends, in.floors = nil, map[int]format.Head{}, map[int]uint64{}, map[int]streams.Floor{}
 	}
-	in.tips, in.ends, in.floors = nil, map[int]uint64{}, map[int]streams.Floor{}
-	return in.report("", 0, damagedTips(in.dir, err).Error())
 }
 
-func (in *inspection) readWitnesses() error {
-	view := in.tips.Snapshot()
-	defer view.Close()
-	heads, err := tiprow.Ends(view)
-	for shard, head := range heads {
-		in.ends[shard] = head.Seq
-	}
-	if err == nil {
-		var acked uint64
-		acked, err = secretlog.WitnessIn(view)
-		in.name(streams.SecretShard, acked)
-	}
-	if err == nil {
-		in.floors[streams.SecretShard], err = secretlog.FloorIn(view.Get)
-	}
-	if err != nil {
+func (in *inspection) readWitnesses(tips tipstore.View) (err error) {
+	if in.heads, err = tiprow.Ends(tips); err != nil {
 		return err
 	}
-	for _, shard := range streams.Beside {
-		in.floors[shard], _ = floorIn(in.tips.Get, shard) // the next start refuses an unreadable floor
+	for shard, head := range in.heads {
+		in.ends[shard] = head.Seq
 	}
-	return nil
+	acked, err := secretlog.WitnessIn(tips)
+	in.name(streams.SecretShard, acked)
+	if err == nil {
+		in.floors[streams.SecretShard], err = secretlog.FloorIn(tips.Get)
+	}
+	for _, shard := range streams.Beside {
+		in.floors[shard], _ = floorIn(tips.Get, shard) // the next start refuses an unreadable floor
+	}
+	return err
+}
+
+// floor returns the dropped part of a shard. A running server drops segments at any time.
+func (in *inspection) floor(shard int) streams.Floor {
+	if in.live == nil {
+		return in.floors[shard]
+	}
+	return in.live.Floor(shard)
 }
 
 // name notes that a message of a shard was acknowledged; 0: it names none.
@@ -164,7 +200,7 @@ func (in *inspection) name(shard int, seq uint64) {
 // Repair removes the index.
 func (in *inspection) readStream(name string) error {
 	shard, number, ours := streams.Parse(name)
-	if !ours || number <= in.floors[shard].Segment { // it was dropped, and is not removed yet
+	if _, done := in.read[name]; !ours || done || in.wasDropped(name) {
 		return nil
 	}
 	secret := streams.KindOf(shard).Destroys
@@ -181,35 +217,124 @@ func (in *inspection) readStream(name string) error {
 	}
 	read := func() (folder.Found, error) {
 		if secret {
-			return secretlog.ReadSegment(in.dir, name, in.tips, 0, reading)
+			return secretlog.ReadSegment(in.dir, name, in.tips, in.acked[shard], reading)
 		}
 		return folder.Read(in.dir, name, reading)
 	}
-	found, err := read()
+	found, err := in.look(read)
 	if reading.Newest && err == nil && (found.Torn != nil || readsAtStart(found.Time)) {
 		reading.Newest = false
 		found, err = read()
 	}
-	switch {
-	case errors.Is(err, secretlog.ErrTips): // a start ignores it: it makes a damaged one again
+	if errors.Is(err, secretlog.ErrTips) { // a start ignores it: it makes a damaged one again
 		in.tips = nil
 		if err := in.report("", 0, damagedTips(in.dir, err).Error()); err != nil {
 			return err
 		}
 		return in.readStream(name)
+	}
+	return in.take(name, last+1, found, err)
+}
+
+// readSecrets reads SECRETS. A rotation of the master key may drop all segments of a running server
+// meanwhile.
+func (in *inspection) readSecrets() error {
+	for {
+		err := in.readShard(streams.SecretShard, in.readStream)
+		newest := in.newest[streams.SecretShard]
+		if err != nil || in.live == nil || newest == 0 || newest > in.floor(streams.SecretShard).Segment {
+			return err
+		}
+		if err := in.list(); err != nil {
+			return err
+		}
+	}
+}
+
+// readGroups reads one segment of a shard, and calls handle with the groups of the log. A message
+// that only the second look finds comes in its place.
+func (in *inspection) readGroups(shard int, name string, handle func(stream string, g *format.Group) error) error {
+	if in.wasDropped(name) {
+		return nil
+	}
+	next, looks := uint64(1), 0
+	if d, err := folder.Describe(in.dir, name); err == nil {
+		next = d.First
+	}
+	var failed error // of handle
+	reading := folder.Reading{Pace: in.pace, Handle: func(m stored.Message) error {
+		if !m.Stands() || m.Seq < next || in.later(shard, m.Seq) || in.live != nil && looks == 1 && m.Seq > next {
+			return nil
+		}
+		g, err := format.ParseGroupAt(shard, m.Seq, bytes.Clone(m.Body))
+		if err == nil {
+			err = in.note(g)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", stored.ErrRefused, err)
+		}
+		next, failed = m.Seq+1, handle(name, g)
+		return failed
+	}}
+	found, err := in.look(func() (folder.Found, error) { looks++; return folder.Read(in.dir, name, reading) })
+	if failed != nil {
+		return failed
+	}
+	return in.take(name, next, found, err)
+}
+
+// look reads a stream. It reads that of a running server again if it looks damaged: files may have
+// been replaced meanwhile, or a message was being written.
+func (in *inspection) look(read func() (folder.Found, error)) (folder.Found, error) {
+	found, err := read()
+	if in.live == nil || err == nil && len(found.Faults) == 0 && found.Torn == nil {
+		return found, err
+	}
+	torn := found.Torn.String()
+	if err := in.rest(); err != nil {
+		return found, err
+	}
+	if found, err = read(); torn != "" && found.Torn.String() == torn {
+		found.Faults = append(found.Faults, folder.Fault{Seq: found.Last + 1, Reason: "it is torn: " + torn})
+	}
+	return found, err
+}
+
+// take notes the result of reading a stream, and reports its faults. With an error of the disk,
+// from is the first message that was not read.
+func (in *inspection) take(name string, from uint64, found folder.Found, err error) error {
+	switch {
+	case err == nil && len(found.Faults) == 0:
+		in.read[name] = found
+		return nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case err != nil: // after the last message that could be read
+	case in.wasDropped(name): // meanwhile
+		return nil
+	case err == nil:
+		in.read[name] = found
+	case in.live != nil && errors.Is(err, fs.ErrNotExist): // follow reports it
+		return nil
+	case in.live != nil && !errors.Is(err, syscall.EIO):
+		return err
+	default:
 		d, _ := folder.Describe(in.dir, name)
-		return in.damaged(name, max(d.First, last+1), err.Error())
+		found.Faults = []folder.Fault{{Seq: max(d.First, from), Reason: err.Error()}}
 	}
-	in.read[name] = found
 	for _, f := range found.Faults {
+		if in.live != nil {
+			in.live.Found(name, f.Seq, f.Reason)
+		}
 		if err := in.damaged(name, f.Seq, f.Reason); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// later reports whether a group stands after the end of a running server's log.
+func (in *inspection) later(shard int, seq uint64) bool {
+	return in.live != nil && seq > in.acked[shard]
 }
 
 // readsAtStart reports whether the server reads messages of a stream at its start, although it
@@ -225,8 +350,7 @@ func (in *inspection) there(name string) bool {
 	return read && !found.Unfinished
 }
 
-// see checks the place of a group, and notes its witness, its ends beside the log, its floor and
-// its end of a segment.
+// see checks the place of a group, and notes it.
 func (in *inspection) see(shard int, r stored.Message) error {
 	switch {
 	case !r.Stands():
@@ -239,18 +363,29 @@ func (in *inspection) see(shard int, r stored.Message) error {
 	}
 	g, _, err := format.ParseGroupHeader(r.Body)
 	if err == nil && in.seeksFloor(shard) {
-		if g, err = format.ParseGroup(r.Body); err == nil {
-			err = in.noteFloors(g)
-		}
+		g, err = format.ParseGroup(r.Body)
+	}
+	if err == nil && (g.Seq != r.Seq || g.Shard != shard) {
+		err = errors.New("it is not the group of this place")
+	}
+	if err == nil {
+		err = in.note(g)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", stored.ErrRefused, err)
 	}
-	if g.Seq != r.Seq || g.Shard != shard {
-		return fmt.Errorf("%w: it is not the group of this place", stored.ErrRefused)
+	return nil
+}
+
+// note notes the witness of a group, its ends beside the log, its floor and its end of a segment.
+func (in *inspection) note(g *format.Group) error {
+	if in.seeksFloor(g.Shard) {
+		if err := in.noteFloors(g); err != nil {
+			return err
+		}
 	}
 	if g.Kind == format.KindClosing {
-		in.closed[shard] = max(in.closed[shard], g.Seq)
+		in.closed[g.Shard] = max(in.closed[g.Shard], g.Seq)
 	}
 	if w := g.Witness; w.Shard != format.NoShard {
 		in.name(w.Shard, w.Seq)

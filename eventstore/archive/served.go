@@ -48,7 +48,7 @@ func At(log *remote.Log, c remote.Cut) Served {
 // Archive.
 type Source interface {
 	Inspect(ctx context.Context, damaged Damaged) error
-	Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error
+	Groups(ctx context.Context, shard int, damaged Damaged, handle func(stream string, g *format.Group) error) error
 }
 
 // From returns the archive of a log with some shards and streams. It has no tip store.
@@ -59,9 +59,8 @@ func From(shards int, streams []string, source Source) *Archive {
 // served is the source of a served log.
 type served struct {
 	Served
-	mu      sync.Mutex
-	notes   []string
-	leftOut map[int][]uint64 // by shard: the first messages that were not read behind damage
+	mu    sync.Mutex
+	notes []string
 }
 
 func (s Served) source() *served { return &served{Served: s} }
@@ -95,7 +94,7 @@ func (s *served) read(ctx context.Context, names []string, from, end uint64, dam
 }
 
 // readStream reads a part of one stream. Behind the first missing message, the reader of the groups
-// notices others. If the server must not read a block, the rest of the stream is left out.
+// notices others.
 func (s *served) readStream(ctx context.Context, name string, from, through uint64, damaged Damaged, handle func(stream string, r stored.Message) error) error {
 	for gaps := false; from <= through; gaps = true {
 		var failed error // of handle
@@ -104,11 +103,8 @@ func (s *served) readStream(ctx context.Context, name string, from, through uint
 			return failed
 		})
 		var place *fault.Place
-		switch {
-		case failed != nil || !errors.As(err, &place):
+		if failed != nil || !errors.As(err, &place) {
 			return err
-		case errors.Is(err, remote.ErrNotRead):
-			return s.leaveOut(name, from, err, damaged)
 		}
 		if err := fault.Report(err, damaged); err != nil || gaps {
 			return err
@@ -118,37 +114,11 @@ func (s *served) readStream(ctx context.Context, name string, from, through uint
 	return nil
 }
 
-// leaveOut reports damage because of which the rest of a stream is not read.
-func (s *served) leaveOut(name string, from uint64, damage error, damaged Damaged) error {
-	shard, _, _ := streams.Parse(name)
-	s.mu.Lock()
-	if s.leftOut == nil {
-		s.leftOut = map[int][]uint64{}
-	}
-	s.leftOut[shard] = append(s.leftOut[shard], from)
-	s.mu.Unlock()
-	return fault.Report(damage, func(stream string, seq uint64, reason string) error {
-		return damaged(stream, seq, fmt.Sprintf("%s; the rest of the stream, from sequence %d on, is not read, and other faults may follow from this", reason, from))
-	})
-}
-
-// LeftOut reports whether a shard was not read from a sequence on, because of damage that Groups
-// has reported.
-func (a *Archive) LeftOut(shard int, from uint64) bool {
-	s, is := a.source.(*served)
-	if !is {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.leftOut[shard], from)
-}
-
 // Groups reads the groups of a shard. Any server answers. If its groups do not fit each other,
 // those of the leader count, and a note names the place.
-func (s *served) Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
+func (s *served) Groups(ctx context.Context, shard int, damaged Damaged, handle func(stream string, g *format.Group) error) error {
 	p := pairs{served: s, shard: shard, handle: handle}
-	err := s.read(ctx, s.Log.Segments(shard), from, s.Ends[shard], damaged, func(stream string, r stored.Message) error {
+	err := s.read(ctx, s.Log.Segments(shard), 0, s.Ends[shard], damaged, func(stream string, r stored.Message) error {
 		g, err := groupOf(shard, r)
 		var bad unreadable
 		if err = p.take(ctx, placed{stream, g}, r.Seq, err); errors.As(err, &bad) {

@@ -29,7 +29,7 @@ type copied struct{ *Chain }
 func (c copied) Inspect(context.Context, archive.Damaged) error { return c.Check() }
 
 // Groups reads the groups of a shard, and checks that they reach the end in the manifest.
-func (c copied) Groups(ctx context.Context, shard int, from uint64, damaged archive.Damaged, handle func(stream string, g *format.Group) error) error {
+func (c copied) Groups(ctx context.Context, shard int, damaged archive.Damaged, handle func(stream string, g *format.Group) error) error {
 	end, last, hash, stream := c.Newest().end(shard), uint64(0), "", streams.Name(shard, 1)
 	for _, name := range streams.Segments(shard, c.Newest().Streams) {
 		stream = name
@@ -38,9 +38,7 @@ func (c copied) Groups(ctx context.Context, shard int, from uint64, damaged arch
 			if err != nil {
 				return damaged(name, r.Seq, err.Error())
 			}
-			if last, hash = g.Seq, hex.EncodeToString(g.Hash[:]); g.Seq < from {
-				return nil
-			}
+			last, hash = g.Seq, hex.EncodeToString(g.Hash[:])
 			return handle(name, g)
 		})
 		if err != nil {

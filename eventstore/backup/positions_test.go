@@ -29,7 +29,7 @@ func order(t testing.TB, dir string) (positions map[format.Hash]uint64, events i
 	}
 	leaves := make([][]format.Hash, files.Shards)
 	for shard := range leaves {
-		err := files.Groups(ctx, shard, 0, damaged, func(_ string, g *format.Group) error {
+		err := files.Groups(ctx, shard, damaged, func(_ string, g *format.Group) error {
 			for _, r := range g.Frames {
 				leaves[shard] = append(leaves[shard], r.Hash)
 			}
@@ -42,7 +42,7 @@ func order(t testing.TB, dir string) (positions map[format.Hash]uint64, events i
 	}
 	positions = map[format.Hash]uint64{}
 	var before checkpoint.Checkpoint
-	err = files.Groups(ctx, streams.CheckpointShard, 0, damaged, func(_ string, g *format.Group) error {
+	err = files.Groups(ctx, streams.CheckpointShard, damaged, func(_ string, g *format.Group) error {
 		for _, r := range g.Frames {
 			c, err := checkpoint.Of(r)
 			if err != nil {

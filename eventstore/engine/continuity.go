@@ -12,6 +12,8 @@ import (
 	"payledger/eventstore/backup"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/streams"
 )
 
 // check verifies that a group from the log follows h.beyond.front, and that every event continues
@@ -112,7 +114,8 @@ func continues(r, tip *format.Recorded) error {
 	return nil
 }
 
-// Archive returns the log as its server has it, up to an acknowledged end. It holds everything that
+// Archive returns the log up to an acknowledged end: the files of the embedded server, or what the
+// servers of a cluster return. It holds everything that
 // its newest checkpoint covers. Close the archive before the store.
 func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 	c, err := s.checkpoints.Last(ctx)
@@ -125,7 +128,7 @@ func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 		}
 	}
 	if err := s.writeTips(); err != nil { // the ends of the view are then not before the checkpoint
-		return nil, err
+		return nil, fmt.Errorf("eventstore: the tip store %s cannot be written: %w", s.tips.Dir(), err)
 	}
 	running := archive.Running{
 		Dial: s.dial, Tips: s.tips, Checkpoints: format.GroupOf(c.Place), Known: s.knownDamage,
@@ -134,9 +137,28 @@ func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 		},
 	}
 	if s.sole {
-		running.Dir, running.Inspect, running.Look = s.disk.Dir, s.scrubAll, s.mayReadStream
+		running.Files = &archive.Files{Dir: s.disk.Dir, Ends: s.endsNow, Floor: s.floorOf, Found: func(stream string, seq uint64, reason string) {
+			_ = s.damagedFile(stream, seq, "verify found: "+reason) // the check reports it
+		}}
 	}
 	return archive.Of(ctx, running)
+}
+
+// endsNow returns the ends of all shards at one moment.
+func (s *Store) endsNow() map[int]uint64 {
+	var cut backup.Cut
+	s.ends(&cut)
+	cut.Ends[streams.SecretShard] = s.secretWitness.Acked()
+	return cut.Ends
+}
+
+// floorOf returns the dropped part of a shard, or of SECRETS.
+func (s *Store) floorOf(shard int) (f streams.Floor) {
+	if shard == streams.SecretShard {
+		f, _ = secretlog.FloorIn(s.tips.Get) // an unreadable tip store is reported
+		return f
+	}
+	return records{s.byNumber(shard)}.Floor()
 }
 
 // knownDamage reports the damage of the shards.

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"payledger/eventstore/archive"
 	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
@@ -37,8 +36,6 @@ type scrub struct {
 	paced   func(ctx context.Context, n int) error
 	groups  map[int]format.Link // the newest group that was read of each shard in this pass
 	through map[int]format.Head
-	found   archive.Damaged // gets each damage; nil: the pass returns it
-	only    int             // a shard; format.NoShard: all streams
 	tips    *tipstore.Store // of the store
 }
 
@@ -58,35 +55,16 @@ func (s *Store) Scrub(ctx context.Context) error {
 	if !s.sole {
 		return nil
 	}
-	return s.scrubAll(ctx, format.NoShard, nil)
-}
-
-// scrubAll makes a whole pass without pausing, and reports all damage; without a function for
-// damage it returns it. only limits it to the streams of a shard; format.NoShard: it does
-// not.
-func (s *Store) scrubAll(ctx context.Context, only int, damaged archive.Damaged) error {
-	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, found: damaged, only: only, tips: s.tips}
+	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, tips: s.tips}
 	err := c.pass(ctx, false)
-	sick := s.sick.Load()
-	switch {
-	case sick == nil || !errors.Is(err, tipstore.ErrDamaged):
-		return err
-	case damaged == nil:
+	if sick := s.sick.Load(); sick != nil && errors.Is(err, tipstore.ErrDamaged) {
 		return *sick
 	}
-	return damaged("", 0, (*sick).Error())
-}
-
-// report reports damage; any other error, and all without a function for damage, it returns.
-func (c *scrub) report(err error) error {
-	if c.found == nil {
-		return err
-	}
-	return fault.Report(err, c.found)
+	return err
 }
 
 func (c *scrub) run(ctx context.Context) {
-	c.only, c.tips = format.NoShard, c.s.tips
+	c.tips = c.s.tips
 	c.paced = func(ctx context.Context, n int) error {
 		return due.Rest(ctx, time.Duration(n)*time.Second/scrubBytes, nil)
 	}
@@ -110,31 +88,20 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 		c.through[h.n], _ = h.end()
 	}
 	bad := c.present(names, before)
-	if bad != nil && c.found != nil {
-		return bad
-	}
 	slices.Sort(names)
-	if c.only == format.NoShard {
-		c.s.scrub.bytes.Store(folder.Size(c.s.disk.Dir, names))
-	}
+	c.s.scrub.bytes.Store(folder.Size(c.s.disk.Dir, names))
 	place := scrubPlace{Began: began}
 	if resume {
 		place = c.resumeAt(place)
 	}
 	for _, name := range names {
-		shard, _, ours := streams.Parse(name)
-		if name <= place.Done || c.only != format.NoShard && (!ours || shard != c.only) {
+		if name <= place.Done {
 			continue
 		}
-		err := c.stream(ctx, name, resume)
-		switch damage := (*fault.Place)(nil); {
+		switch err := c.stream(ctx, name, resume); {
 		case err == nil:
 		case ctx.Err() != nil:
 			return err
-		case c.found != nil && errors.As(err, &damage):
-			if err := c.report(err); err != nil {
-				return err
-			}
 		default: // the next pass would end here, too: the other streams are read first
 			bad = errors.Join(bad, err)
 			continue
@@ -186,7 +153,7 @@ func (c *scrub) present(names []string, before map[string]uint64) (gone error) {
 			gone = errors.Join(gone, err)
 			continue
 		}
-		gone = errors.Join(gone, c.report(c.damaged(name, folder.Fault{Seq: seq, Reason: "the stream is gone"})))
+		gone = errors.Join(gone, c.damaged(name, folder.Fault{Seq: seq, Reason: "the stream is gone"}))
 	}
 	return gone
 }
@@ -281,14 +248,18 @@ func (c *scrub) lookAt(name string) func(folder.Reading) (folder.Found, error) {
 	}
 }
 
-// damaged marks the owner of a stream as damaged, and returns the damage.
 func (c *scrub) damaged(name string, f folder.Fault) error {
-	damage := fault.Damage(name, f.Seq, fmt.Errorf("the scrub found: %s", f.Reason))
-	shard, _, ours := streams.Parse(name)
-	if h := c.s.byNumber(shard); ours && h != nil {
-		_ = h.markDamaged(f.Seq, damage) // it returns the shard's first damage
+	return c.s.damagedFile(name, f.Seq, "the scrub found: "+f.Reason)
+}
+
+// damagedFile marks the owner of a stream as damaged, and returns the damage.
+func (s *Store) damagedFile(stream string, seq uint64, reason string) error {
+	damage := fault.Damage(stream, seq, errors.New(reason))
+	shard, _, ours := streams.Parse(stream)
+	if h := s.byNumber(shard); ours && h != nil {
+		_ = h.markDamaged(seq, damage) // it returns the shard's first damage
 	} else {
-		c.s.markUnhealthy(damage, false)
+		s.markUnhealthy(damage, false)
 	}
 	return damage
 }

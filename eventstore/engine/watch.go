@@ -246,22 +246,6 @@ func (h *shard) mayRead(ctx context.Context, seg segment, span folder.Span) erro
 	return err
 }
 
-// mayReadStream is mayRead for a reader of the log that has connections of its own.
-func (s *Store) mayReadStream(ctx context.Context, stream string, from, through uint64) error {
-	n, number, _ := streams.Parse(stream)
-	h := s.byNumber(n)
-	if number == 0 || h == nil {
-		return nil
-	}
-	h.mu.Lock()
-	seg, known := h.segments.Numbered(number)
-	h.mu.Unlock()
-	if !known { // it is dropped, or was made a moment ago
-		return nil
-	}
-	return h.mayRead(ctx, seg, folder.Span{From: from, Through: through, On: true})
-}
-
 // lookDue reports whether the guard looks at the newest block before the next group is sent: after
 // a silence an embedded server has dropped the block from memory, and reads it for the append. If
 // the block is damaged, the server cuts it, and appends behind the cut.

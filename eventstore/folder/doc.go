@@ -10,8 +10,8 @@
 //
 // # Which damage needs the bytes of the files
 //
-// The server returns what it believes to have stored, so that most of the log is read through it.
-// It cannot say the following of its files, and for each of these a reading of the bytes remains:
+// The server returns what it believes to have stored, and the service reads through it. It cannot
+// say the following of its files, and for each of these a reading of the bytes remains:
 //
 //   - What a start would cut off or leave out. A server that does not trust its index reads all
 //     blocks, and cuts each at its first bad record, acknowledged messages included. It drops a
@@ -23,8 +23,8 @@
 //   - Damage that the server does not see: in blocks that nobody reads, in the lengths of subjects
 //     and headers, which no checksum covers, and deleted messages of a stream that has none. The
 //     scrub reads all bytes, slowly, from the disk instead of the cache.
-//   - All damage of a folder whose server is stopped: verify and backup must change no byte, and a
-//     server that starts changes some.
+//   - All damage that verify and backup must find without a change of a byte: a server that starts
+//     changes some, and so does one that runs and loads a damaged block.
 //
 // A server on a copy of a stopped folder, or on hard links to its files, was tried instead of the
 // parser: nats-server 2.15.3, 622 random damages of package faulttest, and verify through the

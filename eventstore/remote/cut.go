@@ -216,9 +216,6 @@ func (l *Log) ends(ctx context.Context) (map[int]end, error) {
 	return ofAll(l, func(shard int) (end, error) { return l.end(ctx, shard) })
 }
 
-// newest is a sequence in the newest block of a stream, or after it.
-const newest = 1 << 62
-
 func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 	segments := l.Segments(shard)
 	if len(segments) == 0 {
@@ -226,9 +223,6 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 	}
 	e.stream = segments[len(segments)-1]
 	for i := len(segments) - 1; i >= 0; i-- {
-		if err := l.looked(ctx, segments[i], newest, newest); err != nil {
-			return e, err
-		}
 		m, err := l.api.AtLeader(ctx, segments[i], jetapi.Get{LastBySubject: ">"})
 		if errors.Is(err, fault.ErrNotFound) {
 			continue

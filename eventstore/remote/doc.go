@@ -1,5 +1,5 @@
-// Package remote reads the streams of a log through its servers, for package verify and for the
-// back-up of a cluster. For the back-up it appends empty messages, which prove the ends of its
+// Package remote reads the streams of a cluster's log through its servers, for package verify and
+// for the back-up. For the back-up it appends empty messages, which prove the ends of its
 // reads. It needs no tip store, and its memory does not grow with the log.
 //
 // # Rules

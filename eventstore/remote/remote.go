@@ -37,7 +37,6 @@ type Log struct {
 	api     *jetapi.Client
 	streams atomic.Pointer[map[string]jetstream.StreamConfig] // each list replaces it
 	missing time.Duration                                     // after which a missing message is damage
-	look    func(ctx context.Context, stream string, from, through uint64) error
 
 	restoring bool
 }
@@ -78,26 +77,6 @@ func open(ctx context.Context, dial func() (*nats.Conn, error), restoring bool) 
 		return nil, err
 	}
 	return l, nil
-}
-
-// Guard makes the log call look before the server reads messages of a stream. An error ends the
-// read with ErrNotRead. Without a function nobody looks.
-func (l *Log) Guard(look func(ctx context.Context, stream string, from, through uint64) error) {
-	l.look = look
-}
-
-// ErrNotRead means that the function of Guard did not let the server read messages.
-var ErrNotRead = errors.New("remote: the server must not read the messages")
-
-// looked calls the function of Guard.
-func (l *Log) looked(ctx context.Context, stream string, from, through uint64) error {
-	if l.look == nil {
-		return nil
-	}
-	if err := l.look(ctx, stream, from, through); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotRead, err)
-	}
-	return nil
 }
 
 // Close ends the connections.
@@ -238,9 +217,6 @@ func (l *Log) read(ctx context.Context, stream string, from, through uint64, may
 // message at the place.
 func (l *Log) page(ctx context.Context, stream string, from, through uint64, gaps bool, take func(stored.Message) error) error {
 	next, n := from, min(pageMessages, through-from+1)
-	if err := l.looked(ctx, stream, from, from+n-1); err != nil {
-		return err
-	}
 	var failed error // of take
 	_, _ = l.api.Page(ctx, 0, stream, ">", from, n, func(seq uint64, m *nats.Msg) (bool, error) {
 		if seq > through || !gaps && seq != next {
@@ -256,9 +232,6 @@ func (l *Log) page(ctx context.Context, stream string, from, through uint64, gap
 // AtLeader returns a message as the leader of its stream has it; fault.ErrNotFound if there is
 // none.
 func (l *Log) AtLeader(ctx context.Context, stream string, seq uint64) (stored.Message, error) {
-	if err := l.looked(ctx, stream, seq, seq); err != nil {
-		return stored.Message{}, err
-	}
 	m, err := l.api.AtLeader(ctx, stream, jetapi.Get{Seq: seq})
 	return m, l.denied(err)
 }

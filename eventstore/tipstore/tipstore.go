@@ -81,6 +81,9 @@ func (s *Store) leave() {
 
 const damagedMark = "DAMAGED"
 
+// Dir returns the folder of the store.
+func (s *Store) Dir() string { return s.dir }
+
 // Open opens the store, or makes an empty one. ErrDamaged means that its files are damaged; Discard
 // removes them. Call tipfiles.Open, which has the library.
 func Open(o Options, l Library) (*Store, error) {

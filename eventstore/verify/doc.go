@@ -1,12 +1,11 @@
 // Package verify checks a whole log, event by event, from the first one (I1). It reads the files of
-// a stopped server or of a back-up, or the messages that the servers of a running log return, up to
-// acknowledged ends, and changes nothing.
+// a server that runs or is stopped, or of a back-up, or the messages that the servers of a cluster
+// return, up to acknowledged ends, and changes nothing.
 //
 // # What it checks
 //
-//   - Files: the records' checksums, and SECRETS against its index
-//     (archive.Archive.Inspect). Without the tip store: that a destruction names each missing
-//     record of SECRETS.
+//   - Files: the records' checksums, and SECRETS against its index (package archive). Without the
+//     tip store: that a destruction names each missing record of SECRETS.
 //   - Groups: sequences without a gap, the hash of the group before, the counts of events and
 //     aggregates, one log id.
 //   - Events: revisions without a gap, Ledger-Prev-Seq, the hash over the hash before.
@@ -14,9 +13,9 @@
 //     fold of the events gives.
 //   - Claims: the payment that a single-use token names is the payment that was made with it; a
 //     claim of a key names a payment.
-//   - Ends, if servers return the log: every shard reaches the group that another shard names as
-//     acknowledged, and CHECKPOINTS and SECRETS reach the records that groups name. Of files,
-//     archive.Archive.Inspect compares them.
+//   - Ends: every shard reaches the group that another shard names as acknowledged, and CHECKPOINTS
+//     and SECRETS reach the records that groups name. Of files, archive.Archive.Compare compares
+//     them, also with the tip store and with what the process knows.
 //   - Dropped deliveries: if the first groups are gone, a record says that they were dropped.
 //   - Checkpoints: size, counts, root and edge are those of the events, and the signature is the
 //     ledger's.
@@ -33,15 +32,18 @@
 //
 // # A log that grows
 //
-// The ends are known before the streams are listed, so every segment up to them is found. Later
-// groups are read only for a question that they may answer: an owner of a claim may stand after the
-// end of its shard, because the ends are of different moments, and so may the record of segments of
-// deliveries that were dropped, or of secrets that were destroyed, while they were read.
+// The ends are known before the streams are listed, so every segment up to them is found.
 //
-// The embedded server cuts a damaged file when it loads it. So the files of a running service are
-// checked first, and a shard with a fault of a file is not read: verify a copy for its other
-// faults. With the groups read all the same, verify changed the files in 4 of 40 experiments of
-// package faulttest (TestVerifyRunning).
+// The ends of a running service with its own storage are of one moment. Its files are read, and
+// its server is not asked: it would cut a damaged file when it loads it. With the groups read
+// through the server, verify changed the files in 4 of 40 experiments of package faulttest
+// (TestVerifyRunning). The newest groups may be in the files and not in the tip store, as after a
+// kill.
+//
+// The ends of a cluster are of different moments. So later groups are read for a question that they
+// may answer: an owner of a claim may stand after the end of its shard, and so may the record of
+// segments of deliveries that were dropped, or of secrets that were destroyed, while they were
+// read.
 //
 // # How it needs little memory
 //

@@ -26,7 +26,7 @@ func MatchedTips(ctx context.Context, a *archive.Archive, in string, batch, ahea
 	for shard := range a.Shards {
 		t := l.of(shard)
 		damaged := func(string, uint64, string) error { return errors.New("damage") }
-		err := a.Groups(ctx, shard, 0, damaged, func(_ string, g *format.Group) error {
+		err := a.Groups(ctx, shard, damaged, func(_ string, g *format.Group) error {
 			for _, r := range g.Frames {
 				has, err := t.has(r)
 				if has {

@@ -97,7 +97,7 @@ func (l *log) history(t *testing.T, id domain.PaymentID) (all []*eventstore.Reco
 		t.Fatal(err)
 	}
 	damaged := func(string, uint64, string) error { return errors.New("damage") }
-	err = a.Groups(context.Background(), domain.Shard(string(id), a.Shards), 0, damaged, func(_ string, g *format.Group) error {
+	err = a.Groups(context.Background(), domain.Shard(string(id), a.Shards), damaged, func(_ string, g *format.Group) error {
 		for _, r := range g.Frames {
 			if r.ID == string(id) {
 				all = append(all, r)

@@ -170,8 +170,8 @@ func (r *run) prepare(ctx context.Context) error {
 }
 
 func (r *run) inspect(ctx context.Context) error {
-	if r.Only != "" {
-		return r.Archive.InspectShard(ctx, domain.Shard(string(r.Only), r.Archive.Shards), r.damaged)
+	if err := r.Archive.Known(r.damaged); err != nil || r.Only != "" {
+		return err
 	}
 	if err := r.Archive.Inspect(ctx, r.damaged); err != nil {
 		return err
@@ -187,29 +187,16 @@ func (r *run) inspect(ctx context.Context) error {
 	return nil
 }
 
+// named reports whether a fault of a file names a stream.
 func (r *run) named(stream string) bool {
-	return r.anyDamaged(func(damaged string) bool { return damaged == stream })
-}
-
-// anyDamaged reports whether a fault of a file names such a stream.
-func (r *run) anyDamaged(is func(stream string) bool) bool {
 	r.one.Lock()
 	defer r.one.Unlock()
 	for where := range r.files {
-		if is(where.stream) {
+		if where.stream == stream {
 			return true
 		}
 	}
 	return false
-}
-
-// spoiled reports whether a file of a shard is damaged under a server, which would cut the file if
-// it loaded it.
-func (r *run) spoiled(shard int) bool {
-	return r.Archive.FilesInUse() && r.anyDamaged(func(stream string) bool {
-		of, _, ours := streams.Parse(stream)
-		return ours && of == shard
-	})
 }
 
 func (r *run) showProgress() (end func()) {
@@ -243,18 +230,6 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 		shards = []int{domain.Shard(string(r.Only), r.Archive.Shards)}
 	}
 	for _, n := range shards {
-		if r.spoiled(n) {
-			f.wrong = true
-			switch {
-			case streams.KindOf(n).Events:
-				none := make(chan leaves)
-				close(none)
-				f.shards = append(f.shards, none)
-			case streams.KindOf(n).Covers:
-				close(covers)
-			}
-			continue
-		}
 		c := &chain{run: r, shard: n, cache: aggregates{limit: r.Memory / len(shards)}}
 		if r.Only == "" && streams.KindOf(n).Events {
 			hashes := make(chan leaves, groupsAhead)
@@ -276,8 +251,10 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 	if err := r.lateOwners(ctx); err != nil {
 		return result, err
 	}
-	if err := r.compareEnds(ctx, chains); err != nil {
-		return result, err
+	if r.Only == "" {
+		if err := errors.Join(r.Archive.Compare(ctx, r.damaged), r.compareEnds(ctx, chains)); err != nil {
+			return result, err
+		}
 	}
 	return r.sum(chains, f)
 }
@@ -301,7 +278,7 @@ func (c *chain) read(ctx context.Context) (err error) {
 	if c.list != nil && streams.KindOf(c.shard).Events {
 		c.newestTips = c.list.of(c.shard)
 	}
-	err = c.Archive.Groups(ctx, c.shard, 0, c.damaged, func(stream string, g *format.Group) error { return c.group(ctx, stream, g) })
+	err = c.Archive.Groups(ctx, c.shard, c.damaged, func(stream string, g *format.Group) error { return c.group(ctx, stream, g) })
 	if err == nil {
 		err = c.finish(ctx)
 	}
@@ -324,15 +301,14 @@ func (r *run) damaged(stream string, seq uint64, reason string) error {
 // readTail finds the aggregates with events that the tip store has not applied: a killed server
 // leaves those of a second.
 func (c *chain) readTail(ctx context.Context) error {
-	if c.Archive.Served() || !c.Archive.HasTips() || !streams.KindOf(c.shard).Events {
+	if !c.Archive.HasTips() || !streams.KindOf(c.shard).Events {
 		return nil
 	}
 	c.tail = map[format.Key]bool{}
-	return c.Archive.Groups(ctx, c.shard, c.end().Seq+1, func(string, uint64, string) error { return nil }, func(_ string, g *format.Group) error {
+	return c.Archive.Tail(ctx, c.shard, func(g *format.Group) {
 		for _, r := range g.Frames {
 			c.tail[r.Key] = true
 		}
-		return nil
 	})
 }
 

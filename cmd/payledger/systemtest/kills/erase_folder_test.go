@@ -87,7 +87,7 @@ func everyByte(t *testing.T, data string) map[string][]byte {
 		if shard == files.Shards {
 			shard = streams.DeliveryShard
 		}
-		err := files.Groups(context.Background(), shard, 0, damaged, func(_ string, g *format.Group) error {
+		err := files.Groups(context.Background(), shard, damaged, func(_ string, g *format.Group) error {
 			for _, r := range g.Frames {
 				events++
 				places["the event "+r.EventID+" "+r.Type] = fmt.Appendf(nil, "%s %s %s %s", r.Key, r.Actor, r.CorrelationID, r.Body)
