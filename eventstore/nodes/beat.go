@@ -85,9 +85,7 @@ func (r *Registry) round(ctx context.Context) error {
 // says Serving, else 0.
 func (r *Registry) beat(ctx context.Context) (joined int, err error) {
 	record, joins := r.own()
-	if r.Settle != nil {
-		r.Settle()
-	}
+	r.Settle()
 	sent, day := r.Clock(), r.Now()
 	r.mu.Lock()
 	expected := r.seq

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -9,11 +8,12 @@ import (
 	"payledger/eventstore/due"
 )
 
-// maxHurries is how many positions of other nodes can wait.
-const maxHurries = 64
+// maxOwed is how many positions of other nodes this node notes.
+const maxOwed = 64
 
 var errBehind = errors.New("it has not applied an event that another node waits for")
 
+// owe notes a position that another node waits for. As soon as this node has applied it, it beats.
 func (r *Registry) owe(data []byte) {
 	var position []uint64
 	if err := json.Unmarshal(data, &position); err != nil || len(position) != len(r.Applied()) {
@@ -22,31 +22,17 @@ func (r *Registry) owe(data []byte) {
 	}
 	now := r.Clock()
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	known := slices.ContainsFunc(r.owed, func(d debt) bool { return slices.Equal(d.position, position) })
-	if !known && len(r.owed) < maxHurries { // the other node repeats its request
-		r.owed = append(r.owed, debt{position, now})
+	if known || len(r.owed) == maxOwed || r.state == Ended { // the other node repeats its request
+		return
 	}
-	r.mu.Unlock()
-	select {
-	case r.hurries <- position:
-	default: // the next beat reports the position
-	}
-}
-
-// hurryUp beats as soon as this node has applied the positions that other nodes wait for.
-func (r *Registry) hurryUp(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case position := <-r.hurries:
-			wait, cancel := context.WithTimeout(ctx, r.Beat) // later beats report the position without a request
-			if r.WaitFor(wait, position) == nil {
-				due.Signal(r.kick)
-			}
-			cancel()
+	r.owed = append(r.owed, debt{position, now})
+	r.loops.Go(func() {
+		if r.WaitFor(r.life, position) == nil {
+			due.Signal(r.kick)
 		}
-	}
+	})
 }
 
 // judge determines whether this node is fit to serve, by the rules in doc.go.

@@ -59,16 +59,16 @@ type Config struct {
 	// durable.
 	Acknowledged func() []uint64
 	// Settle returns when this node does nothing more that it decided before it had applied what
-	// Applied returned; nil: at once.
+	// Applied returned.
 	Settle func()
 	// WaitFor waits until this node has applied a position.
 	WaitFor func(ctx context.Context, position []uint64) error
 	// CatchUp waits until this node has applied everything that any node acknowledged before the
 	// call, by the log itself.
 	CatchUp func(ctx context.Context) error
-	// Healthy returns an error once this node applies nothing any more; nil: never.
+	// Healthy returns an error once this node applies nothing any more.
 	Healthy func() error
-	// Now is the time of day; nil: the machine's. Only Ahead uses it.
+	// Now is the time of day. Only Ahead uses it.
 	Now func() time.Time
 	// Clock returns a monotonic reading; nil: the machine's clock.
 	Clock                                 func() time.Duration
@@ -83,13 +83,12 @@ type Config struct {
 // of a node that is alone by its configuration: it always has a lease, and nothing waits.
 type Registry struct {
 	Config
-	stream  jetstream.Stream
-	subs    []*nats.Subscription
-	hurries chan []uint64 // positions that other nodes wait for
-	kick    chan struct{} // a beat is due at once
-	loops   sync.WaitGroup
-	life    context.Context // ends with Close
-	stop    context.CancelFunc
+	stream jetstream.Stream
+	subs   []*nats.Subscription
+	kick   chan struct{} // a beat is due at once
+	loops  sync.WaitGroup
+	life   context.Context // ends with Close
+	stop   context.CancelFunc
 
 	rounds sync.Mutex    // one beat at a time
 	asking chan struct{} // one question of Ends at a time
@@ -136,13 +135,7 @@ func Open(ctx context.Context, c Config) (*Registry, error) {
 	if c.Clock == nil {
 		c.Clock = Clock
 	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Healthy == nil {
-		c.Healthy = func() error { return nil }
-	}
-	r := &Registry{Config: c, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), rounded: make(chan struct{}), asking: make(chan struct{}, 1), answers: answers{silent: map[string]uint64{}}, hurries: make(chan []uint64, maxHurries)}
+	r := &Registry{Config: c, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), rounded: make(chan struct{}), asking: make(chan struct{}, 1), answers: answers{silent: map[string]uint64{}}}
 	r.life, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	making, cancel := context.WithTimeout(ctx, r.Silence)
 	// Several nodes that start at once make it, and one sees it later than another.
@@ -166,7 +159,6 @@ func Open(ctx context.Context, c Config) (*Registry, error) {
 		return nil, fmt.Errorf("eventstore: %s: %w", Stream, err)
 	}
 	r.loops.Go(func() { r.run(r.life) })
-	r.loops.Go(func() { r.hurryUp(r.life) })
 	return r, nil
 }
 

@@ -215,16 +215,16 @@ func (n *testNode) fail(err error) {
 // lost subjects of the JetStream API do not reach the servers.
 func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration, lost ...string) *testNode {
 	t.Helper()
-	return newTestNode(t, c, id, skew, func(*nodes.Record) {}, lost...)
+	return newTestNode(t, c, id, skew, func(*nodes.Config) {}, lost...)
 }
 
 // newNodeOf starts a node with a changed record.
 func newNodeOf(t *testing.T, c *clustertest.Cluster, id string, change func(*nodes.Record)) *testNode {
 	t.Helper()
-	return newTestNode(t, c, id, 0, change)
+	return newTestNode(t, c, id, 0, func(c *nodes.Config) { change(&c.Self) })
 }
 
-func newTestNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration, change func(*nodes.Record), lost ...string) *testNode {
+func newTestNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration, change func(*nodes.Config), lost ...string) *testNode {
 	t.Helper()
 	var readTime time.Duration
 	if len(lost) > 0 {
@@ -245,11 +245,9 @@ func newTestNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Dura
 	if err := api.OpenReaders(1, func() (*nats.Conn, error) { return nc, nil }); err != nil {
 		t.Fatal(err)
 	}
-	self := nodes.Record{Node: id, Address: "http://" + id, Build: nodes.Build{Version: "v1", Schemas: map[string]int{"payment": 6}}}
-	change(&self)
-	n.Registry, err = nodes.Open(t.Context(), nodes.Config{
-		API: api, Self: self,
-		Applied: n.position, Acknowledged: n.acknowledged, WaitFor: n.waitFor, Healthy: n.healthy,
+	config := nodes.Config{
+		API: api, Self: nodes.Record{Node: id, Address: "http://" + id, Build: nodes.Build{Version: "v1", Schemas: map[string]int{"payment": 6}}},
+		Applied: n.position, Acknowledged: n.acknowledged, WaitFor: n.waitFor, Healthy: n.healthy, Settle: func() {},
 		CatchUp: func(ctx context.Context) error {
 			select {
 			case n.caught <- struct{}{}:
@@ -263,8 +261,9 @@ func newTestNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Dura
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
 		// The leases of busy tests must not end by themselves: the tests move the clocks.
 		Beat: 100 * time.Millisecond, Lease: 9 * time.Hour, Silence: 10 * time.Hour, ReadTime: readTime,
-	})
-	if err != nil {
+	}
+	change(&config)
+	if n.Registry, err = nodes.Open(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -348,6 +347,29 @@ func TestAwait(t *testing.T) {
 	}
 	if got := states(a.Registry); len(got) != 2 || got["starting"] != nodes.Starting {
 		t.Errorf("nodes: %v", got)
+	}
+}
+
+// TestHurry: a node reports a position that another node waits for as soon as it has applied it, and
+// not with a later beat.
+func TestHurry(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Start(t, 1, nil)
+	a, b := newNode(t, c, "a", 0), newTestNode(t, c, "b", 0, func(c *nodes.Config) { c.Beat = time.Hour })
+	a.serve(t)
+	b.serve(t)
+	a.apply(7, 0)
+	done := make(chan error, 1)
+	go func() { done <- a.Await(t.Context(), []uint64{7, 0}) }()
+	eventually(t, "b knows that a waits", func() bool { return b.Owes() > 0 })
+	b.apply(7, 0)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("b has not reported the position")
 	}
 }
 

@@ -17,7 +17,7 @@ func (n *node) register() *nodes.Registry {
 	began := time.Now()
 	registry, err := n.store.OpenNodes(n.w.t.Context(), nodes.Config{
 		Self:    nodes.Record{Address: "http://" + n.w.named(n.name), Build: nodes.Build{Version: "v1", Schemas: map[string]int{"sum": 1}}},
-		Applied: n.store.Appended,
+		Applied: n.store.Appended, Settle: func() {}, Healthy: func() error { return nil }, Now: time.Now,
 		WaitFor: func(context.Context, []uint64) error { return nil }, // a store shows what it has applied
 		CatchUp: func(ctx context.Context) error {
 			for shard := range n.w.shards {
