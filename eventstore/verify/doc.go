@@ -21,7 +21,7 @@
 //     ledger's.
 //   - The tip store: the newest event of each aggregate, the parts moved out of its state, the ends
 //     of the shards, and nothing else. The times of each stretch of groups hold those of its
-//     events.
+//     events, and end with them.
 //
 // Config.Newest gets the newest state of each aggregate, so that the caller can compare its views.
 // Config.Shown gets the events at the views' positions, and Config.Delivery the records of

@@ -16,8 +16,7 @@ type stretches struct {
 	wrong map[int]bool   // numbers of stretches that were reported
 }
 
-// through returns the last group whose times the tip store has. If that is not the last group that
-// it has events of, a start makes the tip store again.
+// through returns the last group whose times the tip store has.
 func (s *stretches) through() uint64 {
 	if len(s.all) == 0 {
 		return 0
@@ -25,7 +24,8 @@ func (s *stretches) through() uint64 {
 	return s.all[len(s.all)-1].Through
 }
 
-// readTimes reads the times of the shard.
+// readTimes reads the times of the shard. They end with its events: else a start would take the tip
+// store for damaged.
 func (c *chain) readTimes() (err error) {
 	if !c.Archive.HasTips() || !streams.KindOf(c.shard).Events {
 		return nil
@@ -34,6 +34,10 @@ func (c *chain) readTimes() (err error) {
 	if c.times.all, err = c.Archive.Times(c.shard); err != nil {
 		c.times.all = nil
 		return c.report(Fault{Difference: fmt.Sprintf("the times of shard %d: %s", c.shard, err)})
+	}
+	if last := format.GroupOf(c.end().Last); c.times.through() != last {
+		return c.report(Fault{Difference: fmt.Sprintf("the tip store is damaged: the times of shard %d end at group %d, its events at group %d; the next start makes it again from the log",
+			c.shard, c.times.through(), last)})
 	}
 	return nil
 }
