@@ -32,7 +32,14 @@ const (
 	// boundStep is the largest number of a shard's events in a checkpoint on the way to a bound: a
 	// log without checkpoints for a long time is covered step by step. No group is as large.
 	boundStep = 65_536
+	// edgePause is the wait between two looks for the edge of the tree, of which damage hides the
+	// events.
+	edgePause = time.Minute
 )
+
+// errNoEdge means that the events which the edge of the tree needs cannot be read now. Another
+// node's checkpoint may bring the edge.
+var errNoEdge = errors.New("the log is damaged before the newest checkpoint, which has no edge of the tree")
 
 // Reader returns the events of the log, and the events of each shard in their order.
 type Reader interface {
@@ -70,11 +77,17 @@ type leaf struct {
 }
 
 // NewWriter returns a writer that continues from the newest checkpoint. register registers the
-// writer's reader, so call NewWriter before the fan-out runs.
+// writer's reader, so call NewWriter before the fan-out runs. If a shard is damaged in the events
+// behind the last edge, the process starts all the same, and reports the damage: the writer goes on
+// from the next edge that another node writes.
 func NewWriter[R Reader](ctx context.Context, log *Log, register func(name string, after []uint64) R, signer note.Signer) (*Writer, error) {
 	newest, err := log.Last(ctx)
 	if err == nil {
-		newest, err = log.withEdge(ctx, checkpoint.Checkpoint{}, newest)
+		read := newest
+		if newest, err = log.withEdge(ctx, checkpoint.Checkpoint{}, read); errors.Is(err, fault.ErrUnhealthy) && len(log.Damaged()) > 0 {
+			log.Log.Error().Err(err).Msg("no checkpoint is written: the damage hides events that the next one needs")
+			newest, err = read, nil
+		}
 	}
 	if err != nil && !isNone(err) {
 		return nil, err
@@ -132,6 +145,9 @@ func (w *Writer) Run(ctx context.Context) error {
 				}
 				w.log.Log.WithLevel(level).Err(err).Msg("checkpoint not written; trying again")
 				due = time.After(pause())
+				if errors.Is(err, errNoEdge) {
+					due = time.After(edgePause)
+				}
 			}
 		case <-ctx.Done():
 			return w.last(context.WithoutCancel(ctx))
@@ -153,7 +169,7 @@ func (w *Writer) othersWrote(ctx context.Context) bool {
 	defer w.log.deciding.Unlock()
 	newest, err := w.log.newest()
 	if err == nil && newest.Number > w.newest.Number {
-		newest, err = w.log.withEdge(ctx, w.newest, newest)
+		newest, err = w.log.withEdge(ctx, w.base(), newest)
 	}
 	if err != nil || newest.Number <= w.newest.Number {
 		return false
@@ -202,6 +218,9 @@ func (w *Writer) last(ctx context.Context) error {
 func (w *Writer) write(ctx context.Context) error {
 	w.log.deciding.Lock()
 	defer w.log.deciding.Unlock()
+	if err := w.findEdge(ctx); err != nil {
+		return err
+	}
 	for {
 		next := w.cover(w.log.bound(w.newest))
 		if len(next.leaves) == 0 {
@@ -231,11 +250,39 @@ func (w *Writer) write(ctx context.Context) error {
 	}
 }
 
+// hasEdge reports whether the edge of the newest checkpoint is known.
+func (w *Writer) hasEdge() bool { return w.newest.Size == 0 || len(w.newest.Edge) > 0 }
+
+// base returns the newest checkpoint if its edge is known, else the zero value.
+func (w *Writer) base() checkpoint.Checkpoint {
+	if w.hasEdge() {
+		return w.newest
+	}
+	return checkpoint.Checkpoint{}
+}
+
+// findEdge continues from the newest checkpoint with its edge, if damage hid the edge and events
+// wait.
+func (w *Writer) findEdge(ctx context.Context) error {
+	if w.hasEdge() || !w.waits() {
+		return nil
+	}
+	newest, err := w.log.Last(ctx)
+	if err == nil {
+		newest, err = w.log.withEdge(ctx, checkpoint.Checkpoint{}, newest)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %v", errNoEdge, err) //nolint:errorlint // the damage ends no writer
+	}
+	w.dropCovered(newest)
+	return nil
+}
+
 // adopted returns the newer checkpoint from which this writer continues, after a write failed.
 func (w *Writer) adopted(ctx context.Context, failed error) (checkpoint.Checkpoint, error) {
 	newest, err := w.log.Last(ctx)
 	if err == nil && newest.Number > w.newest.Number {
-		newest, err = w.log.withEdge(ctx, w.newest, newest)
+		newest, err = w.log.withEdge(ctx, w.base(), newest)
 	}
 	if err != nil || newest.Number <= w.newest.Number {
 		return newest, errors.Join(failed, err)
