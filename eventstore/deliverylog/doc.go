@@ -21,6 +21,14 @@
 // the index of open deliveries (Index). The floor is in package streams: the restore at a start,
 // the scrub and the inspection of a stopped folder need it.
 //
+// # Design notes
+//
+// The index of package deliveries (projections) has the open deliveries, too, by status and time:
+// operators see their number. Lanes and Waiting do not read that one. It is a view: it lags, after
+// a loss it is made again from all records, and the retries would wait for it. A fault of the view
+// would lose webhooks. And the index here cannot answer the operators: the status and the time are
+// in the bodies, and a count would read every open record.
+//
 // The package must not know: JetStream, webhooks, and how a shard appends, reads and restores its
 // tips.
 //

@@ -87,6 +87,13 @@
 // many servers as the log: servers that lost it at once would forget a node whose lease is still
 // valid.
 //
+// Considered: a consumer that follows the stream, instead of a read after each beat. It is on one
+// server. When this server goes, a new consumer needs the leader of the cluster, whose election may
+// take seconds, and until then no work of a dead node could be taken over; any replica answers a
+// read. And the consumer of a slow node passes over a record that was replaced before it came, as a
+// read does: the node would not know the other one, and has to ask for the list of subjects all the
+// same.
+//
 // What the package must not know: events, HTTP, webhooks, and what the schemas mean.
 //
 // # Place

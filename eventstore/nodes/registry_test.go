@@ -350,8 +350,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestHurry: a node reports a position that another node waits for as soon as it has applied it, and
-// not with a later beat.
+// TestHurry: a node reports a position that another node waits for as soon as it has applied it,
+// and not with a later beat.
 func TestHurry(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 1, nil)
