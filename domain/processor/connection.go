@@ -13,9 +13,6 @@ const (
 	Misconfigured ConnectionState = "MISCONFIGURED" // it refuses the token, or is not the processor of that name and protocol
 )
 
-// ConnectionStates lists every state.
-var ConnectionStates = []ConnectionState{NoAddress, NotAsked, Answering, NotAnswering, Misconfigured}
-
 // Connection is the state of a connection.
 type Connection struct {
 	State  ConnectionState
