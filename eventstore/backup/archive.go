@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -33,7 +32,7 @@ func (c copied) Groups(ctx context.Context, shard int, damaged archive.Damaged, 
 	end, last, hash, stream := c.Newest().end(shard), uint64(0), "", streams.Name(shard, 1)
 	for _, name := range streams.Segments(shard, c.Newest().Streams) {
 		stream = name
-		err := c.read(ctx, name, func(r stored.Message) error {
+		err := c.ReadStream(ctx, name, nil, func(r stored.Message) error {
 			g, err := format.ParseGroupAt(shard, r.Seq, bytes.Clone(r.Body))
 			if err != nil {
 				return damaged(name, r.Seq, err.Error())
@@ -51,8 +50,9 @@ func (c copied) Groups(ctx context.Context, shard int, damaged archive.Damaged, 
 	return nil
 }
 
-// read reads the messages of a stream from all its files.
-func (c copied) read(ctx context.Context, name string, each func(stored.Message) error) error {
+// ReadStream calls each with the messages of a stream, from all its files. header may be nil; it
+// gets the header of each file.
+func (c *Chain) ReadStream(ctx context.Context, name string, header func(Header) error, each func(stored.Message) error) error {
 	files := c.Files(name)
 	if len(files) == 0 && !streams.KindIn(name).Drops() {
 		return fmt.Errorf("%w: it has no file of %s", ErrDamaged, name)
@@ -61,9 +61,12 @@ func (c copied) read(ctx context.Context, name string, each func(stored.Message)
 		path := filepath.Join(c.Dir, f.Name)
 		there, err := Read(path, func(h Header) error {
 			if h.Stream != name || h.Log != c.Newest().Log {
-				return errors.Join(ErrDamaged, fmt.Errorf("%s holds %s of log %s", path, h.Stream, h.Log))
+				return fmt.Errorf("%w: %s holds %s of log %s, and should hold %s of log %s", ErrDamaged, path, h.Stream, h.Log, name, c.Newest().Log)
 			}
-			return nil
+			if header == nil {
+				return nil
+			}
+			return header(h)
 		}, func(r stored.Message) error {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"payledger/eventstore/backup"
@@ -35,28 +34,19 @@ func (b *Backup) into(ctx context.Context, t *target, progress func(done, of uin
 func (b *Backup) stream(ctx context.Context, t *target, name string, events func(uint64)) error {
 	var to *stream
 	counted := streams.KindIn(name).Events
-	for _, f := range b.chain.Files(name) {
-		path := filepath.Join(b.chain.Dir, f.Name)
-		read, err := backup.Read(path, func(h backup.Header) (err error) {
-			if h.Log != b.Log || h.Stream != name {
-				return fmt.Errorf("%w: %s holds %s of log %s, and should hold %s of log %s", backup.ErrDamaged, path, h.Stream, h.Log, name, b.Log)
-			}
-			if to == nil {
-				to, err = t.create(ctx, name, h.Configs[name])
-			}
-			return err
-		}, func(m stored.Message) error {
-			if counted {
-				events(format.CountFrames(m.Body))
-			}
-			return t.keep(ctx, to, m)
-		})
-		if err != nil {
-			return err
+	err := b.chain.ReadStream(ctx, name, func(h backup.Header) (err error) {
+		if to == nil {
+			to, err = t.create(ctx, name, h.Configs[name])
 		}
-		if read.SHA256 != f.SHA256 {
-			return fmt.Errorf("%w: %s has changed since it was written: its checksum is wrong", backup.ErrDamaged, path)
+		return err
+	}, func(m stored.Message) error {
+		if counted {
+			events(format.CountFrames(m.Body))
 		}
+		return t.keep(ctx, to, m)
+	})
+	if err != nil {
+		return err
 	}
 	if to == nil {
 		return fmt.Errorf("%w: it has no file of %s", backup.ErrDamaged, name)
