@@ -16,7 +16,6 @@ import (
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/remote"
-	"payledger/eventstore/secretlog"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
@@ -200,7 +199,7 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	if err := in.gone(); err != nil {
 		return err
 	}
-	return in.readSecrets()
+	return in.readSecrets(ctx)
 }
 
 // Compare compares the files with each other and with the tip store, after Inspect and Groups of
@@ -210,14 +209,11 @@ func (a *Archive) Compare(ctx context.Context, damaged Damaged) error {
 	if a.files == nil {
 		return nil
 	}
-	if err := a.files.with(ctx, damaged).compareShards(); err != nil || a.view != nil || len(a.files.bad) > 0 {
+	in := a.files.with(ctx, damaged)
+	if err := in.compareShards(); err != nil || a.view != nil || len(in.bad) > 0 {
 		return err
 	}
-	stream, missing, err := secretlog.Unnamed(ctx, a.dir)
-	if err != nil || missing == 0 {
-		return fault.Report(err, damaged)
-	}
-	return damaged(stream, missing, "the record is missing, and no destruction names it")
+	return in.unnamed(ctx, 0)
 }
 
 func (in *inspection) with(ctx context.Context, report Damaged) *inspection {
@@ -230,7 +226,7 @@ func (in *inspection) with(ctx context.Context, report Damaged) *inspection {
 // nothing.
 func (a *Archive) InspectStart(ctx context.Context) error {
 	in := inspection{dir: a.dir, tips: a.files.tips, report: refuse, pace: func(int) error { return ctx.Err() }}
-	return in.run()
+	return in.run(ctx)
 }
 
 // DroppedDeliveries returns the number of the newest dropped segment of deliveries, by the tip
@@ -266,7 +262,7 @@ func (a *Archive) Groups(ctx context.Context, shard int, damaged Damaged, handle
 		return a.source.Groups(ctx, shard, damaged, handle)
 	}
 	in := a.alone().with(ctx, damaged)
-	err := in.readShard(shard, func(name string) error { return in.readGroups(shard, name, handle) })
+	err := in.readShard(ctx, shard, func(name string) error { return in.readGroups(shard, name, handle) })
 	a.join(shard, in)
 	return err
 }

@@ -1,18 +1,23 @@
 package archive
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
+	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/streams"
 )
 
 // readShard reads the segments of a shard, and checks that none is missing, and that each begins at
 // the end of the one before it.
-func (in *inspection) readShard(shard int, read func(name string) error) error {
+func (in *inspection) readShard(ctx context.Context, shard int, read func(name string) error) error {
 	all := streams.Segments(shard, in.names)
 	if in.seeksFloor(shard) {
 		for _, name := range slices.Backward(all) { // a new one may have the record of the dropped ones, which the server was deleting
@@ -30,7 +35,7 @@ func (in *inspection) readShard(shard int, read func(name string) error) error {
 			}
 		}
 		var err error
-		if next, err = in.follow(name, next); err != nil {
+		if next, err = in.follow(ctx, name, next); err != nil {
 			return err
 		}
 	}
@@ -94,7 +99,7 @@ func (in *inspection) beginning(shard int) (number uint32, first uint64) {
 
 // follow checks that a segment exists and begins at a sequence. It returns the sequence after the
 // segment. Either sequence is 0 if it is unknown.
-func (in *inspection) follow(name string, next uint64) (uint64, error) {
+func (in *inspection) follow(ctx context.Context, name string, next uint64) (uint64, error) {
 	found, read := in.read[name]
 	switch {
 	case found.Unfinished: // it was being created
@@ -108,17 +113,40 @@ func (in *inspection) follow(name string, next uint64) (uint64, error) {
 	if err != nil {
 		return 0, in.missed(name, 1, err.Error())
 	}
-	shard, _, _ := streams.Parse(name)
-	misplaced := next > 0 && (d.First > next || d.First < next && !streams.KindOf(shard).Destroys) // an empty one of SECRETS may be older than the end of the one before
-	if misplaced && !in.later(shard, d.First) {
-		if err := in.missed(name, d.First, fmt.Sprintf("it begins here, but the segment before ends at %d", next-1)); err != nil {
-			return 0, err
-		}
+	if err := in.continues(ctx, name, next, d.First); err != nil {
+		return 0, err
 	}
 	if in.bad[name] {
 		return 0, nil
 	}
 	return max(next, d.First, found.Last+1), nil
+}
+
+// continues checks that a segment begins where the one before it ends, given the sequence after
+// that; 0: it is unknown. In SECRETS the files do not show the end of a segment: the server removes
+// destroyed records at its end, and an empty segment may begin before it.
+func (in *inspection) continues(ctx context.Context, name string, next, first uint64) error {
+	shard, _, _ := streams.Parse(name)
+	switch {
+	case next == 0, first == next, in.later(shard, first), first < next && streams.KindOf(shard).Destroys:
+		return nil
+	case streams.KindOf(shard).Destroys:
+		return in.unnamed(ctx, first-1)
+	}
+	return in.missed(name, first, fmt.Sprintf("it begins here, but the segment before ends at %d", next-1))
+}
+
+// unnamed checks that a destruction names each missing record of SECRETS up to a sequence. A
+// rotation may drop segments of a running server meanwhile.
+func (in *inspection) unnamed(ctx context.Context, through uint64) error {
+	stream, missing, err := secretlog.Unnamed(ctx, in.dir, through)
+	for in.live != nil && errors.Is(err, fs.ErrNotExist) {
+		stream, missing, err = secretlog.Unnamed(ctx, in.dir, through)
+	}
+	if err != nil || missing == 0 {
+		return fault.Report(err, in.missed)
+	}
+	return in.missed(stream, missing, "the record is missing, and no destruction names it")
 }
 
 // wasDropped reports whether a stream is a dropped segment that is not removed yet.

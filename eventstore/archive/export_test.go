@@ -1,6 +1,8 @@
 package archive
 
 import (
+	"context"
+
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tipstore"
 )
@@ -8,7 +10,7 @@ import (
 // InspectWith inspects a folder with a tip store of another place.
 func InspectWith(dir string, tips *tipstore.Store, report Damaged) error {
 	in := inspection{dir: dir, tips: tips, report: report}
-	return in.run()
+	return in.run(context.Background())
 }
 
 // CompareSecrets compares SECRETS, of which no segment is left, with its newest record that groups

@@ -60,7 +60,7 @@ func Inspect(dir string) error {
 			defer in.tips.Close() // it was opened for reading
 		} // else the start rebuilds it from the log
 	}
-	if err := in.run(); err != nil {
+	if err := in.run(context.Background()); err != nil {
 		return err
 	}
 	if err := folder.Repair(dir, in.read); err != nil {
@@ -77,7 +77,7 @@ func refuse(stream string, seq uint64, reason string) error {
 	return fmt.Errorf("%w: %s at sequence %d: %s; the folder was not changed: copy it before anything else", fault.ErrUnhealthy, stream, seq, reason)
 }
 
-func (in *inspection) run() error {
+func (in *inspection) run(ctx context.Context) error {
 	var view *tipstore.View
 	if in.tips != nil {
 		now := in.tips.Snapshot()
@@ -95,7 +95,7 @@ func (in *inspection) run() error {
 		return in.damaged(streams.Shard(0), 0, "the log's streams are gone, but there is a tip store of them")
 	}
 	for _, shard := range slices.Sorted(maps.Keys(in.newest)) {
-		if err := in.readShard(shard, in.readStream); err != nil {
+		if err := in.readShard(ctx, shard, in.readStream); err != nil {
 			return err
 		}
 	}
@@ -238,9 +238,9 @@ func (in *inspection) readStream(name string) error {
 
 // readSecrets reads SECRETS. A rotation of the master key may drop all segments of a running server
 // meanwhile.
-func (in *inspection) readSecrets() error {
+func (in *inspection) readSecrets(ctx context.Context) error {
 	for {
-		err := in.readShard(streams.SecretShard, in.readStream)
+		err := in.readShard(ctx, streams.SecretShard, in.readStream)
 		newest := in.newest[streams.SecretShard]
 		if err != nil || in.live == nil || newest == 0 || newest > in.floor(streams.SecretShard).Segment {
 			return err

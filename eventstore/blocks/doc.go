@@ -46,7 +46,9 @@
 //     it over the old one.
 //   - A compacted block has no record of the deleted message at all. The server writes it as N.new
 //     and renames it. A block without messages is removed. For this reason a gap is no fault with
-//     Options.Deletes.
+//     Options.Deletes. The deleted messages at the end of a block go, too, with their tombstones in
+//     it. If all later blocks hold only tombstones, the blocks end before the last sequence of the
+//     stream, which only index.db still names; without it the server has a lower one.
 //   - A stream that begins above 1 (first_seq) has a tombstone for the sequence before, in block 2.
 //   - If the server lost the newest messages and still has an older index.db, it writes a tombstone
 //     for the last sequence in index.db. In a stream that only grows this tombstone is a fault.
@@ -56,9 +58,9 @@
 //   - Each record: its lengths, its checksum, its subject, the form of its header.
 //   - The order of sequences within and between blocks, also with deletes. Without deletes: every
 //     sequence from the first one of the stream to Options.Through, or to the last one that
-//     index.db names. With deletes: that the stream reaches the last one that index.db names. The
-//     server keeps the last sequence in a record or a tombstone, and syncs both before it writes
-//     index.db.
+//     index.db names. With deletes: that the newest block reaches the last sequence that index.db
+//     names for it. The server never compacts the newest block, so the record stands there, erased
+//     or not. The end of an older block proves nothing.
 //   - meta.inf against meta.sum. A server that finds meta.inf bad leaves the stream out and starts.
 //   - Without deletes, a folder __new_msgs__ with a block: the next start would end a purge and
 //     delete all messages.

@@ -87,34 +87,3 @@ func Trusted(folder, stream string, mayBeGone bool) bool {
 	place := append(binary.AppendUvarint(nil, uint64(newest.Number)), end[:]...)
 	return err == nil && bytes.HasSuffix(named.state, place) && end != [sumLen]byte{}
 }
-
-// index is index.db. It may be older than the blocks.
-type index struct {
-	last  uint64 // the stream's last sequence
-	state []byte // all of it, which ends with the number and the end of the newest block
-}
-
-// readIndex reads index.db; false if it is missing, bad, or of an unknown version: the server then
-// reads the blocks, so this is no damage.
-func readIndex(folder, stream string) (index, bool) {
-	b, err := os.ReadFile(filepath.Join(folder, "msgs", "index.db"))
-	if err != nil || len(b) < 32 {
-		return index{}, false
-	}
-	b, sum := b[:len(b)-sumLen], b[len(b)-sumLen:]
-	d := keyed(stream)
-	_, _ = d.Write(b)
-	if string(d.Sum(nil)) != string(sum) || b[0] != 11 || b[1] < 1 || b[1] > 4 {
-		return index{}, false
-	}
-	read := index{state: b}
-	b = b[2:]
-	for range 5 { // messages, bytes, first sequence, its time, last sequence
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			return index{}, false
-		}
-		read.last, b = v, b[n:]
-	}
-	return read, true
-}

@@ -53,8 +53,10 @@ func Verify(dir, account, stream string, o Options) (Report, error) {
 	case !indexed || o.Through != 0:
 	case o.Deletes && o.From == Newest: // that block may hold only tombstones
 		v.report.Last = max(v.report.Last, index.last)
+	case o.Deletes:
+		v.expect(v.stands(index.newest), behindIndex)
 	default:
-		v.expect(index.last, "index.db knows of messages that are missing at the end")
+		v.expect(index.last, behindIndex)
 	}
 	v.finish()
 	return v.report, nil
@@ -71,6 +73,18 @@ type verifier struct {
 	newest  *File     // the last file read
 	before  place     // where that file was begun
 	report  Report
+}
+
+const behindIndex = "index.db knows of messages that are missing at the end"
+
+// stands returns the last sequence of the newest block of index.db, which a stream with deletes
+// must have; 0 if the block has no message, or is not the newest one any more: the server may have
+// compacted it since.
+func (v *verifier) stands(newest extent) uint64 {
+	if newest.first > newest.last || v.newest != nil && v.newest.Number > newest.block {
+		return 0
+	}
+	return newest.last
 }
 
 // place is a place between two records of a stream. The zero value is the beginning.

@@ -61,8 +61,9 @@ func InFolder(dir string) Reader {
 }
 
 // Unnamed returns the segment and the sequence of the first record of SECRETS that is missing in a
-// stopped folder although no destruction names it; 0: none is missing. It needs no tip store.
-func Unnamed(ctx context.Context, dir string) (stream string, missing uint64, err error) {
+// stopped folder although no destruction names it; 0: none is missing. There must be records up to
+// through, or to the last one that is there. It needs no tip store.
+func Unnamed(ctx context.Context, dir string, through uint64) (stream string, missing uint64, err error) {
 	c, err := NewCopy(ctx, InFolder(dir), 0)
 	if err == nil {
 		err = c.Each(ctx, 0, func(stored.Message) error { return nil })
@@ -70,6 +71,7 @@ func Unnamed(ctx context.Context, dir string) (stream string, missing uint64, er
 	if err != nil {
 		return "", 0, err
 	}
+	c.through = max(c.through, through)
 	missing, whole := c.Whole()
 	segments, err := Segments(dir)
 	if err != nil || whole {
