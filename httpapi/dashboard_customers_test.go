@@ -116,6 +116,8 @@ func (s *site) eraseInTwoTabs(t *testing.T) {
 	before = s.events()
 	s.submit(at, "seen", seen, "confirm", "zen")
 	s.shows(409, "Nothing was done.", "The customer was erased since you opened this page")
+	s.submit(at, "seen", seen, "confirm", "zen", "_review", "yes")
+	s.shows(409, "The customer was erased since you opened this page")
 	if n := s.events() - before; n != 0 || len(showsHer(s.get("/payments/"+back).text)) == 0 {
 		t.Errorf("the old form recorded %d events", n)
 	}

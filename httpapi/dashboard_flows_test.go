@@ -174,7 +174,7 @@ func TestRoutingPages(t *testing.T) {
 	add(mark, "one", "STRIPE")
 	s.shows(200, "The change is saved.", "1. one", "Metadata shop: \"7\"", "Metadata tier: 2")
 	add(mark, "one", "STRIPE")
-	s.shows(409, "The routing rules have changed since this page was opened.")
+	s.shows(409, "The routing rules have changed since you opened this page.", "you add your rule after the 1 that there are now")
 	mark = s.value("mark")
 	add(mark, "two"+hostileText, "ADYEN")
 	s.shows(200, "2. two")

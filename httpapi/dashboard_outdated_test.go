@@ -79,3 +79,93 @@ func TestOutdatedForms(t *testing.T) {
 		}
 	}
 }
+
+// TestOutdatedRules: a form about routing rules that was opened before somebody else's change shows
+// no preview and saves nothing, also after other faults of its input or a new sign-in. The refusal
+// names the rules that a second sending replaces.
+func TestOutdatedRules(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	s := newSite(t)
+	s.signIn()
+	route := func(body string) { s.want(s.manage("PUT", "/routing", body), 200, "") }
+	const first, second = `{"name":"first","when":{"minAmount":1000},"processors":["STRIPE"]}`, `{"name":"second","when":{},"processors":["ADYEN"]}`
+	for _, c := range []struct{ page, after, notice string }{
+		{"/dashboard/routing/rules/1", `{"rules":[` + second + `]}`, "you replace the rule that has this place now: 1, “second”."},
+		{"/dashboard/routing/rules/2", `{"rules":[` + first + `]}`, "you add your rule after the 1 that there are now."},
+		{"/dashboard/routing/rules/new", `{"rules":[` + second + `]}`, "you add your rule after the 1 that there are now."},
+		{"/dashboard/routing/default", `{"rules":[],"default":["ADYEN","STRIPE"]}`, "you replace the default list of now: ADYEN, STRIPE."},
+	} {
+		route(`{"rules":[` + first + `,` + second + `]}`)
+		s.open(c.page)
+		mark := s.value("mark")
+		send := func(mark string, more ...string) {
+			s.submit(c.page, append([]string{"mark", mark, "name", "mine", "processor1", "WORLDPAY"}, more...)...)
+		}
+		send(mark, "processor2", "WORLDPAY")
+		s.shows(422, "WORLDPAY is there twice.")
+		route(c.after)
+		before := s.events()
+		for _, more := range [][]string{{"do", "preview"}, {"processor2", "WORLDPAY"}, nil} {
+			send(mark, more...)
+			s.shows(409, "Nothing was done. The routing rules have changed since you opened this page.", c.notice)
+			s.lacks("Your newest payments")
+		}
+		send(mark, "_review", "yes")
+		s.shows(200)
+		send(s.value("mark"))
+		s.shows(409, c.notice)
+		if n := s.events() - before; n != 0 {
+			t.Errorf("%s: %d events of forms that are out of date", c.page, n)
+		}
+		send(s.value("mark"))
+		s.shows(200, "The change is saved.")
+	}
+}
+
+// TestMarkAfterOtherFaults: a form that comes back because of its input, or after a new sign-in,
+// still belongs to what its first page showed: the page says that this has changed, or the next
+// sending is refused. It does not undo somebody else's change.
+func TestMarkAfterOtherFaults(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	s, r := newHookSite(t)
+	user := "/users/" + r.want(r.manage("POST", "/users", `{"email":"olga@shop.example","role":"operator"}`), 200, "").text1("id")
+	endpoint := "/webhook-endpoints/" + r.want(r.manage("POST", "/webhook-endpoints", `{"url":"`+r.inbox.url+`/a"}`), 200, "").text1("id")
+	flow := "/workflows/" + r.want(r.manage("POST", "/workflows", halves), 200, "").text1("id")
+	r.want(r.manage("POST", flow+"/disable", ""), 200, "")
+	review := []string{"_review", "yes"}
+	for _, c := range []struct {
+		page, mark         string
+		method, path, body string // of the other change
+		input, fault       []string
+		status             int // after the fault
+		notice             string
+	}{
+		{"/dashboard/settings", "mark", "PATCH", "/settings", `{"displayName":"One"}`, []string{"captureMode", "AUTOMATIC"}, []string{"brandColor", "green"}, 422, "The settings have changed"},
+		{"/dashboard/settings", "mark", "PATCH", "/settings", `{"displayName":"Two"}`, []string{"captureMode", "AUTOMATIC"}, review, 200, "The settings have changed"},
+		{"/dashboard" + user, "mark", "PATCH", user, `{"role":"auditor"}`, []string{"change", "role", "role", "admin"}, review, 200, "role has changed"},
+		{"/dashboard" + strings.Replace(endpoint, "webhook-", "", 1) + "/delete", "mark", "PATCH", endpoint, `{"description":"in use"}`, nil, review, 200, "The endpoint has changed"},
+		{"/dashboard" + flow + "/enable", "version", "PUT", flow, strings.Replace(halves, "0.5", "1", 1), nil, review, 409, "The workflow has changed"},
+		{"/dashboard/signing-secret/rotate", "replaces", "POST", "/signing-secret/rotate", "", nil, review, 422, "The secret was rotated after this form was opened"},
+	} {
+		s.open(c.page)
+		input := append([]string{c.mark, s.value(c.mark)}, c.input...)
+		r.want(r.manage(c.method, c.path, c.body), 200, "")
+		before := s.events()
+		s.submit(c.page, append(input[:len(input):len(input)], c.fault...)...)
+		s.shows(c.status)
+		if !strings.Contains(text(s.now.text), c.notice) {
+			input[1] = s.value(c.mark)
+			s.submit(c.page, input...)
+			s.shows(409, c.notice)
+		}
+		if n := s.events() - before; n != 0 {
+			t.Errorf("%s: %d events", c.page, n)
+		}
+	}
+}

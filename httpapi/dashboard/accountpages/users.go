@@ -89,8 +89,13 @@ type userView struct {
 	Asked string // the change that was refused
 }
 
-// Mark identifies the role that the page shows.
-func (u userView) Mark() string { return frame.Mark(u.User.Role) }
+// Mark identifies the role that the page of the form showed first, or that this page shows.
+func (u userView) Mark() string {
+	if u.Asked == "role" {
+		return u.Text("mark")
+	}
+	return frame.Mark(u.User.Role)
+}
 
 // Chosen returns the role that the form has.
 func (u userView) Chosen() account.Role {

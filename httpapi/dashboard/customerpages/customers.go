@@ -147,9 +147,9 @@ func erase(v *frame.Visit, c customer, form frame.Form) error {
 		return err
 	}
 	switch {
-	case form.Review:
 	case form.Values.Get("seen") != out.Seen:
 		form.Refusal = c.changed()
+	case form.Review:
 	case strings.TrimSpace(form.Values.Get("confirm")) != strings.TrimSpace(c.CustomerID):
 		form.Fault("confirm", "Write the customer's id exactly as above.")
 	}

@@ -34,18 +34,14 @@ func finish(v *frame.Visit, form frame.Form, before, after routing) error {
 	if form.Review {
 		return v.Redirect(pathProcessors, "")
 	}
-	result, err := change(v, &form, before, after)
-	if err != nil {
+	if !before.outdated(&form, "This page has them as they are now. Look at them, then repeat your change.") {
+		done, err := change(v, before, after)
+		if err == nil {
+			return v.Redirect(pathProcessors, done)
+		}
 		if err := form.Refused(err); err != nil {
 			return err
 		}
-	}
-	if form.Sound() {
-		done := ""
-		if result == savedChange {
-			done = "saved"
-		}
-		return v.Redirect(pathProcessors, done)
 	}
 	return overviewView{Form: frame.Form{Values: map[string][]string{}, Refusal: form.Refusal}}.show(v, http.StatusConflict)
 }

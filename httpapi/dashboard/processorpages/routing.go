@@ -46,31 +46,23 @@ func (r routing) place(text string) (int, bool) {
 	return n - 1, err == nil && n >= 1 && n <= len(r.Rules)
 }
 
-// changed is the result of a change of the rules.
-type changed int
+// outdated reports whether a page with other rules showed the form. Then it refuses the form, with
+// advice.
+func (r routing) outdated(form *frame.Form, advice string) bool {
+	if !form.Outdated(r.mark(), "The routing rules have") {
+		return false
+	}
+	form.Refusal.Advice = advice
+	return true
+}
 
-const (
-	refusedChange changed = iota // the form says why, or there is an error
-	savedChange
-	noChange // the rules are the changed ones already
-)
-
-// change saves changed rules, if the rules are still those with the form's mark.
-func change(v *frame.Visit, form *frame.Form, before, after routing) (changed, error) {
-	mark := before.mark()
-	if form.Values.Get("mark") != mark {
-		form.Refusal = frame.Refusal{
-			Text: "The routing rules have changed since this page was opened.", Advice: "Look at them as they are now, then repeat your change.",
-		}
-		return refusedChange, nil
+// change saves changed rules. It returns the name of the notice; "": the rules are the changed ones
+// already.
+func change(v *frame.Visit, before, after routing) (done string, err error) {
+	if after.mark() == before.mark() {
+		return "", nil
 	}
-	if after.mark() == mark {
-		return noChange, nil
-	}
-	if err := v.Send(http.MethodPut, apiRouting, after, "", nil); err != nil {
-		return refusedChange, err
-	}
-	return savedChange, nil
+	return "saved", v.Send(http.MethodPut, apiRouting, after, "", nil)
 }
 
 type condition struct{ Name, Text string }

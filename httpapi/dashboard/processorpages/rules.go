@@ -22,8 +22,7 @@ type ruleForm struct {
 	place    int // of the rule in before; its length: a new rule
 	Title    string
 	Action   string // the form's address
-	Mark     string
-	Default  bool // the form is about the default list
+	Default  bool   // the form is about the default list
 	Networks []string
 	Names    []processor.Name
 	Choices  []choice // of processors, in order
@@ -123,7 +122,7 @@ func openRule(v *frame.Visit) (out ruleForm, err error) {
 	if out.before, err = readRouting(v); err != nil {
 		return out, err
 	}
-	out.Mark, out.place = out.before.mark(), len(out.before.Rules)
+	out.place = len(out.before.Rules)
 	text := v.Request.PathValue("place")
 	if text == "" {
 		out.Title, out.Action = "Add a routing rule", pathRules+"/new"
@@ -147,6 +146,7 @@ func askRule(v *frame.Visit, out ruleForm) error {
 	if out.place < len(out.before.Rules) {
 		out.Values = values(out.before.Rules[out.place])
 	}
+	out.Values.Set("mark", out.before.mark())
 	return out.show(v, http.StatusOK)
 }
 
@@ -162,29 +162,42 @@ func saveRule(v *frame.Visit, out ruleForm, sent frame.Form) error {
 }
 
 // save saves changed rules, or shows the form with the reasons. Faults of the API below path belong
-// to the form's fields.
+// to the form's fields. Without a refusal for it, a form keeps the mark of the rules that its first
+// page showed.
 func (f ruleForm) save(v *frame.Visit, after routing, path string) error {
+	if f.before.outdated(&f.Form, f.replaces()) {
+		return f.show(v, http.StatusConflict)
+	}
 	if f.Text("do") == "preview" && f.Sound() && !f.Review {
 		return f.preview(v, after, path)
 	}
 	status := f.Status()
 	if f.Sound() && !f.Review {
-		result, err := change(v, &f.Form, f.before, after)
-		switch {
-		case result == savedChange:
-			return v.Redirect(pathProcessors, "saved")
-		case result == noChange:
-			return v.Redirect(pathProcessors, "")
-		case err == nil:
-			status = http.StatusConflict
-		default:
-			if err := f.refused(err, path); err != nil {
-				return err
-			}
-			status = f.Status()
+		done, err := change(v, f.before, after)
+		if err == nil {
+			return v.Redirect(pathProcessors, done)
 		}
+		if err := f.refused(err, path); err != nil {
+			return err
+		}
+		status = f.Status()
 	}
 	return f.show(v, status)
+}
+
+// replaces returns advice that names the rule or the list that the next sending replaces.
+func (f ruleForm) replaces() string {
+	what := "you add your rule after the " + frame.Number(int64(len(f.before.Rules))) + " that there are now"
+	switch names := "none"; {
+	case f.Default:
+		if len(f.before.Default) > 0 {
+			names = joined(f.before.Default, ", ")
+		}
+		what = "you replace the default list of now: " + names
+	case f.place < len(f.before.Rules):
+		what = fmt.Sprintf("you replace the rule that has this place now: %d, “%s”", f.place+1, f.before.Rules[f.place].Name)
+	}
+	return "Look at them in another tab. If you save your input here, " + what + "."
 }
 
 // preview shows the form with what the changed rules would do with the newest payments. Nothing is
@@ -228,11 +241,11 @@ func (f *ruleForm) refused(err error, path string) error {
 
 func openDefault(v *frame.Visit) (ruleForm, error) {
 	all, err := readRouting(v)
-	return ruleForm{before: all, Title: "Change the default list", Action: pathDefault, Default: true, Mark: all.mark()}, err
+	return ruleForm{before: all, Title: "Change the default list", Action: pathDefault, Default: true}, err
 }
 
 func askDefault(v *frame.Visit, out ruleForm) error {
-	out.Values = url.Values{}
+	out.Values = url.Values{"mark": {out.before.mark()}}
 	setList(out.Values, out.before.Default)
 	return out.show(v, http.StatusOK)
 }

@@ -101,7 +101,6 @@ type difference struct {
 type settingsView struct {
 	frame.Form
 	Now      []difference // Before is the setting that applies
-	Mark     string
 	Change   bool
 	Compared []difference // the change, before it is sent
 }
@@ -112,11 +111,13 @@ func open(v *frame.Visit) (settings, error) {
 }
 
 func show(v *frame.Visit, s settings) error {
-	return page(v, s, settingsView{Form: frame.Form{Values: s.input()}}, http.StatusOK)
+	values := s.input()
+	values.Set("mark", s.mark())
+	return page(v, s, settingsView{Form: frame.Form{Values: values}}, http.StatusOK)
 }
 
 func page(v *frame.Visit, s settings, out settingsView, status int) error {
-	out.Mark, out.Change = s.mark(), v.Admin()
+	out.Change = v.Admin()
 	for _, f := range fields {
 		now := difference{Text: f.Text, Before: f.words(s)}
 		switch f.Name {

@@ -150,7 +150,7 @@ func (d deletion) show(v *frame.Visit, e endpoint, status int) error {
 	if err != nil {
 		return err
 	}
-	d.endpointRow, d.Mark = endpointRow{e, h}, frame.Mark(e)
+	d.endpointRow, d.Mark = endpointRow{e, h}, cmp.Or(d.Text("mark"), frame.Mark(e))
 	return v.Show(frame.Page{Name: "endpointdelete", Title: "Delete a webhook endpoint", Nav: pathEndpoints, Status: status, Data: d})
 }
 

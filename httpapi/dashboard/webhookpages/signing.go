@@ -67,9 +67,6 @@ func askRotate(v *frame.Visit, now signingView) error {
 // rotate shows the new secret once. The form names the secret that it replaces, because a second
 // rotation would end the overlap.
 func rotate(v *frame.Visit, form frame.Form) error {
-	if form.Review {
-		return frame.With(present, askRotate)(v)
-	}
 	now, err := present(v)
 	if err != nil {
 		return err
@@ -77,6 +74,9 @@ func rotate(v *frame.Visit, form frame.Form) error {
 	f := rotateForm{Form: form, Now: now}
 	if f.Text("replaces") != f.Replaces() {
 		return v.Show(f.changed().page())
+	}
+	if f.Review {
+		return askRotate(v, now)
 	}
 	var made secret
 	err = v.Send(http.MethodPost, apiSigning+"/rotate", nil, "", &made)

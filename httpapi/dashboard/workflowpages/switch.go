@@ -33,12 +33,13 @@ func askSwitch(v *frame.Visit, out switchView) error { return out.show(v, http.S
 // turn disables the workflow, or enables the version that the form's page showed. A repeat changes
 // nothing.
 func turn(v *frame.Visit, out switchView, form frame.Form) error {
-	if out.Form = form; form.Review {
-		return out.show(v, http.StatusOK)
-	}
+	out.Form = form
 	if now := strconv.FormatInt(out.Workflow.Version, 10); out.Enable && form.Text("version") != now {
 		out.Refusal = frame.Refusal{Text: "The workflow has changed since you opened this page: it has version " + now + " now.", Advice: "This is what it does now."}
 		return out.show(v, http.StatusConflict)
+	}
+	if form.Review {
+		return out.show(v, http.StatusOK)
 	}
 	verb, done := "disable", "disabled"
 	if out.Enable {
