@@ -284,8 +284,22 @@ func TestAmountsOfWorkflows(t *testing.T) {
 	s.shows(200, "Or an amount, in minor units", "1050 is 10.50 EUR or 1,050 JPY")
 	send("check", "", euro, "1050")
 	s.shows(200, "Or an amount, in EUR", "lets only payments in EUR through")
+	s.shows(200, "The amounts are in EUR now: check them.")
 	if got := s.value(`actions\[0\].amount`) + s.value("amountUnit"); got != "10.50EUR" {
 		t.Errorf("1050 is %s", got)
+	}
+	for _, c := range []struct{ do, unit, condition, amount, notice, now string }{
+		{"simulate", "", euro, "50", "Nothing was done. The amounts are in EUR now: check them.", "0.50EUR"},
+		{"save", "EUR", yen, "5000", "Nothing was done. The amounts are in JPY now: check them.", "500000JPY"},
+		{"save-disabled", "EUR", "", "50", "Nothing was done. The amounts are in minor units now: check them.", "5000"},
+	} {
+		before := r.events()
+		send(c.do, c.unit, c.condition, c.amount)
+		s.shows(422, c.notice)
+		s.lacks("Before you save")
+		if got := s.value(`actions\[0\].amount`) + s.value("amountUnit"); got != c.now || r.events() != before {
+			t.Errorf("%s %s: %s, %d events", c.unit, c.amount, got, r.events()-before)
+		}
 	}
 	send("check", "EUR", yen, "10.50")
 	if got := s.value(`actions\[0\].amount`) + s.value("amountUnit"); got != "1050JPY" {

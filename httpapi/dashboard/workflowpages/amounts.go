@@ -99,20 +99,23 @@ func typedIn(text string, unit domain.Currency) (int64, error) {
 const unitField = "amountUnit"
 
 // convert writes the amounts of a form, which were typed in the unit that its page named, in the
-// unit of its condition. An amount that does not fit the former unit stays as it is.
-func convert(values url.Values) {
+// unit of its condition. An amount that does not fit the former unit stays as it is. convert
+// reports whether an amount has another unit now: the person may have typed it in either.
+func convert(values url.Values) (changed bool) {
 	from, to := domain.Currency(values.Get(unitField)), unitOf(values.Get("condition"))
 	values.Set(unitField, string(to))
 	if from == to || from != "" && !from.Known() {
-		return
+		return false
 	}
 	lines := linesOf(values)
 	for _, l := range lines {
+		changed = changed || l.At("amount") != ""
 		if amount, err := typedIn(l.At("amount"), from); err == nil {
 			l.values["amount"] = inUnit(amount, to)
 		}
 	}
 	put(values, lines)
+	return changed
 }
 
 // minorUnits returns advice about a number with decimals in a condition: "Amounts are whole numbers

@@ -30,7 +30,7 @@ func TestUnitOf(t *testing.T) {
 }
 
 // TestConvert: an amount keeps its value when the condition gets another currency: it was typed in
-// the unit that the page named.
+// the unit that the page named. That it has another unit is reported.
 func TestConvert(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ from, to, typed, want string }{
@@ -41,9 +41,9 @@ func TestConvert(t *testing.T) {
 		if c.to != "" {
 			values.Set("condition", `payment.currencyCode == "`+c.to+`"`)
 		}
-		convert(values)
-		if got := values.Get("actions[0].amount"); got != c.want || values.Get("amountUnit") != c.to {
-			t.Errorf("%+v: %s in %s", c, got, values.Get("amountUnit"))
+		changed := convert(values)
+		if got := values.Get("actions[0].amount"); got != c.want || values.Get("amountUnit") != c.to || changed != (c.typed != "" && c.from != c.to && c.from != "no") {
+			t.Errorf("%+v: %s in %s, changed %t", c, got, values.Get("amountUnit"), changed)
 		}
 	}
 }

@@ -25,10 +25,16 @@ type editorView struct {
 	Check      *check
 	Examples   []example
 	Definition definition // of the form
+	Converted  bool       // the amounts have another unit than on the page before
 }
 
 // Unit is the currency in which amounts are typed; "": they are in minor units.
 func (o editorView) Unit() domain.Currency { return unitOf(o.Text("condition")) }
+
+// CheckAmounts asks for a look at amounts that have another unit than on the page before.
+func (o editorView) CheckAmounts() string {
+	return "The amounts are in " + cmp.Or(string(o.Unit()), "minor units") + " now: check them."
+}
 
 type check struct {
 	Valid  bool
@@ -127,12 +133,15 @@ func (o editorView) editor(v *frame.Visit, status int) error {
 // write serves the buttons of the editor and of the page with the simulation.
 func write(v *frame.Visit, out editorView, sent frame.Form) error {
 	out.Form = sent
-	convert(out.Values)
+	out.Converted = convert(out.Values)
 	out.Key = cmp.Or(out.Key, v.NewKey())
 	do := out.Text("do")
 	switch {
 	case out.Review || do == "check" || do == "edit" || do == "":
 		return out.editor(v, http.StatusOK)
+	case out.Converted && (do == "simulate" || do == "save" || do == "save-disabled"):
+		out.Refusal.Text = out.CheckAmounts()
+		return out.editor(v, http.StatusUnprocessableEntity)
 	case do == "simulate":
 		return out.simulate(v)
 	case do == "save" || do == "save-disabled":
