@@ -260,6 +260,12 @@ func TestRulePreview(t *testing.T) {
 	if n := s.events() - before; n != 0 {
 		t.Errorf("previews recorded %d events", n)
 	}
+	token := s.rig.want(s.rig.browser(s.session(someSession), entered(formToken, "")), 200, "").text1("token")
+	s.want(s.post("/payments", `{"paymentMethodToken":"`+token+`"}`), 200, "")
+	preview(list, "processor1", "WORLDPAY", "processor2", "ADYEN")
+	s.shows(200, "The default list would decide 3 of these 3.", "(a token of STRIPE, which pays only there) STRIPE ( all enabled ) Refused ( default list ) Changed")
+	preview(list, "processor1", "STRIPE", "processor2", "ADYEN")
+	s.shows(200, "For 2 of the 3, other processors would be tried", "(a token of STRIPE, which pays only there) STRIPE ( all enabled ) STRIPE ( default list )")
 }
 
 // TestAmountsOfWorkflows: an amount is typed and shown in the currency that the condition demands,

@@ -7,6 +7,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/processor"
 	"payledger/httpapi/dashboard/frame"
 )
 
@@ -20,7 +21,8 @@ type past struct {
 
 type pastPayment struct {
 	madePayment
-	Now, Then preview // by the rules in force, and by the changed ones
+	Only      processor.Name // whose token the card is: it pays nowhere else; "": its number is known
+	Now, Then preview        // by the rules in force, and by the changed ones
 }
 
 // pastMost is the number of payments to which changed rules are applied.
@@ -34,11 +36,35 @@ type madePayment struct {
 	CurrencyCode  domain.Currency
 	Order         struct{ CountryCode string }
 	Metadata      domain.Metadata
+	CardTokenType processor.CardTokenType
 	PaymentMethod struct{ PaymentMethodData struct{ Network string } }
 }
 
 // Network is the network of the card; "" if it is not known.
 func (p madePayment) Network() string { return p.PaymentMethod.PaymentMethodData.Network }
+
+// only returns the processor whose token the payment's card is; "": the card's number is known. The
+// type of the token does not tell: a processor may also have used a token of its own for a number.
+func (p madePayment) only(v *frame.Visit) (processor.Name, error) {
+	if p.CardTokenType == processor.CardPAN {
+		return "", nil
+	}
+	var first frame.List[struct {
+		Event struct {
+			PaymentMethod struct{ Processor processor.Name }
+		}
+	}]
+	err := v.Get(frame.Path("management", "payments", p.ID, "events"), frame.Query("limit", "1"), &first)
+	if err != nil || len(first.Data) == 0 {
+		return "", err
+	}
+	return first.Data[0].Event.PaymentMethod.Processor, nil
+}
+
+// leave takes the processors away at which the card cannot pay.
+func (p *preview) leave(only processor.Name) {
+	p.Processors = slices.DeleteFunc(p.Processors, func(a account.Processor) bool { return only != "" && a.Name != only })
+}
 
 // Moved reports whether other processors would be tried, or in another order.
 func (p pastPayment) Moved() bool { return !slices.Equal(p.Now.Processors, p.Then.Processors) }
@@ -92,9 +118,14 @@ func pastOf(v *frame.Visit, changed routing, decides func(preview) bool) (*past,
 		if err == nil {
 			p.Then, err = p.route(v, &changed)
 		}
+		if err == nil {
+			p.Only, err = p.only(v)
+		}
 		if err != nil {
 			return nil, err
 		}
+		p.Now.leave(p.Only)
+		p.Then.leave(p.Only)
 		if decides(p.Then) {
 			out.Decided++
 		}
