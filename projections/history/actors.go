@@ -42,7 +42,7 @@ func userActor(id domain.UserID) string  { return "user:" + string(id) }
 // the account's events.
 func (a *actors) named(ctx context.Context, actor string) (string, error) {
 	if a.names == nil {
-		tip, err := a.tip(ctx)
+		tip, err := a.tip(ctx, eventstore.Applied)
 		if err != nil {
 			return "", err
 		}
@@ -64,8 +64,8 @@ func (a *actors) named(ctx context.Context, actor string) (string, error) {
 	return a.names[actor], err
 }
 
-func (a *actors) tip(ctx context.Context) (eventstore.Tip[account.State], error) {
-	tip, err := eventstore.Load(ctx, a.store, eventstore.Accounts, eventstore.Accounts.Key(a.account, string(a.account)), eventstore.Applied)
+func (a *actors) tip(ctx context.Context, consistency eventstore.Consistency) (eventstore.Tip[account.State], error) {
+	tip, err := eventstore.Load(ctx, a.store, eventstore.Accounts, eventstore.Accounts.Key(a.account, string(a.account)), consistency)
 	if err != nil {
 		err = fmt.Errorf("history: the account: %w", err)
 	}
@@ -73,12 +73,13 @@ func (a *actors) tip(ctx context.Context) (eventstore.Tip[account.State], error)
 }
 
 // readAccount reads all keys, users and endpoints that the account ever had. Later calls do
-// nothing.
+// nothing. The account is as recent as the payment: an endpoint that this node has not applied yet
+// may have received the payment's webhooks.
 func (a *actors) readAccount(ctx context.Context) error {
 	if a.every {
 		return nil
 	}
-	tip, err := a.tip(ctx)
+	tip, err := a.tip(ctx, eventstore.Latest)
 	if err != nil || tip.Recorded == nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (a *actors) run(ctx context.Context, correlationID string) (workflow.RunSta
 	if run, known := a.runs[id]; known {
 		return run, nil
 	}
-	tip, err := eventstore.Load(ctx, a.store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(a.account, string(id)), eventstore.Applied)
+	tip, err := eventstore.Load(ctx, a.store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(a.account, string(id)), eventstore.Latest)
 	if err != nil {
 		return workflow.RunState{}, fmt.Errorf("history: the run %s: %w", id, err)
 	}

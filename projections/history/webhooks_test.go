@@ -14,6 +14,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/engine"
+	"payledger/eventstore/format"
 	"payledger/projections/deliveries"
 )
 
@@ -104,5 +105,39 @@ func TestDroppedWebhooks(t *testing.T) {
 		if got != want {
 			t.Errorf("dropped: %s; want %s", got, want)
 		}
+	}
+}
+
+// lagging is the store of a node that has not applied the newest events of the account yet.
+type lagging struct {
+	*engine.Store
+	account eventstore.Tip[any]
+}
+
+func (l lagging) LoadUntyped(ctx context.Context, a *format.Core, key eventstore.Key, consistency eventstore.Consistency) (eventstore.Tip[any], error) {
+	if a == eventstore.Accounts.Core && consistency == eventstore.Applied {
+		return l.account, nil
+	}
+	return l.Store.LoadUntyped(ctx, a, key, consistency) //nolint:wrapcheck // the store's own
+}
+
+// TestWebhooksOfLaggingNode: a node that has not applied an endpoint yet knows the webhooks that
+// were sent to it.
+func TestWebhooksOfLaggingNode(t *testing.T) {
+	store, vault := ledger(t)
+	changes(t, store, map[int]account.Event{50: account.Created{ID: owner}})
+	before, err := store.LoadUntyped(context.Background(), eventstore.Accounts.Core, eventstore.Accounts.Key(owner, string(owner)), eventstore.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes(t, store, map[int]account.Event{51: hook("all")})
+	lead(t, store, id, create, answer(1, processor.Succeeded))
+	h := Reader{Store: lagging{store, before}, Secrets: vault, Deliveries: droppedAll{true}}
+	entries, _, err := h.part(owner, id, Part{Expand: []string{ExpandWebhooks}})
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	if e := entries[1]; len(e.NoEndpoint) != 0 || len(e.Webhooks) != 1 || e.Webhooks[0].EndpointID != "all" {
+		t.Errorf("%+v", e.Beside)
 	}
 }
