@@ -52,7 +52,7 @@ func besideLines(b history.Beside, currency domain.Currency) (lines []string) {
 		lines = append(lines, webhookLines(w)...)
 	}
 	for _, kind := range b.NoEndpoint {
-		lines = append(lines, fmt.Sprintf("webhook %s: no endpoint was subscribed to it", kind))
+		lines = append(lines, fmt.Sprintf("webhook %s: no endpoint was subscribed to it then", kind))
 	}
 	return lines
 }
