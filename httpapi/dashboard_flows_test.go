@@ -123,8 +123,8 @@ func changeWorkflow(t *testing.T, s *site, at string) {
 	s.shows(422, "Write the day as in 2026-03-14.")
 }
 
-// TestWorkflowRunsShown checks that a run shows its outcome, its payment and the values that the
-// condition read.
+// TestWorkflowRunsShown checks that a run shows its outcome, its payment, the amounts of its
+// actions in the payment's currency, and the values that the condition read.
 func TestWorkflowRunsShown(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -139,7 +139,7 @@ func TestWorkflowRunsShown(t *testing.T) {
 			break
 		}
 	}
-	s.shows(200, "Failed An action failed", "payment.amount", "2420")
+	s.shows(200, "Failed An action failed", "payment.amount", "2420", "Refund €90,071,992,547,409.91.")
 	if !strings.Contains(s.now.text, "/dashboard/payments/"+payment+"?at=") {
 		t.Errorf("no link to the payment: %s", s.now.text)
 	}

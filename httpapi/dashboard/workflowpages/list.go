@@ -2,8 +2,11 @@ package workflowpages
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/workflow"
 	"payledger/httpapi/dashboard/frame"
 )
@@ -66,14 +69,45 @@ type run struct {
 		Error  string
 		Values []struct{ Path, Value string }
 	}
-	Actions []struct {
-		ID string
-		action
-		Status     string
-		EndedAt    *time.Time
-		StatusCode int
-	}
+	Actions   []step
 	LastError *struct{ ApplicationID, ActionID, DiagnosticsID, Message string }
+}
+
+// step is an action of a run.
+type step struct {
+	ID string
+	action
+	Status     string
+	EndedAt    *time.Time
+	StatusCode int
+	Currency   domain.Currency `json:"-"` // of the payment; "": it is not known
+}
+
+// readCurrencies gives the actions with an amount the currency of their payments, which the
+// condition has read, or else the payment has.
+func readCurrencies(v *frame.Visit, runs []run) error {
+	known := map[string]domain.Currency{} // by payment
+	for _, r := range runs {
+		if !slices.ContainsFunc(r.Actions, func(s step) bool { return s.Amount != nil }) {
+			continue
+		}
+		for _, read := range r.Condition.Values {
+			if code := domain.Currency(strings.Trim(read.Value, `"`)); read.Path == "payment.currencyCode" && code.Known() {
+				known[r.PaymentID] = code
+			}
+		}
+		if known[r.PaymentID] == "" {
+			var payment struct{ CurrencyCode domain.Currency }
+			if err := v.Get(frame.Path("management", "payments", r.PaymentID), nil, &payment); err != nil {
+				return err
+			}
+			known[r.PaymentID] = payment.CurrencyCode
+		}
+		for i := range r.Actions {
+			r.Actions[i].Currency = known[r.PaymentID]
+		}
+	}
+	return nil
 }
 
 // listed is a workflow in the list, with its last runs, newest first.
@@ -138,6 +172,9 @@ func show(v *frame.Visit, w flow) error {
 	out.Results, out.Filtered = resultsOf(runs.Counts, status), status != ""
 	var versions frame.List[version]
 	if err := v.Get(frame.Path("management", "workflows", id, "versions"), frame.Query("limit", "10", "cursor", v.Value("versions")), &versions); err != nil {
+		return err
+	}
+	if err := readCurrencies(v, runs.Data); err != nil {
 		return err
 	}
 	out.Runs, out.Versions, out.JSON = runs.Data, versions.Data, out.Workflow.definition

@@ -111,8 +111,8 @@ func (d definition) Steps() (all []string) {
 	return all
 }
 
-// Text returns the effect of an action whose condition is not known.
-func (a action) Text() string { return a.text("") }
+// Text returns the effect of an action of a run.
+func (s step) Text() string { return s.text(s.Currency) }
 
 // text returns the effect of the action, for people. unit is the currency of its payments; "": any.
 func (a action) text(unit domain.Currency) string {
