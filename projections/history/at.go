@@ -55,13 +55,13 @@ func ParseAt(text string) (At, error) {
 // shown are the layouts in which the command line and the dashboard show times, in UTC.
 var shown = []string{time.DateTime, "2 Jan 2006 15:04:05 UTC"}
 
-// ParseSecond is ParseAt for people, who may also paste a time as it was shown. Times are shown cut
-// to seconds: a time without a fraction is the end of its second, and includes all events that are
-// shown with it.
+// ParseSecond is ParseAt for people, who may also paste a time as it was shown; its letters may be
+// lower case, too (D22.8). Times are shown cut to seconds: a time without a fraction is the end of
+// its second, and includes all events that are shown with it.
 func ParseSecond(text string) (At, error) {
 	at, err := ParseAt(text)
 	for _, layout := range shown {
-		if t, other := time.Parse(layout, text); err != nil && other == nil {
+		if t, other := time.Parse(layout, strings.ToUpper(text)); err != nil && other == nil {
 			at, err = At{Time: &t}, nil
 		}
 	}

@@ -24,7 +24,7 @@ type History struct {
 	Diff    bool   `help:"Show the fields that each event changed."`
 	Raw     bool   `help:"Show the bytes that each hash covers, in base64."`
 	Full    bool   `help:"Show what stands beside each event: request, position, processor calls, routing, workflow, webhooks and notifications."`
-	At      string `help:"End at this revision or time (RFC 3339); without a fraction at the end of its second." placeholder:"REVISION|TIME"`
+	At      string `help:"End at this revision or time (RFC 3339, or as it was shown); without a fraction at the end of its second." placeholder:"REVISION|TIME"`
 
 	Source  `set:"scope=transactions:retrieve, with --full also events:read"`
 	Account string `help:"Account of the folder, with --data (default: the first)." placeholder:"ID"`
