@@ -217,19 +217,35 @@ if (zoneToggle && zone && zone !== 'UTC') {
 // which is in UTC.
 document.addEventListener('paste', (e) => {
   const field = e.target.closest && e.target.closest('input[type="date"], input[type="datetime-local"]')
-  const at = field && pasted(e.clipboardData.getData('text').trim())
+  const text = field && e.clipboardData.getData('text').trim()
+  const at = text && pasted(text)
   if (!at) return
   e.preventDefault()
-  field.value = at.toISOString().slice(0, field.type === 'date' ? 10 : field.step === '1' ? 19 : 16)
+  const day = at.toISOString().slice(0, 10)
+  const time = field.name === 'to' && !text.includes(':') ? '23:59:59' : at.toISOString().slice(11, 19) // a day as an end is the whole day
+  field.value = field.type === 'date' ? day : `${day}T${field.step === '1' ? time : time.slice(0, 5)}`
   field.dispatchEvent(new Event('change', { bubbles: true }))
 })
 
-// pasted reads "14 Mar 2026 09:26:53 UTC", the same in the local time zone, and "2026-03-14T09:26:53Z". Without a zone a time is in UTC.
+// pasted reads "14 Mar 2026 09:26:53 UTC", the same with another offset or in the local time zone, and "2026-03-14T09:26:53Z". Without a zone a
+// time is in UTC. It returns null for other texts, for a day that its month does not have, and for the name of a zone that is not the local one.
 function pasted(text) {
   const [, day, month, year, time = '00:00:00', named = 'UTC'] = /^(\d{1,2}) ([A-Z][a-z]{2})[a-z]? (\d{4})(?: (\d\d:\d\d:\d\d)(?: (\S+))?)?$/.exec(text) || []
-  const [, date, clock = '00:00', offset = 'Z'] = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text) || []
-  const at = new Date(day ? `${day} ${month} ${year} ${time}${named === 'UTC' ? ' UTC' : ''}` : `${date}T${clock}${offset}`)
-  return Number.isNaN(at.getTime()) ? null : at
+  const [, date, clock = '00:00', offset = 'UTC'] = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text) || []
+  const shown = new Date(day ? `${day} ${month} ${year} ${time} UTC` : `${date}T${clock}Z`)
+  return shown.getUTCDate() === Number(day ?? date?.slice(-2)) ? inZone(shown, day ? named : offset) : null
+}
+
+// inZone returns the time that clocks of a zone show like those in UTC show another; null: there is none, or the zone is not known. The name is
+// UTC, GMT, an offset such as GMT+5:30 or +05:30, or that of the local time zone, of which one with summer time has two.
+function inZone(shown, name) {
+  const [, sign, hours, minutes = 0] = /^(?:UTC|GMT)?([+\-\u2212])(0?\d|1[0-4])(?::?([0-5]\d))?$/.exec(name) || []
+  if (sign) return new Date(+shown - (sign === '+' ? 60000 : -60000) * (60 * hours + Number(minutes)))
+  if (['UTC', 'GMT', 'Z'].includes(name)) return shown
+  const near = +shown + 60000 * shown.getTimezoneOffset()
+  const named = (at) => localTime.formatToParts(at).find((part) => part.type === 'timeZoneName').value
+  const fits = (at) => +at - 60000 * at.getTimezoneOffset() === +shown && named(at) === name
+  return [0, -1, 1].map((hour) => new Date(near + 3600000 * hour)).find(fits) ?? null
 }
 
 // Columns with data-sort sort the rows of the page, by the data-value or the text of their cells. The order stays over refreshes.
