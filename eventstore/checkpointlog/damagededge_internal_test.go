@@ -28,9 +28,9 @@ func event(n uint64) *format.Recorded {
 }
 
 // TestDamageBehindTheEdge: the newest checkpoint has no edge of the tree, and an event after the
-// last edge cannot be read. The node starts, and writes no checkpoint. It goes on from the next edge
-// that another node writes. Without a damaged shard the same error ends the start: the log has lost
-// events.
+// last edge cannot be read. The node starts, and writes no checkpoint. It goes on from the next
+// edge that another node writes. Without a damaged shard the same error ends the start: the log has
+// lost events.
 func TestDamageBehindTheEdge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signer, s := newSigner(t), &recording{}

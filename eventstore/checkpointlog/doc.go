@@ -10,8 +10,9 @@
 //   - The number of a checkpoint is the revision of its record. The counts in the groups lead to
 //     the record (checkpoint.Locate).
 //   - A checkpoint covers whole groups. The edge of the tree (the hashes that appending needs) is
-//     computed from the events if no checkpoint nearby contains it. If a shard is damaged there, the
-//     process starts without it, and its Writer waits for the next edge that another node writes.
+//     computed from the events if no checkpoint nearby contains it. If a shard is damaged there,
+//     the process starts without it, and its Writer waits for the next edge that another node
+//     writes.
 //   - A checkpoint ends exactly at the end of the log that a start of the sole writer found, and at
 //     the moment of a back-up (bound.go). So an event has the same position in the old log and in a
 //     log that was restored from a back-up (D22.10).
