@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -86,4 +87,30 @@ func FirstIn(path string) (uint64, error) {
 		seq = math.MaxUint64
 	}
 	return seq, nil
+}
+
+// FirstMessageIn returns the sequence of the first message in a block file, unchecked; 0 if there
+// is none yet. Marks of deleted messages may come before it.
+func FirstMessageIn(path string) (uint64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, fmt.Errorf("blocks: %w", err)
+	}
+	defer f.Close() // it was only read
+	for in := bufio.NewReader(f); ; {
+		b, err := in.Peek(headLen)
+		if err == nil {
+			h := readHead(b)
+			if !h.tombstone || h.suspicious != "" {
+				return h.seq, nil
+			}
+			_, err = in.Discard(emptyLen)
+		}
+		if errors.Is(err, io.EOF) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("blocks: %w", err)
+		}
+	}
 }

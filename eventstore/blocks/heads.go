@@ -3,11 +3,13 @@ package blocks
 import (
 	"fmt"
 	"path/filepath"
+
+	"payledger/eventstore/stored"
 )
 
 // Outline is what the lengths and sequences of a block's records say, without their checksums.
 type Outline struct {
-	First, Last uint64 // sequences of the messages, without a gap; 0: there is none
+	First, Last uint64 // sequences of the messages, without a gap; 0: there is none. CheckedOutlineOf sets no First
 	// Wrong is why the record after Last cannot be right, with its place; "" is none.
 	Wrong string
 	// Torn means that the file ends within the record after Last: it is being written, or its
@@ -27,6 +29,19 @@ func OutlineOf(path, stream string) (o Outline, err error) {
 	}
 	defer f.Close() // it was only read
 	return outline(newWindow(f, size, nil), path, stream)
+}
+
+// CheckedOutlineOf reads a block of a stream with deletes, with its checksums, up to a sequence; 0
+// reads all. Gaps are right there, and the marks of deleted messages count as messages.
+func CheckedOutlineOf(path, stream string, through uint64) (o Outline, err error) {
+	r, err := ReadBlock(path, stream, Options{Deletes: true, Through: through, Handle: func(m stored.Message) error {
+		o.Last = max(o.Last, m.Seq)
+		return nil
+	}})
+	if o.Torn = r.Kind == Torn; r.Kind == Damaged {
+		o.Wrong = fmt.Sprintf("%s, offset %d: %s", path, r.Faults[0].Offset, r.Faults[0].Reason)
+	}
+	return o, err
 }
 
 func outline(w *window, path, stream string) (o Outline, err error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/streams"
 )
 
 // Guard looks at blocks before a running server reads them: damage can mislead the server until it
@@ -26,16 +27,19 @@ type Guard struct {
 	streams map[string]*guarded
 }
 
-// Span is what a read needs of a stream.
+// Span is what a request needs of a stream.
 type Span struct {
 	Stream        string
 	First         uint64 // the stream's first sequence
 	From, Through uint64 // the messages that are to be read
-	// Stored is a sequence up to which messages were stored before the call.
+	// Stored is a sequence up to which messages were stored before the call; 0: it is not known.
 	Stored uint64
 	// On means that the server leaves out messages that are bad, and goes on after Through, perhaps
 	// in the next block.
 	On bool
+	// Appends means that the server also appends to the newest block, for a message or for the mark
+	// of a deleted one.
+	Appends bool
 }
 
 // Damage is the place from which a stream must not be read.
@@ -46,11 +50,12 @@ type Damage struct {
 
 // guarded is a stream that was read.
 type guarded struct {
-	folder string
-	held   chan struct{} // holds a value while somebody uses the rest
-	listed time.Time
-	blocks []guardedBlock // in the order of their files
-	late   judged         // damage that was found after nobody waited for the look any more
+	folder  string
+	deletes bool          // messages of the stream may be deleted
+	held    chan struct{} // holds a value while somebody uses the rest
+	listed  time.Time
+	blocks  []guardedBlock // in the order of their files
+	late    judged         // damage that was found after nobody waited for the look any more
 }
 
 type guardedBlock struct {
@@ -79,16 +84,6 @@ var errLook = errors.New("folder: a block was not looked at")
 // disk. If that look finds damage, the next Check of the block returns it: a disk may take longer
 // than patience to report a bad sector.
 func (g *Guard) Check(ctx context.Context, span Span) (Damage, error) {
-	return g.check(ctx, span, func(s *guarded, look bool) judged {
-		if look {
-			return s.certain(func() judged { return s.judge(view{span, g.now(), true}) })
-		}
-		return s.judge(view{span, g.now(), false})
-	})
-}
-
-// check calls judge, first without a look at the files, and then with one.
-func (g *Guard) check(ctx context.Context, span Span, judge func(s *guarded, look bool) judged) (Damage, error) {
 	s := g.stream(span.Stream)
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
@@ -103,14 +98,14 @@ func (g *Guard) check(ctx context.Context, span Span, judge func(s *guarded, loo
 		<-s.held
 		return damage, nil
 	}
-	if known := judge(s, false); known.err == nil && known.Reason == "" {
+	if known := s.judge(view{span, g.now(), false}); known.err == nil && known.Reason == "" {
 		<-s.held
 		return Damage{}, nil
 	}
 	looked := make(chan judged)
 	go func() {
 		defer func() { <-s.held }()
-		found := judge(s, true)
+		found := s.certain(func() judged { return s.judge(view{span, g.now(), true}) })
 		select {
 		case looked <- found:
 		case <-ctx.Done():
@@ -138,7 +133,7 @@ func (g *Guard) stream(name string) *guarded {
 				delete(g.streams, other)
 			}
 		}
-		s = &guarded{folder: of(g.dir, name), held: make(chan struct{}, 1)}
+		s = &guarded{folder: of(g.dir, name), deletes: streams.KindIn(name).Destroys, held: make(chan struct{}, 1)}
 		g.streams[name] = s
 	}
 	return s
@@ -178,6 +173,9 @@ func (s *guarded) judge(v view) judged {
 			return judged{err: err}
 		}
 		s.listed = v.now
+	}
+	if s.deletes {
+		return s.judgeDeletes(v)
 	}
 	expected, on := v.span.From, v.span.On // the first message of the span that no block has shown yet
 	for i, b := range s.blocks {
@@ -328,7 +326,7 @@ func (s *guarded) outline(i int, v view) (*blocks.Outline, error) {
 	if !v.look {
 		return nil, errLook
 	}
-	o, err := blocks.OutlineOf(b.path, filepath.Base(s.folder))
+	o, err := s.look(b.path, newest, v.span.Stored)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, blocks.ErrUnsupported) {
 		return nil, nil
 	}
@@ -341,6 +339,28 @@ func (s *guarded) outline(i int, v view) (*blocks.Outline, error) {
 	return &o, nil
 }
 
+// look reads a block. In the newest block of a stream with deletes it reads the messages that were
+// stored before the call.
+func (s *guarded) look(path string, newest bool, stored uint64) (blocks.Outline, error) {
+	name := filepath.Base(s.folder)
+	switch {
+	case !s.deletes:
+		return blocks.OutlineOf(path, name)
+	case !newest:
+		stored = 0
+	}
+	return blocks.CheckedOutlineOf(path, name, stored)
+}
+
+// begins returns the sequence in the first record of a block, unchecked; 0 if there is none. In a
+// stream with deletes marks of deleted messages may come before the first message.
+func (s *guarded) begins(path string) (uint64, error) {
+	if s.deletes {
+		return blocks.FirstMessageIn(path)
+	}
+	return blocks.FirstIn(path)
+}
+
 // list reads which blocks there are, and their first records.
 func (s *guarded) list() error {
 	before := map[string]guardedBlock{}
@@ -350,8 +370,8 @@ func (s *guarded) list() error {
 	s.blocks = nil
 	files, err := blocks.Files(s.folder)
 	for _, f := range files {
-		first, beginsErr := blocks.FirstIn(f.Path)
-		if errors.Is(beginsErr, fs.ErrNotExist) || beginsErr == nil && first == 0 {
+		first, beginsErr := s.begins(f.Path)
+		if errors.Is(beginsErr, fs.ErrNotExist) || beginsErr == nil && first == 0 && !s.deletes {
 			continue
 		}
 		if beginsErr != nil && !unreadable(beginsErr) {

@@ -55,7 +55,7 @@ func failed(_ folder.Damage, err error) error { return err }
 // looking returns the number of goroutines that read files for a guard.
 func looking() int {
 	stacks := make([]byte, 1<<20)
-	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by payledger/eventstore/folder.(*Guard).check ")
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by payledger/eventstore/folder.(*Guard).Check ")
 }
 
 // TestGuardOfASlowBadSector: the disk takes long to report a bad sector: nobody waits for the look

@@ -39,7 +39,9 @@ func recordWith(seq uint64, subject string, body []byte) []byte {
 func tombstone(seq uint64) []byte { return recordOf(seq|1<<62, "") }
 
 // sealed returns the records of the block n with their checksums.
-func sealed(n int, data []byte) []byte {
+func sealed(n int, data []byte) []byte { return sealedIn(stream, n, data) }
+
+func sealedIn(stream string, n int, data []byte) []byte {
 	key := sha256.Sum256(fmt.Appendf(nil, "%s-%d", stream, n))
 	for rest := data; len(rest) > 0; {
 		r := rest[:binary.LittleEndian.Uint32(rest)]
@@ -54,6 +56,7 @@ func sealed(n int, data []byte) []byte {
 // guarded is a stream with blocks of the test, and its guard.
 type guarded struct {
 	t     *testing.T
+	name  string
 	first uint64 // the stream's first sequence
 	dir   string
 	msgs  string
@@ -61,9 +64,11 @@ type guarded struct {
 	guard *folder.Guard
 }
 
-func newGuarded(t *testing.T) *guarded {
+func newGuarded(t *testing.T) *guarded { return newGuardedOf(t, stream) }
+
+func newGuardedOf(t *testing.T, name string) *guarded {
 	dir := t.TempDir()
-	g := &guarded{t: t, first: 1, msgs: filepath.Join(blocks.Folder(dir, streams.Account, stream), "msgs"), now: time.Now()}
+	g := &guarded{t: t, name: name, first: 1, msgs: filepath.Join(blocks.Folder(dir, streams.Account, name), "msgs"), now: time.Now()}
 	if err := os.MkdirAll(g.msgs, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +95,7 @@ func (g *guarded) check(from, through, stored uint64, seq uint64, want string) {
 
 func (g *guarded) checkSpan(span folder.Span, seq uint64, want string) {
 	g.t.Helper()
-	span.Stream, span.First = stream, g.first
+	span.Stream, span.First = g.name, g.first
 	for range 2 {
 		got, err := g.guard.Check(g.t.Context(), span)
 		if err != nil || got.Seq != seq && seq != anywhere || (got.Reason == "") != (seq == 0) || !strings.Contains(got.Reason, want) {

@@ -1,6 +1,7 @@
 package secretlog
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
 )
@@ -163,18 +165,18 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 		return err
 	}
 	reach(b.stepped, stepSynced)
-	through := map[string]uint64{} // by group
+	grouped := map[string][]uint64{}
 	for seq, group := range ends {
 		if group != "" && group != removedGroup {
-			through[group] = max(through[group], seq)
+			grouped[group] = append(grouped[group], seq)
 			continue
 		}
 		if err := b.delete(ctx, seq, group == ""); err != nil {
 			return err
 		}
 	}
-	for group, last := range through {
-		if err := b.purge(ctx, group, last); err != nil {
+	for group, ended := range grouped {
+		if err := b.purge(ctx, group, ended); err != nil {
 			return err
 		}
 	}
@@ -191,8 +193,16 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 // delete makes the server remove one value; with overwrite, no program can read its bytes
 // afterwards.
 func (b *Stream) delete(ctx context.Context, seq uint64, overwrite bool) error {
-	stream := b.segments.of(seq).Name()
-	err := b.API.Change(ctx, "MSG.DELETE", stream, map[string]any{"seq": seq, "no_erase": !overwrite})
+	g := b.segments.of(seq)
+	err := b.index.mayUse(ctx, g, folder.Span{From: seq, Through: seq, Appends: true})
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: destroy secret: %w", err)
+	}
+	stream := g.Name()
+	err = b.API.Change(ctx, "MSG.DELETE", stream, map[string]any{"seq": seq, "no_erase": !overwrite})
 	if err == nil {
 		return nil
 	}
@@ -202,11 +212,21 @@ func (b *Stream) delete(ctx context.Context, seq uint64, overwrite bool) error {
 	return fmt.Errorf("eventstore: destroy secret: %w", err)
 }
 
-// purge makes the server delete the values of a group up to a sequence.
-func (b *Stream) purge(ctx context.Context, group string, last uint64) error {
+// purge makes the server delete values of a group, and the group's values before them. The server
+// may read each block of their segments.
+func (b *Stream) purge(ctx context.Context, group string, ended []uint64) error {
+	last := slices.Max(ended)
 	for _, g := range b.segments.all() {
-		if g.First > last {
-			break
+		if !slices.ContainsFunc(ended, func(seq uint64) bool { return g.First <= seq && (g.Last == 0 || seq <= g.Last) }) {
+			continue
+		}
+		_, acked := b.index.place()
+		err := b.index.mayUse(ctx, g, folder.Span{From: g.First, Through: cmp.Or(g.Last, acked), Appends: true})
+		if errors.Is(err, fault.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("eventstore: purge secrets: %w", err)
 		}
 		subject := subjectOf(g, groupTopic+group)
 		if _, err := b.API.AtLeader(ctx, g.Name(), jetapi.Get{LastBySubject: subject}); errors.Is(err, fault.ErrNotFound) {

@@ -18,8 +18,8 @@
 //     A message enters it in one way: it is acknowledged, and read from the stream. The server does
 //     not report a missing message: a message of the index that is missing without a destruction,
 //     or has another digest, is damage.
-//   - With an embedded server the newest block is looked at before the first message after a
-//     silence, and a damaged one takes none (guard.go): the server would cut it.
+//   - With an embedded server the blocks that a read, a deletion or a message needs are looked at
+//     before it, and a damaged one is not used (guard.go): the server would cut it.
 //   - The sole writer of a log continues in a new segment when one is full, and nothing is under
 //     way.
 //   - An embedded server has lost its disk if a publish fails without an answer more than 5 s

@@ -3,19 +3,26 @@ package secretlog
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/folder"
 )
 
 // OnStep makes the stream call f after each step of a destruction.
 func (b *Stream) OnStep(f func(step string)) { b.stepped = f }
 
-// Silence makes a look at the newest block due.
-func (b *Stream) Silence() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.looked = time.Time{}
+// Silence makes a look at each block due.
+func (b *Stream) Silence() { b.index.Guard = folder.NewGuard(b.Folder, b.API.Patience(), time.Now) }
+
+// LookAlways makes each request look at its blocks.
+func (b *Stream) LookAlways() {
+	var looks atomic.Int64
+	b.index.Guard = folder.NewGuard(b.Folder, b.API.Patience(), func() time.Time {
+		return time.Unix(0, 0).Add(time.Duration(looks.Add(1)) * folder.Fresh)
+	})
 }
 
 // Steps are the steps of a destruction, in their order.
@@ -203,4 +210,12 @@ func (b *Stream) ReplaceHalf(ctx context.Context, name string, value []byte) err
 		return err
 	}
 	return b.delete(ctx, e.seq, true)
+}
+
+// MissAgain determines why a message is missing, as if a page had not had it.
+func (b *Stream) MissAgain(ctx context.Context, seq uint64) error {
+	b.index.mu.Lock()
+	b.index.gaps.Add(seq)
+	b.index.mu.Unlock()
+	return b.index.catchUp(ctx, 0)
 }

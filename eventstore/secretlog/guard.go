@@ -6,56 +6,62 @@ import (
 	"fmt"
 	"time"
 
+	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/jetapi"
 )
 
-// mayAppend looks at the newest block of a segment before the first message after a silence: an
-// embedded server has dropped the block from memory by then, and reads it for the append. If the
-// block is damaged, the server cuts it, and appends behind the cut. With an error the message must
-// not be sent. If the look takes too long, there is none: the answer to the message shows whether
-// the disk is lost. The next message is looked at again then, and finds the damage of the late
-// look.
-func (b *Stream) mayAppend(ctx context.Context, g segment) error {
-	began := time.Now()
-	_, stored := b.index.place()
-	if b.Guard == nil || stored < g.First || !b.lookDue() {
+// mayUse looks at the blocks of a segment that an embedded server reads for a request: the server
+// cuts a block at the first record that is wrong. With an error the request must not be sent;
+// fault.ErrNotFound means that the segment was dropped.
+func (x *index) mayUse(ctx context.Context, g segment, span folder.Span) error {
+	if x.Guard == nil {
 		return nil
 	}
-	damage, err := b.Guard.CheckNewest(ctx, g.Name(), stored)
-	switch {
-	case damage.Reason != "":
-		return b.index.damage(damage.Seq, damage.Reason)
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		b.Log.Warn().Err(err).Msg("the newest block of the secrets could not be read in time before a message")
-		b.mu.Lock()
-		b.late = true
-		b.mu.Unlock()
-		return nil
-	case err != nil:
+	span.Stream, span.First = g.Name(), g.First
+	_, acked := x.place() // before the question for the newest segment, which may be closed meanwhile
+	if x.segments.all().Open().Number == g.Number {
+		span.Stored = max(acked, span.Through)
+	}
+	damage, err := x.Guard.Check(ctx, span)
+	if err != nil || damage.Reason == "" {
 		return err
 	}
-	b.mu.Lock()
-	b.late = false
-	b.mu.Unlock()
-	b.lookCounts(began)
-	return nil
-}
-
-func (b *Stream) lookDue() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.late || time.Since(b.looked) >= folder.Fresh
-}
-
-// lookCounts notes that the server had the newest block in memory at a time, or that a look found
-// it whole.
-func (b *Stream) lookCounts(at time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if at.After(b.looked) {
-		b.looked = at
+	x.mu.Lock()
+	dropped := g.Number <= x.floor.dropped
+	x.mu.Unlock()
+	if dropped {
+		return fault.ErrNotFound
 	}
+	return x.damageIn(g, damage.Seq, damage.Reason)
+}
+
+// mayRead is mayUse for a read of the message at a sequence.
+func (x *index) mayRead(ctx context.Context, seq uint64) error {
+	return x.mayUse(ctx, x.segments.of(seq), folder.Span{From: seq, Through: seq})
+}
+
+// mayReadEnd is mayUse for a read of the newest messages, and for an append.
+func (x *index) mayReadEnd(ctx context.Context) error {
+	_, acked := x.place()
+	if acked == 0 {
+		return nil
+	}
+	return x.mayUse(ctx, x.segments.of(acked), folder.Span{From: acked, Through: acked, Appends: true})
+}
+
+// mayAppend looks at the newest block before a message: if the block is not in the memory of an
+// embedded server, the server reads it for the append. If the block is damaged, the server cuts it,
+// and appends behind the cut. With an error the message must not be sent. If the look takes too
+// long, there is none: the answer to the message shows whether the disk is lost. The next message
+// finds the damage of the late look.
+func (b *Stream) mayAppend(ctx context.Context) error {
+	err := b.index.mayReadEnd(ctx)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		b.Log.Warn().Err(err).Msg("the newest block of the secrets could not be read in time before a message")
+		return nil
+	}
+	return err
 }
 
 // answered notes the result of a publish, given failed as of its beginning. If the disk of an

@@ -144,7 +144,12 @@ func (x *index) mustEnd(change map[string][]byte, seq uint64, state ...byte) {
 
 // damage marks the log as unhealthy.
 func (x *index) damage(seq uint64, reason string) error {
-	err := fault.Damage(x.segments.of(seq).Name(), seq, errors.New(reason))
+	return x.damageIn(x.segments.of(seq), seq, reason)
+}
+
+// damageIn is damage of a segment.
+func (x *index) damageIn(g segment, seq uint64, reason string) error {
+	err := fault.Damage(g.Name(), seq, errors.New(reason))
 	x.Fail(err, false)
 	return err
 }

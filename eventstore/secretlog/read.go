@@ -11,6 +11,7 @@ import (
 
 	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
@@ -89,6 +90,9 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 	g := x.segments.of(from)
 	if g.Last > 0 {
 		through = min(through, g.Last)
+	}
+	if err := x.mayUse(ctx, g, folder.Span{From: from, Through: through}); err != nil {
+		return nil, 0, err
 	}
 	page, whole, err := x.direct(ctx, g, from, through)
 	if errors.Is(err, errRecord) && x.API.Replicas == 1 { // else the leader may have another message
@@ -174,6 +178,9 @@ func (x *index) resolveGaps(ctx context.Context) error {
 		if seq == 0 {
 			return nil
 		}
+		if err := x.mayReadEnd(ctx); err != nil {
+			return err
+		}
 		last, err := End(ctx, x.API, x.segments.all()) // a destruction is in the stream before its values are deleted
 		if err != nil {
 			return err
@@ -183,6 +190,9 @@ func (x *index) resolveGaps(ctx context.Context) error {
 				return err
 			}
 			continue
+		}
+		if err := x.mayRead(ctx, seq); err != nil {
+			return err
 		}
 		m, err := x.API.AtLeader(ctx, x.segments.of(seq).Name(), jetapi.Get{Seq: seq})
 		if since.IsZero() && errors.Is(err, fault.ErrNotFound) {
@@ -251,9 +261,12 @@ func (x *index) find(ctx context.Context, name string) (entry, error) {
 // and errRecord if it is another message. With several replicas it reads at the leader: another
 // replica may still hold a destroyed value.
 func (x *index) read(ctx context.Context, name string, e entry) ([]byte, error) {
+	err := x.mayRead(ctx, e.seq)
+	if err != nil {
+		return nil, err
+	}
 	stream := x.segments.of(e.seq).Name()
 	var body []byte
-	var err error
 	if x.API.Replicas > 1 {
 		var m stored.Message
 		m, err = x.API.AtLeader(ctx, stream, jetapi.Get{Seq: e.seq})

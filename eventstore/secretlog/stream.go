@@ -67,8 +67,6 @@ type Stream struct {
 	failed int       // number of messages that were sent and had no answer
 	before int       // failed at the time when the newest answered message was sent: earlier messages cannot be stored any more
 	silent time.Time // when the first message without an answer in a row was sent; zero: the newest one had an answer
-	looked time.Time // when the newest block was looked at, or the newest acknowledged message was sent; zero: a look is due
-	late   bool      // the newest look came too late
 }
 
 // Open finds or creates the stream, brings the index up to its end, and completes destructions that
@@ -267,13 +265,12 @@ func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64
 		return 0, ErrGeneration
 	}
 	g := b.segments.all().Open()
-	if err := b.mayAppend(ctx, g); err != nil {
+	if err := b.mayAppend(ctx); err != nil {
 		return 0, err
 	}
 	b.mu.Lock()
 	failed := b.failed
 	b.mu.Unlock()
-	sent := time.Now()
 	m := nats.NewMsg(subjectOf(g, subject))
 	m.Data = r.body
 	ack, err := b.API.Publish(ctx, m)
@@ -286,7 +283,6 @@ func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64
 	case ack.Seq < g.First:
 		return 0, errors.New("answer to a publish names no sequence")
 	}
-	b.lookCounts(sent)
 	b.segments.bytes.Add(uint64(len(m.Data) + len(m.Subject) + recordOverhead))
 	b.index.acknowledged(ack.Seq)
 	return ack.Seq, nil
