@@ -3,9 +3,14 @@ package engine_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"payledger/eventstore"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
@@ -100,5 +105,44 @@ func TestHeadersForOlderNodes(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestHeaderOfANewerBuild: a node of an older build that meets a field of a later level, after all
+// nodes read that level, stops the shard, and does not start again. Both errors say that a newer
+// version may have written the group: it is no damage.
+func TestHeaderOfANewerBuild(t *testing.T) {
+	t.Parallel()
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	l := newRawLogFor(t, true, 1)
+	l.mixed(t)
+	h := l.shards[0]
+	s := l.open(t, func(*engine.Config) {})
+	g := h.end
+	g.Kind = engine.KindEmpty
+	data := g.Encode()
+	data[4] |= 0x20
+	if code, err := engine.PublishGroup(testContext(t), l.nc, 0, h.segment, g.Seq, engine.Rehash(data)); code != 0 || err != nil {
+		t.Fatal(code, err)
+	}
+	const why = "a newer version may have written it"
+	eventually(t, time.Minute, "the shard is stopped", func() error {
+		_, err := s.LastSeq(testContext(t), 0)
+		if err == nil || !strings.Contains(err.Error(), why) || !slices.Equal(s.Damaged(), []int{0}) {
+			return fmt.Errorf("damaged %v: %w", s.Damaged(), err)
+		}
+		return nil
+	})
+	if err := s.Healthy(); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("the node says %v", err)
+	}
+	again, err := engine.Open(testContext(t), l.config)
+	if err == nil {
+		again.Close()
+	}
+	if !errors.Is(err, eventstore.ErrUnhealthy) || !strings.Contains(err.Error(), why) {
+		t.Errorf("the next start: %v", err)
 	}
 }
