@@ -15,6 +15,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/payment"
 	"payledger/domain/webhook"
 	"payledger/eventstore/commands"
 	"payledger/httpapi"
@@ -242,4 +243,71 @@ func TestLookUpsAtOnce(t *testing.T) {
 	}()
 	one := `{"type":"http_request","url":"https://shop.example/hook"}`
 	r.want(r.manage("POST", "/workflows", strings.Replace(requesting, one, strings.Repeat(one+",", urls-1)+one, 1)), 200, "")
+}
+
+// aside is the place of a request. It calls a function when the request begins to wait.
+type aside struct{ waits func() }
+
+func (a aside) Leave()               { a.waits() }
+func (aside) Return(context.Context) {}
+
+// TestRevokedBehindAnOperation: a key that is revoked while its request waits for another operation
+// of the payment requests nothing of the processor any more (D20).
+func TestRevokedBehindAnOperation(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	operations := map[string]func(context.Context, commands.Caller, domain.PaymentID) error{
+		"refund": func(ctx context.Context, by commands.Caller, id domain.PaymentID) error {
+			_, err := r.service.Refund(ctx, by, id, payment.Refund{Amount: new(domain.Amount(100))})
+			return err
+		},
+		"capture": func(ctx context.Context, by commands.Caller, id domain.PaymentID) error {
+			_, err := r.service.Capture(ctx, by, id, payment.Capture{Amount: new(domain.Amount(100))})
+			return err
+		},
+		"cancel": func(ctx context.Context, by commands.Caller, id domain.PaymentID) error {
+			_, err := r.service.Cancel(ctx, by, id, payment.Cancel{})
+			return err
+		},
+	}
+	for name, operate := range operations {
+		for _, unanswered := range []bool{false, true} {
+			r.cut.Store(nil)
+			at := r.paid(goodCard, "")
+			r.want(r.post(at+"/capture", `{"amount":500,"final":false}`), 200, "")
+			entered, release, captured := make(chan struct{}), make(chan struct{}), make(chan answer, 1)
+			enter := sync.OnceFunc(func() { close(entered) })
+			hold := func(*http.Request) bool { enter(); <-release; return unanswered }
+			if r.cut.Store(&hold); unanswered {
+				close(release)
+				r.overdue(func(*http.Request) bool { enter(); return true })
+			}
+			go func() { captured <- r.post(at+"/capture", `{"amount":500,"final":false}`) }()
+			<-entered
+			if unanswered {
+				r.want(<-captured, 200, "")
+				none := func(*http.Request) bool { return true }
+				r.cut.Store(&none)
+			}
+			id, _ := r.newKey(`"account:read"`)
+			revoke := sync.OnceFunc(func() {
+				r.want(r.manage("DELETE", "/api-keys/"+id, ""), 200, "")
+				if !unanswered {
+					close(release)
+				}
+			})
+			by := commands.Caller{Account: r.account.AccountID, Actor: "api_key:" + id, RequestID: "request"}
+			err := operate(commands.WithPlace(t.Context(), aside{revoke}), by, domain.PaymentID(strings.TrimPrefix(at, "/payments/")))
+			if domain.ReasonOf(err) != domain.ReasonUnauthorized {
+				t.Errorf("%s, the operation before it unanswered %t: %v", name, unanswered, err)
+			}
+			if !unanswered {
+				r.want(<-captured, 200, "")
+			}
+			r.cut.Store(nil)
+			if history := r.want(r.get(at+"/events"), 200, "").text; strings.Contains(string(history), id) {
+				t.Errorf("%s of a revoked key: %s", name, history)
+			}
+		}
+	}
 }

@@ -147,6 +147,17 @@ func (b *Base) Merchant(by Caller) (account.State, error) {
 	return merchant, nil
 }
 
+// CheckActor returns an error if the caller's API key was revoked, or the user removed, or the
+// user's session ended, while the request ran. A request that has waited calls it before it records
+// something.
+func (b *Base) CheckActor(ctx context.Context, by Caller) error {
+	tip, err := b.Log.Accounts.Load(ctx, by.Account, by.Account, eventstore.Latest)
+	if err != nil {
+		return err
+	}
+	return tip.State.CheckActor(by.Actor, by.UserSession, b.Store.Now())
+}
+
 // Random16 returns the random bytes of an id.
 func (b *Base) Random16() (bytes [16]byte, err error) {
 	_, err = io.ReadFull(b.Random, bytes[:])

@@ -39,7 +39,7 @@ func ResendPlace(account domain.AccountID, delivery, key string) string {
 // RecordReplay records that the caller requests a replay (D18). The replay must begin after the
 // record.
 func (s *Accounts) RecordReplay(ctx context.Context, by commands.Caller, e webhook.ReplayRequested) error {
-	if err := s.checkActor(ctx, by); err != nil { // the count may have taken long
+	if err := s.CheckActor(ctx, by); err != nil { // the count may have taken long
 		return err
 	}
 	_, err := commands.Request(ctx, s.Base, by, s.Log.Webhooks.Execute, string(by.Account), func(_ webhook.Requests, at time.Time) (webhook.Event, error) {

@@ -6,7 +6,6 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/secrets/hashing"
 )
@@ -56,17 +55,6 @@ func (s *Accounts) change(ctx context.Context, by commands.Caller, decide func(a
 		err = elsewhere
 	}
 	return state, err
-}
-
-// checkActor returns an error if the caller's API key was revoked, or the user removed, or the
-// user's session ended, while the request ran. It is for events of other aggregates than the
-// account.
-func (s *Accounts) checkActor(ctx context.Context, by commands.Caller) error {
-	tip, err := s.Log.Accounts.Load(ctx, by.Account, by.Account, eventstore.Latest)
-	if err != nil {
-		return err
-	}
-	return tip.State.CheckActor(by.Actor, by.UserSession, s.Store.Now())
 }
 
 // changeShown is change for a result that is shown once: the caller gets it even if a node has not

@@ -55,7 +55,7 @@ func (s *Accounts) EnableWorkflow(ctx context.Context, by commands.Caller, id do
 }
 
 func (s *Accounts) changeWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, decide func(workflow.State, time.Time) (workflow.Event, error)) (workflow.Workflow, error) {
-	if err := s.checkActor(ctx, by); err != nil { // the look-ups of the URLs may have taken long
+	if err := s.CheckActor(ctx, by); err != nil { // the look-ups of the URLs may have taken long
 		return workflow.Workflow{}, err
 	}
 	tip, err := commands.Request(ctx, s.Base, by, s.Log.Workflows.Execute, by.Account, decide)

@@ -92,6 +92,10 @@ func (s *Payments) lock(ctx context.Context, by commands.Caller, o operation) (u
 	defer commands.Aside(ctx)()
 	select {
 	case lock.held <- struct{}{}:
+		if err = s.CheckActor(ctx, by); err != nil {
+			lock.unlock()
+			return nil, state, err
+		}
 		return lock.unlock, state, nil
 	case <-ctx.Done():
 		err = domain.Unavailable(ctx.Err())

@@ -29,6 +29,9 @@ func (s *Payments) Refund(ctx context.Context, by commands.Caller, id domain.Pay
 	refund.decide = s.unlessDisputed(ctx, by, id, &c, refund.decide)
 	_, after, err := s.runOperation(ctx, by, refund)
 	if domain.ReasonOf(err) == domain.ReasonInvalidPaymentStatus && s.capturedUnknown(ctx, by.Account, id) {
+		if err = s.CheckActor(ctx, by); err != nil { // the processor may have taken long
+			return after, err
+		}
 		_, after, err = s.runOperation(ctx, by, refund)
 	}
 	return after, err
@@ -129,6 +132,9 @@ func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInpu
 		}
 		if action := after.RequiredAction(); !waited || action == nil || action.Revision != in.Action {
 			return after, nil
+		}
+		if err := s.CheckActor(ctx, by); err != nil {
+			return after, err
 		}
 	}
 }

@@ -25,7 +25,8 @@ type operation struct {
 
 // runOperation records the request as soon as no other operation runs on the payment, calls the
 // processor, and records the outcome (D7, D9). It returns the payment before the request, and after
-// the outcome or the payment timeout.
+// the outcome or the payment timeout. A caller whose API key or session ended while the call waited
+// is refused (D20).
 func (s *Payments) runOperation(ctx context.Context, by commands.Caller, o operation) (before, after payment.State, err error) {
 	if o.deadline == (due.Time{}) {
 		o.deadline = s.fromNow()
@@ -41,6 +42,9 @@ func (s *Payments) runOperation(ctx context.Context, by commands.Caller, o opera
 	tip, before, err := s.appendRequest(ctx, by, o)
 	for errors.Is(err, payment.ErrRunning) {
 		if err = s.waitForRunning(ctx, tip.State, o.deadline); err == nil {
+			err = s.CheckActor(ctx, by)
+		}
+		if err == nil {
 			tip, before, err = s.appendRequest(ctx, by, o)
 		}
 	}
