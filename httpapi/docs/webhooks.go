@@ -24,7 +24,7 @@ var webhookKinds = []webhook{
 	{Type: "PAYMENT.REFUND", Version: "2.1", When: "A refund has ended: the newest REFUND transaction is SETTLED (the money went back) or FAILED (it did not)."},
 	{Type: "PAYMENT.CAPTURE.FAILED", Version: "2.4", When: "An attempt to capture has failed. The payment itself has not failed, and its status does not change."},
 	{Type: "PAYMENT.REFUND.FAILED", Version: "2.4", When: "An attempt to refund has failed. The payment keeps its status."},
-	{Type: "PAYMENT.CANCELLATION.FAILED", Version: "2.4", When: "An attempt to cancel has failed. The payment keeps its status. If that is PENDING, the cancel is tried again when the processor answers, at the latest when it approves the payment. If the payment was PENDING when the cancel was requested, and is AUTHORIZED now, the cancel is tried again at once."},
+	{Type: "PAYMENT.CANCELLATION.FAILED", Version: "2.4", When: "An attempt to cancel has failed. The payment keeps its status. If that is PENDING, the cancel is tried again when the processor answers, at the latest when it approves the payment. If the payment was PENDING when the cancel was requested, and is AUTHORIZED now, the cancel is tried again once, at once. The second PAYMENT.CANCELLATION.FAILED of an AUTHORIZED payment ends the cancel: a new request is needed."},
 	{Type: "PAYMENT.AUTHORIZATION_ADJUSTMENT.FAILED", Version: "2.4", When: "An attempt to adjust the authorized amount has failed. The authorized amount stays."},
 	{Type: "DISPUTE.OPENED", Version: "2.1", When: "A customer disputes a payment: a dispute or a chargeback was opened."},
 	{Type: "DISPUTE.STATUS", Version: "2.4", When: "A retrieval, dispute or pre-arbitration has changed. challengeRequiredBy is the deadline for an answer."},
