@@ -327,8 +327,8 @@
 // Another group there: the first one can never be stored, and its events return to the queue.
 // Nothing there: the store publishes the same bytes again, and the server can store at most one
 // copy. At the deadline the caller gets ErrUnknown, and the next group for the place settles the
-// outcome. Definite refusals are: no server takes the publish, 10002, 10023, 10054 (a message above
-// max_payload), and 10077 on one replica.
+// outcome. Definite refusals are: a group that the client library did not take, no server takes the
+// publish, 10002, 10023, 10054 (a message above max_payload), and 10077 on one replica.
 //
 // An append expects a sequence number, not a group: a second group in flight can be acknowledged on
 // top of another writer's group. So each group carries the hash of the group before it, and only
