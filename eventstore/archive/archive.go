@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/remote"
-	"payledger/eventstore/stored"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
@@ -199,7 +197,7 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	if err := in.gone(); err != nil {
 		return err
 	}
-	return in.readSecrets(ctx)
+	return damagedTips(a.dir, in.readSecrets(ctx))
 }
 
 // Compare compares the files with each other and with the tip store, after Inspect and Groups of
@@ -262,7 +260,7 @@ func (a *Archive) Groups(ctx context.Context, shard int, damaged Damaged, handle
 		return a.source.Groups(ctx, shard, damaged, handle)
 	}
 	in := a.alone().with(ctx, damaged)
-	err := in.readShard(ctx, shard, func(name string) error { return in.readGroups(shard, name, handle) })
+	err := in.readShard(ctx, shard, func(name string) error { return in.readGroups(shard, name, 0, handle) })
 	a.join(shard, in)
 	return err
 }
@@ -298,20 +296,9 @@ func (a *Archive) Tail(ctx context.Context, shard int, handle func(*format.Group
 	if a.source != nil || a.files.later(shard, from) {
 		return nil
 	}
+	in := a.alone().with(ctx, func(string, uint64, string) error { return nil })
 	for _, name := range folder.From(a.dir, streams.Segments(shard, a.streams), from) {
-		reading := folder.Reading{From: from, Pace: func(int) error { return ctx.Err() }}
-		reading.Handle = stored.Standing(func(r stored.Message) error {
-			if r.Seq < from || a.files.later(shard, r.Seq) {
-				return nil
-			}
-			g, err := format.ParseGroupAt(shard, r.Seq, bytes.Clone(r.Body))
-			if err != nil {
-				return fmt.Errorf("%w: %w", stored.ErrRefused, err)
-			}
-			handle(g)
-			return nil
-		})
-		if _, err := folder.Read(a.dir, name, reading); err != nil {
+		if err := in.readGroups(shard, name, from, func(_ string, g *format.Group) error { handle(g); return nil }); err != nil {
 			return err
 		}
 	}

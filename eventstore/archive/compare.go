@@ -55,8 +55,16 @@ func (in *inspection) compareShards() error {
 	return in.gone()
 }
 
-// gone checks that each shard with an acknowledged message has a stream.
+// gone checks that each stream that the process knows is there, and that each shard with an
+// acknowledged message has a stream.
 func (in *inspection) gone() error {
+	for _, name := range slices.Sorted(maps.Keys(in.known)) {
+		if !slices.Contains(in.names, name) && !in.wasDropped(name) {
+			if err := in.missed(name, in.known[name], "the stream is gone"); err != nil {
+				return err
+			}
+		}
+	}
 	for _, shard := range slices.Sorted(maps.Keys(in.ends)) {
 		if in.newest[shard] == 0 {
 			if err := in.compareShard(shard); err != nil {
@@ -69,6 +77,9 @@ func (in *inspection) gone() error {
 
 func (in *inspection) compareShard(shard int) error {
 	newest, required := in.newest[shard], in.ends[shard]
+	if newest > 0 && in.wasDropped(streams.Name(shard, newest)) { // a newer one has come meanwhile
+		return nil
+	}
 	number, first := in.beginning(shard)
 	for newest > 0 && !in.there(streams.Name(shard, newest)) { // it was being created
 		newest--

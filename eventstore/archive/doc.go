@@ -1,6 +1,7 @@
 // Package archive is a log that package verify checks: Open reads the files of a stopped server, Of
 // those of a running one, From a back-up, and OfServed the messages that the servers of a cluster
-// return. Inspect checks a stopped folder before its server starts.
+// return. Inspect checks a stopped folder before its server starts, and a Pass the files of a
+// server that runs.
 //
 // # Rules
 //

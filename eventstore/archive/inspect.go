@@ -1,16 +1,13 @@
 package archive
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"payledger/eventstore/fault"
@@ -28,19 +25,22 @@ import (
 // tip store.
 type inspection struct {
 	dir    string
-	tips   *tipstore.Store         // nil if there is none, or it is unreadable
-	live   *Files                  // of a running server; nil: it is stopped
-	whole  bool                    // every message is read, also those that the server will not read
-	report Damaged                 // called with each damage; an error ends the run
-	pace   func(n int) error       // may be nil
-	rest   func() error            // before a second look at a running server's files
-	unread error                   // why the tip store is unreadable
-	names  []string                // of all streams
-	bad    map[string]bool         // streams with damage
-	read   map[string]folder.Found // streams that were read
+	tips   *tipstore.Store   // nil if there is none, or it is unreadable
+	live   *Files            // of a running server; nil: it is stopped
+	whole  bool              // every message is read, also those that the server will not read
+	known  map[string]uint64 // streams that a running server's process knows, each with a sequence of it
+	report Damaged           // called with each damage; an error ends the run
+	pace   func(n int) error // may be nil
+	rest   func() error      // before a second look at a running server's files
+
+	uncached bool                    // reads from the disk
+	unread   error                   // why the tip store is unreadable
+	names    []string                // of all streams
+	bad      map[string]bool         // streams with damage
+	read     map[string]folder.Found // streams that were read
 
 	heads  map[int]format.Head   // by shard: the end that the tip store has applied
-	acked  map[int]uint64        // by shard: the end of a running server's log at one moment
+	acked  map[int]format.Link   // by shard: the end of a running server's log at one moment
 	ends   map[int]uint64        // by shard: the newest message that the tip store, the process, or a group of another shard names
 	closed map[int]uint64        // by shard: the newest group that closes a segment
 	next   map[int]uint64        // by shard: the sequence after the segments that were read; 0: it is unknown
@@ -108,8 +108,10 @@ func (in *inspection) prepare(tips *tipstore.View) error {
 	in.bad, in.read, in.closed, in.next = map[string]bool{}, map[string]folder.Found{}, map[int]uint64{}, map[int]uint64{}
 	in.readTips(tips)
 	if in.live != nil {
-		in.acked = in.live.Ends()
-		in.ends = maps.Clone(in.acked) // the tip store has applied no group after them
+		in.known, in.acked, in.ends = in.live.Known(), in.live.Ends(), map[int]uint64{}
+		for shard, end := range in.acked { // the tip store has applied no group after them
+			in.name(shard, end.Seq)
+		}
 	}
 	return in.list()
 }
@@ -138,6 +140,9 @@ func (in *inspection) list() (err error) {
 // damaged reports damage of a stream.
 func (in *inspection) damaged(stream string, seq uint64, reason string) error {
 	in.bad[stream] = true
+	if in.live != nil && in.live.Found != nil {
+		in.live.Found(stream, seq, reason)
+	}
 	return in.report(stream, seq, reason)
 }
 
@@ -205,7 +210,7 @@ func (in *inspection) readStream(name string) error {
 	}
 	secret := streams.KindOf(shard).Destroys
 	part := !in.whole && (number < in.newest[shard] || secret) && !in.seeksFloor(shard)
-	reading := folder.Reading{Pace: in.pace, Newest: part && folder.Trusted(in.dir, name)}
+	reading := folder.Reading{Pace: in.pace, Uncached: in.uncached, Newest: part && folder.Trusted(in.dir, name)}
 	last := uint64(0)
 	reading.Handle = func(r stored.Message) error {
 		last = max(last, r.Seq)
@@ -217,7 +222,7 @@ func (in *inspection) readStream(name string) error {
 	}
 	read := func() (folder.Found, error) {
 		if secret {
-			return secretlog.ReadSegment(in.dir, name, in.tips, in.acked[shard], reading)
+			return secretlog.ReadSegment(in.dir, name, in.tips, in.acked[shard].Seq, reading)
 		}
 		return folder.Read(in.dir, name, reading)
 	}
@@ -226,7 +231,7 @@ func (in *inspection) readStream(name string) error {
 		reading.Newest = false
 		found, err = read()
 	}
-	if errors.Is(err, secretlog.ErrTips) { // a start ignores it: it makes a damaged one again
+	if errors.Is(err, secretlog.ErrTips) && in.live == nil { // a start ignores it: it makes a damaged one again
 		in.tips = nil
 		if err := in.report("", 0, damagedTips(in.dir, err).Error()); err != nil {
 			return err
@@ -234,107 +239,6 @@ func (in *inspection) readStream(name string) error {
 		return in.readStream(name)
 	}
 	return in.take(name, last+1, found, err)
-}
-
-// readSecrets reads SECRETS. A rotation of the master key may drop all segments of a running server
-// meanwhile.
-func (in *inspection) readSecrets(ctx context.Context) error {
-	for {
-		err := in.readShard(ctx, streams.SecretShard, in.readStream)
-		newest := in.newest[streams.SecretShard]
-		if err != nil || in.live == nil || newest == 0 || newest > in.floor(streams.SecretShard).Segment {
-			return err
-		}
-		if err := in.list(); err != nil {
-			return err
-		}
-	}
-}
-
-// readGroups reads one segment of a shard, and calls handle with the groups of the log. A message
-// that only the second look finds comes in its place.
-func (in *inspection) readGroups(shard int, name string, handle func(stream string, g *format.Group) error) error {
-	if in.wasDropped(name) {
-		return nil
-	}
-	next, looks := uint64(1), 0
-	if d, err := folder.Describe(in.dir, name); err == nil {
-		next = d.First
-	}
-	var failed error // of handle
-	reading := folder.Reading{Pace: in.pace, Handle: func(m stored.Message) error {
-		if !m.Stands() || m.Seq < next || in.later(shard, m.Seq) || in.live != nil && looks == 1 && m.Seq > next {
-			return nil
-		}
-		g, err := format.ParseGroupAt(shard, m.Seq, bytes.Clone(m.Body))
-		if err == nil {
-			err = in.note(g)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %w", stored.ErrRefused, err)
-		}
-		next, failed = m.Seq+1, handle(name, g)
-		return failed
-	}}
-	found, err := in.look(func() (folder.Found, error) { looks++; return folder.Read(in.dir, name, reading) })
-	if failed != nil {
-		return failed
-	}
-	return in.take(name, next, found, err)
-}
-
-// look reads a stream. It reads that of a running server again if it looks damaged: files may have
-// been replaced meanwhile, or a message was being written.
-func (in *inspection) look(read func() (folder.Found, error)) (folder.Found, error) {
-	found, err := read()
-	if in.live == nil || err == nil && len(found.Faults) == 0 && found.Torn == nil {
-		return found, err
-	}
-	torn := found.Torn.String()
-	if err := in.rest(); err != nil {
-		return found, err
-	}
-	if found, err = read(); torn != "" && found.Torn.String() == torn {
-		found.Faults = append(found.Faults, folder.Fault{Seq: found.Last + 1, Reason: "it is torn: " + torn})
-	}
-	return found, err
-}
-
-// take notes the result of reading a stream, and reports its faults. With an error of the disk,
-// from is the first message that was not read.
-func (in *inspection) take(name string, from uint64, found folder.Found, err error) error {
-	switch {
-	case err == nil && len(found.Faults) == 0:
-		in.read[name] = found
-		return nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case in.wasDropped(name): // meanwhile
-		return nil
-	case err == nil:
-		in.read[name] = found
-	case in.live != nil && errors.Is(err, fs.ErrNotExist): // follow reports it
-		return nil
-	case in.live != nil && !errors.Is(err, syscall.EIO):
-		return err
-	default:
-		d, _ := folder.Describe(in.dir, name)
-		found.Faults = []folder.Fault{{Seq: max(d.First, from), Reason: err.Error()}}
-	}
-	for _, f := range found.Faults {
-		if in.live != nil {
-			in.live.Found(name, f.Seq, f.Reason)
-		}
-		if err := in.damaged(name, f.Seq, f.Reason); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// later reports whether a group stands after the end of a running server's log.
-func (in *inspection) later(shard int, seq uint64) bool {
-	return in.live != nil && seq > in.acked[shard]
 }
 
 // readsAtStart reports whether the server reads messages of a stream at its start, although it

@@ -31,10 +31,12 @@ type Files struct {
 	Dir string
 	// Ends returns the acknowledged ends of all shards at one moment, those beside the log and
 	// SECRETS included.
-	Ends func() map[int]uint64
+	Ends func() map[int]format.Link
+	// Known returns the streams that the process knows, each with a sequence of it.
+	Known func() map[string]uint64
 	// Floor returns the dropped part of a shard.
 	Floor func(shard int) streams.Floor
-	// Found gets each damage of a file that was found.
+	// Found, if set, gets each damage of the files.
 	Found func(stream string, seq uint64, reason string)
 }
 

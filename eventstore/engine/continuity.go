@@ -12,8 +12,6 @@ import (
 	"payledger/eventstore/backup"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
-	"payledger/eventstore/secretlog"
-	"payledger/eventstore/streams"
 )
 
 // check verifies that a group from the log follows h.beyond.front, and that every event continues
@@ -115,8 +113,8 @@ func continues(r, tip *format.Recorded) error {
 }
 
 // Archive returns the log up to an acknowledged end: the files of the embedded server, or what the
-// servers of a cluster return. It holds everything that
-// its newest checkpoint covers. Close the archive before the store.
+// servers of a cluster return. It holds everything that its newest checkpoint covers. Close the
+// archive before the store.
 func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 	c, err := s.checkpoints.Last(ctx)
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
@@ -137,28 +135,12 @@ func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 		},
 	}
 	if s.sole {
-		running.Files = &archive.Files{Dir: s.disk.Dir, Ends: s.endsNow, Floor: s.floorOf, Found: func(stream string, seq uint64, reason string) {
+		running.Files = s.files()
+		running.Files.Found = func(stream string, seq uint64, reason string) {
 			_ = s.damagedFile(stream, seq, "verify found: "+reason) // the check reports it
-		}}
+		}
 	}
 	return archive.Of(ctx, running)
-}
-
-// endsNow returns the ends of all shards at one moment.
-func (s *Store) endsNow() map[int]uint64 {
-	var cut backup.Cut
-	s.ends(&cut)
-	cut.Ends[streams.SecretShard] = s.secretWitness.Acked()
-	return cut.Ends
-}
-
-// floorOf returns the dropped part of a shard, or of SECRETS.
-func (s *Store) floorOf(shard int) (f streams.Floor) {
-	if shard == streams.SecretShard {
-		f, _ = secretlog.FloorIn(s.tips.Get) // an unreadable tip store is reported
-		return f
-	}
-	return records{s.byNumber(shard)}.Floor()
 }
 
 // knownDamage reports the damage of the shards.
@@ -196,23 +178,29 @@ func (s *Store) Cut(ctx context.Context) (cut backup.Cut, err error) {
 
 // ends sets the ends of all shards at one moment, and returns the numbers of events.
 func (s *Store) ends(cut *backup.Cut) (events []uint64) {
-	all := s.all()
-	for _, h := range all {
-		h.mu.Lock()
-	}
 	cut.Ends, cut.Events = map[int]uint64{}, 0
-	for _, h := range all {
+	s.atOnce(func(h *shard) {
 		cut.Ends[h.n] = h.head.Seq
 		if h.kind.Events {
 			cut.Events += h.head.Events
 			events = append(events, h.head.Events)
 		}
-	}
-	cut.Dropped = s.records.segments.floor.Segment
-	for _, h := range all {
-		h.mu.Unlock()
-	}
+		if h.kind.Drops() {
+			cut.Dropped = h.segments.floor.Segment
+		}
+	})
 	return events
+}
+
+// atOnce calls do with all shards while none of them changes.
+func (s *Store) atOnce(do func(h *shard)) {
+	for _, h := range s.all() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+	}
+	for _, h := range s.all() {
+		do(h)
+	}
 }
 
 // History implements eventstore.Events.

@@ -202,5 +202,5 @@
 //	servers       archive, backup, external, nodes
 //	shards        applied, checkpointlog, deliverylog, handover, ownership, pace and 2 others
 //	storage       disk, folder, jetapi, streams, tipstore, tipstore/tipfiles
-//	bytes         cache, due, fault, format, stored, workers
+//	bytes         cache, due, fault, format, workers
 package engine

@@ -113,17 +113,24 @@ func Weight(state any) int { return (&format.Recorded{}).WithState(state).Weight
 
 // ScrubPaced makes one pass that goes on where an interrupted one was.
 func (s *Store) ScrubPaced(ctx context.Context, paced func(ctx context.Context, n int) error) error {
-	c := &scrub{s: s, paced: paced, tips: s.tips}
+	c := &scrub{s: s, paced: paced, files: s.files(), tips: s.tips}
 	return c.pass(ctx, true)
 }
 
 // ScrubWith is Scrub with another tip store.
 func (s *Store) ScrubWith(ctx context.Context, tips *tipstore.Store) error {
-	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, tips: tips}
+	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, files: s.files(), tips: tips}
 	return c.pass(ctx, false)
 }
 
-// ScrubListed compares a list of the streams in the folder with those that the store knew before.
-func (s *Store) ScrubListed(names []string, known map[string]uint64) error {
-	return (&scrub{s: s, tips: s.tips}).present(names, known)
+// ScrubKnowing is Scrub for a process that knows one stream more, with a sequence of it.
+func (s *Store) ScrubKnowing(ctx context.Context, stream string, seq uint64) error {
+	files := s.files()
+	files.Known = func() map[string]uint64 {
+		known := s.knownStreams()
+		known[stream] = seq
+		return known
+	}
+	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, files: files, tips: s.tips}
+	return c.pass(ctx, false)
 }

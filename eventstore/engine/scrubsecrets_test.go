@@ -69,10 +69,10 @@ func TestScrubOfASweptSegment(t *testing.T) {
 		t.Error("the pass does not count")
 	}
 	// The store had known the segment before the folder was listed.
-	if err := errors.Join(s.ScrubListed(nil, map[string]uint64{"SECRETS_1": 3}), s.Healthy()); err != nil {
+	if err := errors.Join(s.ScrubKnowing(testContext(t), "SECRETS_1", 3), s.Healthy()); err != nil {
 		t.Error(err)
 	}
-	if err := s.ScrubListed(nil, map[string]uint64{"SECRETS_9": 3}); !errors.Is(err, eventstore.ErrUnhealthy) {
+	if err := s.ScrubKnowing(testContext(t), "SECRETS_9", 3); !errors.Is(err, eventstore.ErrUnhealthy) {
 		t.Errorf("a segment that was not dropped: %v", err)
 	}
 }

@@ -51,7 +51,7 @@ type comparison struct {
 // later still.
 func compare(view tipstore.View, stream string, acked uint64) (*comparison, error) {
 	c := &comparison{stream: stream, view: view, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
-	if dropped, err := WasDropped(view.Get, stream); dropped || err != nil {
+	if dropped, err := wasDropped(view.Get, stream); dropped || err != nil {
 		return c, err
 	}
 	stored, err := WitnessIn(view)
@@ -150,9 +150,9 @@ func (c *comparison) end() error {
 	return nil
 }
 
-// WasDropped reports whether a segment was dropped, by the tip store. The server deletes its files
+// wasDropped reports whether a segment was dropped, by the tip store. The server deletes its files
 // later. ErrTips means that the tip store could not be read.
-func WasDropped(get func(key []byte) ([]byte, error), stream string) (bool, error) {
+func wasDropped(get func(key []byte) ([]byte, error), stream string) (bool, error) {
 	floor, err := FloorIn(get)
 	return numberOf(stream) <= floor.Segment, unreadable(err)
 }

@@ -5,7 +5,6 @@
 //
 // # Place
 //
-//	log           engine
 //	servers       archive, backup, backup/restore, remote
 //	shards        secretlog
 //	storage       blocks, folder, jetapi
