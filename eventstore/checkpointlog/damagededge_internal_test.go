@@ -73,6 +73,7 @@ func TestDamageBehindTheEdge(t *testing.T) {
 		go func() { ended <- w.Run(ctx) }()
 		reader <- event(4)
 		<-time.After(10 * edgePause)
+		synctest.Wait()
 		if got := s.newest(t); got.Size != 3 {
 			t.Errorf("a checkpoint of %d events was written", got.Size)
 		}
@@ -81,6 +82,7 @@ func TestDamageBehindTheEdge(t *testing.T) {
 		}
 		reader <- event(size + 1)
 		<-time.After(edgePause)
+		synctest.Wait()
 		if got := s.newest(t); got.Size != size+1 || got.Number != uint64(len(s.all)) {
 			t.Errorf("the newest checkpoint covers %d of %d events", got.Size, size+1)
 		}
