@@ -305,7 +305,7 @@ func TestRevokedBehindAnOperation(t *testing.T) {
 				r.want(<-captured, 200, "")
 			}
 			r.cut.Store(nil)
-			if history := r.want(r.get(at+"/events"), 200, "").text; strings.Contains(string(history), id) {
+			if history := r.want(r.get(at+"/events"), 200, "").text; strings.Contains(history, id) {
 				t.Errorf("%s of a revoked key: %s", name, history)
 			}
 		}

@@ -74,14 +74,14 @@ func TestCompactedEnd(t *testing.T) {
 
 // fillBlock fills the first block of a stream but for a few hundred bytes, and returns the last
 // sequence.
-func fillBlock(r *rig, subject string) (last uint64) {
+func fillBlock(r *rig, subject string) uint64 {
 	const body, rest = 64 << 10, 300 // bytes
 	around := 30 + len(subject)      // of a record
 	for left := blockSize; ; left -= body + around {
 		if left < 2*body {
 			return r.publish(subject, nil, make([]byte, left-around-rest))
 		}
-		last = r.publish(subject, nil, make([]byte, body))
+		r.publish(subject, nil, make([]byte, body))
 	}
 }
 
