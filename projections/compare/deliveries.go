@@ -86,6 +86,9 @@ func (d *Deliveries) Add(ctx context.Context, stream string, r *eventstore.Recor
 	if d.log == nil && r.Seq > d.mark.Seq {
 		return nil // the next start applies it
 	}
+	if d.log != nil && r.Seq > d.end {
+		return nil // it came after the comparison began: the index may not show it yet
+	}
 	if r.Seq == d.mark.Seq {
 		d.marked = d.mark.Name == record.Name && d.mark.Hash == sha256.Sum256(record.Body)
 	}

@@ -145,3 +145,32 @@ func TestDeliveriesColumns(t *testing.T) {
 	check("the counts of account acct from 2026-03-01 on are not those of its deliveries", "UPDATE counts SET counts = x'00' WHERE daily = 1")
 	check("its tables and indexes are other ones", "DROP INDEX deliveries_open; UPDATE mark SET seq = seq")
 }
+
+// TestDeliveriesAppendedMeanwhile: records that come after the comparison of a running service's
+// index began are not compared: the index need not show them yet.
+func TestDeliveriesAppendedMeanwhile(t *testing.T) {
+	t.Parallel()
+	const shown = 3
+	all := records()
+	d := &Deliveries{
+		rows: still(changed(t, index(t, all[:shown]), "")), rowOf: rowOf, log: new(deliverylog.Stream), end: all[shown-1].Seq,
+		report: func(f verify.Fault) error { t.Error(f); return nil },
+	}
+	var err error
+	d.before, err = d.count(t.Context(), `SELECT count(*) FROM deliveries WHERE seq <= ?`, d.end)
+	for _, r := range append(all, newDelivery()) {
+		err = errors.Join(err, d.Add(t.Context(), "DELIVERIES_2", r))
+	}
+	if _, finished := d.Finish(t.Context()); err != nil || finished != nil {
+		t.Error(err, finished)
+	}
+}
+
+// newDelivery returns the first record of one more delivery.
+func newDelivery() *eventstore.Recorded {
+	r := *records()[0]
+	r.Key.ID += "-new"
+	r.Seq = format.At(oldest+5, 0)
+	r.Body = []byte(strings.ReplaceAll(string(r.Body), "id1", "id9"))
+	return &r
+}
